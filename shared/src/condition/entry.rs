@@ -1,0 +1,157 @@
+//! One entry of `.status.conditions`, and where it stands in the list.
+//!
+//! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
+//! is still where it was read. This file must not know what any condition means.
+
+use serde_json::{Map, Value};
+
+/// The three values of a condition's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionStatus {
+    /// `"True"`.
+    True,
+    /// `"False"`.
+    False,
+    /// `"Unknown"`.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// The word as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// The status of that word; any other word is `Unknown`, as Kubernetes itself reads it.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        match word {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// One condition, ours or as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The condition's type.
+    pub kind: String,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason, a CamelCase word.
+    pub reason: String,
+    /// Its message, for people; ours end with a tag or begin with a note.
+    pub message: String,
+    /// The generation of the spec it speaks of; `None` for a kind without generations.
+    pub observed_generation: Option<i64>,
+    /// When the status last changed, RFC 3339.
+    pub last_transition_time: String,
+}
+
+impl Condition {
+    /// Reads an entry; a missing or ill-typed field reads as empty, since another writer may have left it so.
+    #[must_use]
+    pub fn from_json(entry: &Value) -> Self {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            kind: text("type").to_owned(),
+            status: ConditionStatus::parse(text("status")),
+            reason: text("reason").to_owned(),
+            message: text("message").to_owned(),
+            observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
+            last_transition_time: text("lastTransitionTime").to_owned(),
+        }
+    }
+
+    /// The entry as it is written.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut entry = Map::new();
+        entry.insert("type".to_owned(), self.kind.clone().into());
+        entry.insert("status".to_owned(), self.status.as_str().into());
+        entry.insert("reason".to_owned(), self.reason.clone().into());
+        entry.insert("message".to_owned(), self.message.clone().into());
+        if let Some(generation) = self.observed_generation {
+            entry.insert("observedGeneration".to_owned(), generation.into());
+        }
+        entry.insert("lastTransitionTime".to_owned(), self.last_transition_time.clone().into());
+        Value::Object(entry)
+    }
+
+    /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.status == other.status
+            && self.reason == other.reason
+            && self.message == other.message
+            && self.observed_generation == other.observed_generation
+    }
+}
+
+/// A condition and its index in the list it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Index in `.status.conditions`.
+    pub index: usize,
+    /// The entry.
+    pub condition: Condition,
+}
+
+/// What `.status.conditions` held when the object was read, as far as the two programs care.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Whether the object has a `.status` at all.
+    pub status_exists: bool,
+    /// Whether `.status.conditions` is a list.
+    pub list_exists: bool,
+    /// The poller's entry.
+    pub observed: Option<Placed>,
+    /// The controller's entry.
+    pub corrected: Option<Placed>,
+}
+
+impl Conditions {
+    /// Finds both programs' entries in an object's `.status`.
+    #[must_use]
+    pub fn from_status(status: Option<&Value>) -> Self {
+        let list = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
+        let find = |kind: &str| {
+            let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind);
+            let index = list?.iter().position(is_it)?;
+            list?.get(index).map(|entry| Placed { index, condition: Condition::from_json(entry) })
+        };
+        Self {
+            status_exists: status.is_some_and(Value::is_object),
+            list_exists: list.is_some(),
+            observed: find(crate::names::DRIFT_OBSERVED),
+            corrected: find(crate::names::DRIFT_CORRECTED),
+        }
+    }
+
+    /// The poller's condition.
+    #[must_use]
+    pub fn observed(&self) -> Option<&Condition> {
+        self.observed.as_ref().map(|placed| &placed.condition)
+    }
+
+    /// The controller's condition.
+    #[must_use]
+    pub fn corrected(&self) -> Option<&Condition> {
+        self.corrected.as_ref().map(|placed| &placed.condition)
+    }
+
+    /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
+    #[must_use]
+    pub fn correction(&self) -> u64 {
+        let noted = self.corrected().map_or(0, |condition| super::Note::parse(&condition.message).correction);
+        let tagged = self.observed().and_then(|condition| super::Tag::find(&condition.message));
+        noted.max(tagged.map_or(0, |tag| tag.correction))
+    }
+}

@@ -1,0 +1,50 @@
+//! Every string that others see: API groups, condition types, annotations, labels, field managers.
+//!
+//! They are contracts with users and between the two programs, so each stands here once.
+//! This file knows no behaviour.
+
+/// The API group of the target language and prefix of every label, annotation and finalizer.
+pub const GROUP: &str = "driftpoller.dev";
+/// The only `apiVersion` of a target document.
+pub const TARGET_API_VERSION: &str = "driftpoller.dev/v1alpha1";
+/// The only `kind` of a target document.
+pub const TARGET_KIND: &str = "PollTarget";
+
+/// The poller's verdict on an object's `.status.conditions`.
+pub const DRIFT_OBSERVED: &str = "driftObserved";
+/// The controller's note on an object's `.status.conditions`.
+pub const DRIFT_CORRECTED: &str = "driftCorrected";
+
+/// Field manager of the poller's writes.
+pub const POLLER_MANAGER: &str = "drift-poller";
+/// Field manager of the controller's writes.
+pub const CONTROLLER_MANAGER: &str = "drift-controller";
+/// Name of the Lease that the leading poller holds; the controller reads it to see that the poller vouches.
+pub const POLLER_LEASE: &str = "drift-poller";
+/// Name of the Lease that the leading controller holds.
+pub const CONTROLLER_LEASE: &str = "drift-controller";
+
+/// The finalizer that the controller puts on an object whose external resource it will delete.
+pub const FINALIZER: &str = "driftpoller.dev/external";
+
+/// Label that marks a ConfigMap as a holder of target documents; its value is [`TRUE`].
+pub const TARGETS_LABEL: &str = "driftpoller.dev/targets";
+/// Label by which a Secret's owner allows a program to use it; the value is a program's [`CREDENTIAL_POLLER`] or [`CREDENTIAL_CONTROLLER`].
+pub const CREDENTIAL_LABEL: &str = "driftpoller.dev/credential";
+/// Value of [`CREDENTIAL_LABEL`] that allows the poller.
+pub const CREDENTIAL_POLLER: &str = "poller";
+/// Value of [`CREDENTIAL_LABEL`] that allows the controller.
+pub const CREDENTIAL_CONTROLLER: &str = "controller";
+/// Annotation on a Secret: the comma-separated hosts (or host:port) it may be sent to; absent means any.
+pub const HOSTS_ANNOTATION: &str = "driftpoller.dev/hosts";
+/// Annotation on an object: with any value but `false` nothing is created, updated or deleted outside; polling goes on.
+pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
+/// Annotation on an object: a changed value asks for a poll at once.
+pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
+/// Annotation on an object: a changed value asks for one more correction after the attempts are exhausted.
+pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at";
+/// Annotation on the poller's Lease: the targets it vouches for, as JSON of target name to hash.
+pub const IN_FORCE_ANNOTATION: &str = "driftpoller.dev/in-force";
+
+/// The value of a label or annotation that is on.
+pub const TRUE: &str = "true";
