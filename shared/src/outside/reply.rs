@@ -1,0 +1,76 @@
+//! What came back, read no further than allowed.
+//!
+//! The cap counts decoded bytes while they stream in, so that neither a huge answer nor a small one that unpacks into
+//! a huge one costs more memory than the target allows. This file judges no status and parses no body.
+
+use std::fmt;
+
+use http::{HeaderMap, StatusCode};
+
+/// What came back. `Debug` shows neither header values nor the body.
+#[derive(Clone)]
+pub struct HttpReply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: ReplyBody,
+}
+
+/// The body as far as it was read. `Debug` shows only its size.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ReplyBody {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// More than the cap; the rest was not read.
+    TooLarge,
+    /// The connection ended before the body did, or its compression is broken.
+    Truncated,
+}
+
+/// Reads the answer whole, or up to `max_bytes` of its decoded body.
+pub(super) async fn read(mut response: reqwest::Response, wants_body: bool, max_bytes: usize) -> HttpReply {
+    let status = response.status();
+    let headers = std::mem::take(response.headers_mut());
+    // The answer to a HEAD describes a body that never comes; a decoder would wait for it and call it broken.
+    let body = if wants_body { read_body(response, max_bytes).await } else { ReplyBody::Whole(Vec::new()) };
+    HttpReply { status, headers, body }
+}
+
+async fn read_body(mut response: reqwest::Response, max_bytes: usize) -> ReplyBody {
+    let announced = response.content_length().unwrap_or(0);
+    if usize::try_from(announced).map_or(true, |announced| announced > max_bytes) {
+        return ReplyBody::TooLarge;
+    }
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if chunk.len() > max_bytes - body.len() => return ReplyBody::TooLarge,
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return ReplyBody::Whole(body),
+            Err(_) => return ReplyBody::Truncated,
+        }
+    }
+}
+
+impl fmt::Debug for HttpReply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpReply")
+            .field("status", &self.status)
+            .field("header_names", &self.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>())
+            .field("body", &self.body)
+            .finish()
+    }
+}
+
+impl fmt::Debug for ReplyBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(body) => write!(formatter, "Whole({} bytes)", body.len()),
+            Self::TooLarge => formatter.write_str("TooLarge"),
+            Self::Truncated => formatter.write_str("Truncated"),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The fields of an object that a set of templates reads, and the object cut down to them.
+//!
+//! This is what makes an object cost a few hundred bytes in memory. It must not know how the paths were found.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// The fields under `self` that a set of templates reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldPaths {
+    paths: BTreeSet<Vec<String>>,
+}
+
+impl FieldPaths {
+    /// Everything that both sets read.
+    pub fn extend(&mut self, other: &Self) {
+        self.paths.extend(other.paths.iter().cloned());
+    }
+
+    /// Adds one path below `self`, for example `["spec", "listen"]`; the empty path means the whole object.
+    pub fn insert(&mut self, path: Vec<String>) {
+        self.paths.insert(path);
+    }
+
+    /// The paths, in order; a path may be below another one.
+    pub fn iter(&self) -> impl Iterator<Item = &[String]> {
+        self.paths.iter().map(Vec::as_slice)
+    }
+
+    /// `object` with only these fields; a path that ends inside keeps everything below it.
+    ///
+    /// A template evaluates on the result as on the whole: where a path leads through something that is no map, that
+    /// is kept, and a map on the way is kept even when nothing is left in it.
+    #[must_use]
+    pub fn prune(&self, object: &Value) -> Value {
+        let paths: Vec<&[String]> = self.iter().collect();
+        prune(object, &paths)
+    }
+}
+
+/// `paths` are in order, so those with the same first field stand together, the shortest first.
+fn prune(value: &Value, paths: &[&[String]]) -> Value {
+    let Value::Object(fields) = value else {
+        return value.clone();
+    };
+    if paths.first().is_some_and(|path| path.is_empty()) {
+        return value.clone();
+    }
+    let mut kept = Map::new();
+    for group in paths.chunk_by(|left, right| left.first() == right.first()) {
+        let Some(name) = group.first().and_then(|path| path.first()) else { continue };
+        if let Some(field) = fields.get(name) {
+            let below: Vec<&[String]> = group.iter().filter_map(|path| path.get(1..)).collect();
+            kept.insert(name.clone(), prune(field, &below));
+        }
+    }
+    Value::Object(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn paths(paths: &[&[&str]]) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for path in paths {
+            fields.insert(path.iter().map(|&field| field.to_owned()).collect());
+        }
+        fields
+    }
+
+    #[test]
+    fn an_object_is_cut_down_to_the_paths() {
+        let object =
+            json!({"spec": {"a": {"b": 1, "c": 2}, "list": [{"x": 1}], "text": "t", "none": null}, "other": 1});
+        let table = [
+            (paths(&[]), json!({})),
+            (paths(&[&[]]), object.clone()),
+            (paths(&[&[], &["spec", "a"]]), object.clone()),
+            (paths(&[&["spec", "a", "b"]]), json!({"spec": {"a": {"b": 1}}})),
+            (paths(&[&["spec", "a", "b"], &["spec", "a"]]), json!({"spec": {"a": {"b": 1, "c": 2}}})),
+            (paths(&[&["spec", "a", "b"], &["other"]]), json!({"spec": {"a": {"b": 1}}, "other": 1})),
+            (paths(&[&["spec", "list", "x"]]), json!({"spec": {"list": [{"x": 1}]}})),
+            (paths(&[&["spec", "text", "x", "y"]]), json!({"spec": {"text": "t"}})),
+            (paths(&[&["spec", "none"]]), json!({"spec": {"none": null}})),
+            (paths(&[&["spec", "absent", "x"], &["gone"]]), json!({"spec": {}})),
+        ];
+        for (fields, expected) in table {
+            assert_eq!(fields.prune(&object), expected, "{fields:?}");
+        }
+    }
+}
