@@ -9,6 +9,7 @@ pub mod moment;
 pub mod names;
 pub mod object;
 pub mod outside;
+pub mod runtime;
 pub mod sightings;
 pub mod target;
 pub mod template;

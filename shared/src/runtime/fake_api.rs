@@ -1,0 +1,102 @@
+//! For tests: an API server that is a function, behind a real kube client.
+//!
+//! It shows the exact requests that code sends, without a network. It must not know any Kubernetes behaviour: each
+//! test brings its own.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+/// One request as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) uri: String,
+    pub(crate) content_type: String,
+    pub(crate) body: String,
+}
+
+impl Sent {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.method, self.uri)
+    }
+}
+
+/// Every request so far, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Sent>>>);
+
+impl Log {
+    pub(crate) fn all(&self) -> Vec<Sent> {
+        self.0.lock().map(|all| all.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.all().iter().map(Sent::line).collect()
+    }
+}
+
+/// A client whose API server is `answer`.
+pub(crate) fn client<F>(answer: F) -> (kube::Client, Log)
+where
+    F: Fn(Sent) -> BoxFuture<'static, Response<Body>> + Clone + Send + Sync + 'static,
+{
+    let log = Log::default();
+    let seen = log.clone();
+    let handler = move |request: Request<Body>| {
+        let (seen, answer) = (seen.clone(), answer.clone());
+        async move {
+            let sent = received(request).await;
+            if let Ok(mut all) = seen.0.lock() {
+                all.push(sent.clone());
+            }
+            answer(sent).await
+        }
+    };
+    (kube::Client::new(axum::Router::new().fallback(handler), "default"), log)
+}
+
+/// A client whose API server answers at once.
+pub(crate) fn answering<F>(answer: F) -> (kube::Client, Log)
+where
+    F: Fn(&Sent) -> Response<Body> + Clone + Send + Sync + 'static,
+{
+    client(move |sent| {
+        let response = answer(&sent);
+        Box::pin(async move { response })
+    })
+}
+
+async fn received(request: Request<Body>) -> Sent {
+    let (parts, body) = request.into_parts();
+    let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let body = to_bytes(body, usize::MAX).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Sent {
+        method: parts.method.to_string(),
+        uri: parts.uri.to_string(),
+        content_type: content_type.to_owned(),
+        body: body.unwrap_or_default(),
+    }
+}
+
+/// An answer with a JSON body.
+pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = axum::http::StatusCode::from_u16(code).unwrap_or_default();
+    response
+}
+
+/// An error as the API server writes it.
+pub(crate) fn refuse(code: u16, reason: &str, message: &str) -> Response<Body> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "code": code, "reason": reason, "message": message});
+    reply(code, &status)
+}

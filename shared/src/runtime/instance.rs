@@ -1,0 +1,40 @@
+//! What this process calls itself among its like.
+//!
+//! Two processes that believed in one name could both believe in one Lease; so a holder's name ends with random
+//! digits that no other process has, not even the next one in the same pod.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Where Linux tells the name of the host, which in a pod is the pod's.
+const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
+
+/// A name for this process where nobody gave it one: the host's, and random digits.
+#[must_use]
+pub fn default_instance() -> String {
+    let host = std::fs::read_to_string(HOSTNAME_FILE).unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "local" } else { host };
+    unique(host)
+}
+
+/// The name with random digits behind it.
+#[must_use]
+pub fn unique(name: &str) -> String {
+    format!("{name}-{:08x}", random() & 0xffff_ffff)
+}
+
+/// A number that nobody else has: the standard library's hash keys come from the operating system's randomness.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processes_of_one_host_differ() {
+        assert_ne!(default_instance(), default_instance());
+        assert!(unique("pod-1").starts_with("pod-1-"));
+    }
+}

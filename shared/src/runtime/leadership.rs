@@ -1,0 +1,94 @@
+//! What the holder of a Lease knows of itself, and what it says on it.
+//!
+//! Everybody who is about to act asks here. The answer comes from the clock at that moment, not from what a task got
+//! round to, since a process that was stopped and goes on has tasks that know nothing of the time between. This file
+//! must not know how a Lease is taken or renewed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::clock;
+use super::lease_record::{STEP_DOWN_AFTER, holds};
+use crate::moment::Moment;
+
+/// One time that we hold the Lease.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    /// When the last successful renewal began.
+    pub(super) renewed: Moment,
+    pub(super) ended: CancellationToken,
+    /// The annotations that stood on the Lease when we took it.
+    pub(super) found: Arc<BTreeMap<String, String>>,
+}
+
+/// What the holder of a Lease knows of itself. Cheap to clone; read before every act.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    pub(super) term: watch::Receiver<Option<Term>>,
+}
+
+impl Leadership {
+    /// Whether we hold the Lease now, by the clock and not by what any task got round to.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.renewed_within(STEP_DOWN_AFTER)
+    }
+
+    /// Whether we hold it and renewed it within `age`.
+    #[must_use]
+    pub fn renewed_within(&self, age: Duration) -> bool {
+        let now = clock::now();
+        self.term.borrow().as_ref().is_some_and(|term| holds(term.renewed, now) && now - term.renewed <= age)
+    }
+
+    /// Waits until we hold the Lease; gives a token that is cancelled as soon as we do not any more.
+    pub async fn acquired(&self) -> CancellationToken {
+        let mut term = self.term.clone();
+        let held = |term: &Option<Term>| term.as_ref().is_some_and(|term| holds(term.renewed, clock::now()));
+        let ended = term.wait_for(held).await.ok().and_then(|term| term.as_ref().map(|term| term.ended.clone()));
+        match ended {
+            Some(ended) => ended,
+            // The lease task has ended: it will never be held again.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The annotations that stood on the Lease when we took it: what the last holder noted. Empty where it is not held.
+    #[must_use]
+    pub fn found_annotations(&self) -> Arc<BTreeMap<String, String>> {
+        self.term.borrow().as_ref().map(|term| Arc::clone(&term.found)).unwrap_or_default()
+    }
+}
+
+/// The holder's side of a Lease. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LeaseHandle {
+    pub(super) leadership: Leadership,
+    pub(super) wanted: watch::Sender<BTreeMap<String, String>>,
+}
+
+impl LeaseHandle {
+    /// Whether we hold it.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Sets our annotations on the Lease, all of them: written within about 100 ms and with every renewal.
+    /// Those of others stay. False, and nothing is done, where the Lease is not held.
+    pub fn annotate(&self, annotations: BTreeMap<String, String>) -> bool {
+        let is_held = self.leadership.is_held();
+        if is_held {
+            self.wanted.send_if_modified(|wanted| {
+                let changed = *wanted != annotations;
+                *wanted = annotations;
+                changed
+            });
+        }
+        is_held
+    }
+}

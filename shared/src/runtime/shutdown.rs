@@ -1,0 +1,69 @@
+//! The end of a program: SIGTERM or SIGINT, told to everybody by one token.
+//!
+//! This file must not know what has to be ended.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How long what is under way may take to end after the signal. A program ends within 10 s, a third of the 30 s after
+/// which the kubelet kills; the rest is for noting what was cut off and for giving the Lease back.
+pub const DRAIN_DEADLINE: Duration = Duration::from_secs(6);
+
+/// How long noting may take what was cut off at [`DRAIN_DEADLINE`]: one write to the API server.
+pub const NOTE_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Signals that are listened to; without this a program dies at once.
+#[derive(Debug)]
+pub struct ShutdownSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl ShutdownSignals {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Cancels `stop` at the first signal.
+    pub async fn forward(mut self, stop: CancellationToken) {
+        let name = tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            () = stop.cancelled() => return,
+        };
+        tracing::info!("{name}: ending");
+        stop.cancel();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_that_ends_by_itself_waits_for_no_signal() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let forwarding = ShutdownSignals::listen().unwrap().forward(stop);
+        assert!(tokio::time::timeout(DRAIN_DEADLINE, forwarding).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_signal_ends_the_program_and_does_not_kill_it() {
+        let stop = CancellationToken::new();
+        let signals = ShutdownSignals::listen().unwrap();
+        let own = std::process::id().to_string();
+        let sent = tokio::process::Command::new("kill").args(["-TERM", &own]).status().await.unwrap();
+        assert!(sent.success());
+        assert!(tokio::time::timeout(DRAIN_DEADLINE, signals.forward(stop.clone())).await.is_ok());
+        assert!(stop.is_cancelled());
+    }
+}

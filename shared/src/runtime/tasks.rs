@@ -1,0 +1,59 @@
+//! The one place where tasks are spawned.
+//!
+//! A task that panics must not be lost without a word: its main loop would be missing while everything else looks
+//! well. Here it is logged, and the token that it was given is cancelled, which ends the program in order.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Runs a task in the background. Should it panic, that is logged and `on_panic` is cancelled.
+#[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
+pub fn spawn<F>(name: &'static str, on_panic: CancellationToken, task: F) -> JoinHandle<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    tokio::spawn(async move {
+        if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+            tracing::error!(task = name, "a task panicked: the program ends");
+            on_panic.cancel();
+        }
+    })
+}
+
+/// Where a program's background tasks run: a panic in any of them ends the program, which is then started anew.
+#[derive(Clone, Debug, Default)]
+pub struct Background {
+    /// Cancelled when the program is told to end.
+    pub stop: CancellationToken,
+    /// Cancelled when a task panicked.
+    pub failed: CancellationToken,
+}
+
+impl Background {
+    /// Runs a task in the background.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        spawn(name, self.failed.clone(), task)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic, clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_the_program_in_order_and_an_ordinary_end_does_not() {
+        for (panics, ended) in [(true, true), (false, false)] {
+            let stop = CancellationToken::new();
+            let task = async move { assert!(!panics, "expected in this test") };
+            spawn("test", stop.clone(), task).await.unwrap();
+            assert_eq!(stop.is_cancelled(), ended);
+        }
+    }
+}
