@@ -1,0 +1,52 @@
+//! What can be said of an object before anything is read: its wish, its identity, and what bars a poll.
+//!
+//! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
+//! objects or what stands.
+
+use drift_shared::condition::{ObservedReason, Wish};
+use drift_shared::object::LeanObject;
+use drift_shared::target::Target;
+use drift_shared::template::EvaluationError;
+
+use super::finding::Failure;
+
+/// What an object is, seen through its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appraisal {
+    /// Fingerprint of its wish; `None` where it cannot be rendered.
+    pub wish: Option<Wish>,
+    /// Name of its external resource; `None` where it cannot be rendered.
+    pub identity: Option<String>,
+    /// Why it is not polled.
+    pub barred: Option<Failure>,
+}
+
+/// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
+#[must_use]
+pub fn appraise(target: &Target, object: &LeanObject) -> Appraisal {
+    let wish = target.wish_of(&object.view).map(|wished| wished.wish);
+    let identity = target.identity_of(&object.view);
+    let barred = find_bar(target, object)
+        .or_else(|| identity.as_ref().err().map(rule_error))
+        .or_else(|| wish.as_ref().err().map(rule_error));
+    Appraisal { wish: wish.ok(), identity: identity.ok(), barred }
+}
+
+/// The Unknown of a template that cannot be evaluated; it names the place in the target, never a value.
+#[must_use]
+pub fn rule_error(error: &EvaluationError) -> Failure {
+    Failure::with(ObservedReason::RuleError, &error.place)
+}
+
+fn find_bar(target: &Target, object: &LeanObject) -> Option<Failure> {
+    match target.is_suspended_for(&object.view) {
+        Ok(true) => return Some(Failure::of(ObservedReason::Suspended)),
+        Err(error) => return Some(rule_error(&error)),
+        Ok(false) => {}
+    }
+    match target.unmet_requirement(&object.view) {
+        Ok(None) => None,
+        Ok(Some(otherwise)) => Some(Failure { reason: ObservedReason::NotAllowed, text: otherwise.to_owned() }),
+        Err(error) => Some(rule_error(&error)),
+    }
+}

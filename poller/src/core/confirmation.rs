@@ -1,0 +1,155 @@
+//! How often a finding must repeat before it is believed.
+//!
+//! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter
+//! belongs to one wish and one correction, and starts anew when either moves. It must not know of verdicts' texts.
+
+use std::time::Duration;
+
+use drift_shared::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_shared::target::Confirm;
+
+use super::finding::{Finding, FindingClass};
+use super::verdict::Basis;
+
+/// The first confirming poll comes after this long, each next one after twice as long, up to the interval:
+/// long enough for a hiccup to pass, short enough that a lone drift is known within seconds.
+pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// Findings of one class in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Confirmation {
+    run: Option<Run>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    class: FindingClass,
+    basis: Basis,
+    count: u32,
+}
+
+/// Whether a finding is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// It is.
+    Confirmed,
+    /// Not yet: poll again after this long.
+    PollAgainAfter(Duration),
+}
+
+impl Confirmation {
+    /// Counts a finding and says whether it is believed now.
+    pub fn count(
+        &mut self,
+        finding: &Finding,
+        basis: &Basis,
+        standing: Option<&Standing>,
+        confirm: &Confirm,
+    ) -> Belief {
+        let class = finding.class();
+        let before = self.run.filter(|run| run.class == class && run.basis == *basis).map_or(0, |run| run.count);
+        let count = before.saturating_add(1);
+        self.run = Some(Run { class, basis: *basis, count });
+        if count >= needed(finding, basis, standing, confirm) {
+            Belief::Confirmed
+        } else {
+            Belief::PollAgainAfter(FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX)))
+        }
+    }
+}
+
+/// How many findings of this class in a row are needed.
+fn needed(finding: &Finding, basis: &Basis, standing: Option<&Standing>, confirm: &Confirm) -> u32 {
+    match finding {
+        Finding::InSync => 1,
+        Finding::Differs(_) if stands(standing, basis, |reason| !reason.is_absence()) => 1,
+        Finding::Differs(_) => confirm.drift,
+        Finding::Absent if stands(standing, basis, ObservedReason::is_absence) => 1,
+        Finding::Absent => confirm.absent,
+        Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
+        Finding::Failed(_) => match standing.map(|standing| standing.reason.status()) {
+            Some(ConditionStatus::False) => confirm.unknown,
+            // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
+            Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
+        },
+    }
+}
+
+/// Whether drift of that kind was confirmed before for the same wish and correction.
+fn stands(standing: Option<&Standing>, basis: &Basis, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
+    standing.is_some_and(|standing| {
+        standing.reason.status() == ConditionStatus::True
+            && is_kind(standing.reason)
+            && basis.is_spoken_of_by(standing)
+            && standing.tag.wish == basis.wish
+            && standing.tag.correction == basis.correction
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ObservedReason::*;
+    use drift_shared::condition::Tag;
+
+    const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3 };
+
+    fn basis(correction: u64) -> Basis {
+        Basis { generation: Some(1), wish: None, correction }
+    }
+
+    fn standing(reason: ObservedReason, correction: u64) -> Standing {
+        Standing { reason, text: String::new(), tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
+    }
+
+    /// How many polls in a row it takes.
+    fn polls(finding: &Finding, standing: Option<&Standing>) -> usize {
+        let mut confirmation = Confirmation::default();
+        let believed = |_: &usize| confirmation.count(finding, &basis(5), standing, &CONFIRM) == Belief::Confirmed;
+        (1..10).find(believed).unwrap_or(usize::MAX)
+    }
+
+    #[test]
+    fn each_finding_needs_its_number_of_polls() {
+        let (differs, absent, failed) = (Finding::Differs(String::new()), Finding::Absent, Finding::from(PollTimedOut));
+        for (finding, stands, expected) in [
+            (&Finding::InSync, Some(standing(FieldsDiffer, 5)), 1),
+            (&differs, None, 2),
+            (&differs, Some(standing(InSync, 5)), 2),
+            (&differs, Some(standing(FieldsDiffer, 5)), 1),
+            (&differs, Some(standing(FieldsDiffer, 4)), 2),
+            (&differs, Some(standing(ExternalMissing, 5)), 2),
+            (&absent, None, 3),
+            (&absent, Some(standing(NotCreated, 5)), 1),
+            (&absent, Some(standing(NotCreated, 4)), 3),
+            (&absent, Some(standing(NotUpdated, 5)), 3),
+            (&failed, None, 1),
+            (&failed, Some(standing(InSync, 5)), 3),
+            (&failed, Some(standing(FieldsDiffer, 5)), 1),
+            (&failed, Some(standing(Unauthorized, 5)), 1),
+            (&Finding::from(Suspended), Some(standing(InSync, 5)), 1),
+        ] {
+            assert_eq!(polls(finding, stands.as_ref()), expected, "{finding:?} over {stands:?}");
+        }
+    }
+
+    #[test]
+    fn confirming_polls_come_after_one_two_four_seconds() {
+        let mut confirmation = Confirmation::default();
+        let confirm = Confirm { absent: 5, ..CONFIRM };
+        let waits: Vec<_> = (0..5).map(|_| confirmation.count(&Finding::Absent, &basis(0), None, &confirm)).collect();
+        let after = |seconds| Belief::PollAgainAfter(Duration::from_secs(seconds));
+        assert_eq!(waits, [after(1), after(2), after(4), after(8), Belief::Confirmed]);
+    }
+
+    #[test]
+    fn another_finding_or_another_correction_starts_the_count_anew() {
+        let mut confirmation = Confirmation::default();
+        let mut count = |finding: &Finding, correction| confirmation.count(finding, &basis(correction), None, &CONFIRM);
+        let again = Belief::PollAgainAfter(FIRST_CONFIRMATION);
+        assert_eq!(count(&Finding::Absent, 0), again);
+        assert_eq!(count(&Finding::InSync, 0), Belief::Confirmed);
+        assert_eq!(count(&Finding::Absent, 0), again);
+        assert_eq!(count(&Finding::Absent, 1), again);
+    }
+}

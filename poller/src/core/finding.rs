@@ -1,0 +1,74 @@
+//! What one poll found out about one object, before it is held against the past.
+//!
+//! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
+//! This file must not know how the answer came.
+
+use drift_shared::condition::{ObservedReason, closed_text};
+
+/// The result of one poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// The external resource is as the object wishes.
+    InSync,
+    /// It is there, and differs; the text lists the fields.
+    Differs(String),
+    /// It is not there.
+    Absent,
+    /// Nothing can be said.
+    Failed(Failure),
+}
+
+/// Why nothing can be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A reason whose status is Unknown.
+    pub reason: ObservedReason,
+    /// Closed text, or the target's own words.
+    pub text: String,
+}
+
+impl Failure {
+    /// With the reason's own sentence.
+    #[must_use]
+    pub fn of(reason: ObservedReason) -> Self {
+        Self { reason, text: closed_text(reason).to_owned() }
+    }
+
+    /// With a sentence that names a place in the target.
+    #[must_use]
+    pub fn with(reason: ObservedReason, detail: &str) -> Self {
+        Self { reason, text: format!("{}: {detail}", closed_text(reason)) }
+    }
+}
+
+impl From<ObservedReason> for Finding {
+    fn from(reason: ObservedReason) -> Self {
+        Self::Failed(Failure::of(reason))
+    }
+}
+
+/// Findings that confirm one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingClass {
+    /// [`Finding::InSync`].
+    InSync,
+    /// [`Finding::Differs`], whatever the fields.
+    Differs,
+    /// [`Finding::Absent`].
+    Absent,
+    /// [`Finding::Failed`] for whatever reason: a host that answers 500 and 503 in turn is one trouble.
+    Failed,
+}
+
+impl Finding {
+    /// The class of this finding.
+    #[must_use]
+    pub const fn class(&self) -> FindingClass {
+        match self {
+            Self::InSync => FindingClass::InSync,
+            Self::Differs(_) => FindingClass::Differs,
+            Self::Absent => FindingClass::Absent,
+            Self::Failed(_) => FindingClass::Failed,
+        }
+    }
+}

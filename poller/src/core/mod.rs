@@ -1,0 +1,19 @@
+//! What the poller decides, as functions over values.
+//!
+//! Nothing here knows of tasks, clients, clocks or the environment: time comes in as a value, and what is to be
+//! done goes out as one.
+
+pub mod announcement;
+pub mod appraisal;
+pub mod confirmation;
+pub mod description;
+pub mod difference;
+pub mod finding;
+pub mod reply;
+pub mod roster;
+pub mod schedule;
+pub mod slow_lane;
+pub mod track;
+pub mod verdict;
+pub mod write;
+pub mod write_attempts;

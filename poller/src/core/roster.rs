@@ -1,0 +1,386 @@
+//! All objects of one target: who they are, who has which identity, and who wants attention when.
+//!
+//! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
+//! It must not know how a poll or a write is done.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_shared::condition::{Note, ObservedReason};
+use drift_shared::identity::{Bearer, IdentityIndex, Uid};
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::target::Target;
+
+use super::appraisal::{Appraisal, appraise};
+use super::finding::Failure;
+use super::schedule::Now;
+use super::track::{Arrival, NextWrite, Pace, Track};
+use super::write::Urgency;
+
+/// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
+/// minute, and two may be missed.
+pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
+
+/// The objects of one target.
+#[derive(Debug)]
+pub struct Roster {
+    target: Arc<Target>,
+    tracks: HashMap<Uid, Track>,
+    identities: IdentityIndex,
+    wakes: BTreeSet<(Moment, Uid)>,
+    wake_of: HashMap<Uid, Moment>,
+    waiting_polls: VecDeque<Uid>,
+    queued: HashSet<Uid>,
+    slow_slots: HashMap<Uid, Moment>,
+    owing: HashSet<Uid>,
+    listed: bool,
+    heard: Option<Moment>,
+}
+
+impl Roster {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            tracks: HashMap::new(),
+            identities: IdentityIndex::default(),
+            wakes: BTreeSet::new(),
+            wake_of: HashMap::new(),
+            waiting_polls: VecDeque::new(),
+            queued: HashSet::new(),
+            slow_slots: HashMap::new(),
+            owing: HashSet::new(),
+            listed: false,
+            heard: None,
+        }
+    }
+
+    /// Takes in an object as the watch, or our own read or write, shows it.
+    pub fn see(&mut self, object: LeanObject, now: Now) {
+        let uid = object.id.uid.clone();
+        let mut appraisal = appraise(&self.target, &object);
+        let affected = self.identities.insert(&uid, bearer(&object, &appraisal));
+        self.bar_identity(&uid, &object, &mut appraisal);
+        match self.tracks.get_mut(&uid) {
+            Some(track) => track.see(object, appraisal, now.moment),
+            None => {
+                let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
+                let track = Track::new(object, appraisal, self.pace(), (arrival, now));
+                self.tracks.insert(uid.clone(), track);
+            }
+        }
+        self.rearrange(&uid, now.moment);
+        self.appraise_again(&affected, now.moment);
+    }
+
+    /// Drops an object that is gone or no longer selected.
+    pub fn forget(&mut self, uid: &Uid, now: Moment) {
+        let affected = self.identities.remove(uid);
+        self.tracks.remove(uid);
+        self.queued.remove(uid);
+        self.slow_slots.remove(uid);
+        self.owing.remove(uid);
+        if let Some(wake) = self.wake_of.remove(uid) {
+            self.wakes.remove(&(wake, uid.clone()));
+        }
+        self.appraise_again(&affected, now);
+    }
+
+    /// The first list is complete.
+    pub fn note_listed(&mut self, now: Moment) {
+        self.listed = true;
+        self.heard = Some(now);
+    }
+
+    /// All watches gave a sign of life at that moment or later.
+    pub fn note_alive(&mut self, since: Moment) {
+        self.heard = self.heard.max(Some(since));
+    }
+
+    /// Whether every verdict that stands is this process's own word: the list is known, the watches live, and no object
+    /// stands True on somebody else's word.
+    #[must_use]
+    pub fn is_vouched_for(&self, now: Moment) -> bool {
+        self.listed && self.owing.is_empty() && self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR)
+    }
+
+    /// The track of an object.
+    #[must_use]
+    pub fn track(&self, uid: &Uid) -> Option<&Track> {
+        self.tracks.get(uid)
+    }
+
+    /// Every track.
+    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.values()
+    }
+
+    /// Lets something happen to one object and arranges its next wake.
+    pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut Track) -> R) -> Option<R> {
+        let result = self.tracks.get_mut(uid).map(change);
+        self.rearrange(uid, now);
+        result
+    }
+
+    /// The next object whose wake has come; it is not given again until something happens to it.
+    pub fn pop_awake(&mut self, now: Moment) -> Option<Uid> {
+        let (wake, _) = self.wakes.first()?;
+        if *wake > now {
+            return None;
+        }
+        let (_, uid) = self.wakes.pop_first()?;
+        self.wake_of.remove(&uid);
+        Some(uid)
+    }
+
+    /// When the next object wants attention.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.wakes.first().map(|(wake, _)| *wake)
+    }
+
+    /// Puts an object whose poll is due into the line for the read limits.
+    pub fn queue_poll(&mut self, uid: &Uid) {
+        if self.queued.insert(uid.clone()) {
+            self.waiting_polls.push_back(uid.clone());
+        }
+    }
+
+    /// Whether polls wait for the read limits.
+    #[must_use]
+    pub fn has_waiting_polls(&self) -> bool {
+        !self.waiting_polls.is_empty()
+    }
+
+    /// The object whose turn it is to be polled.
+    pub fn next_poll(&mut self) -> Option<Uid> {
+        while let Some(uid) = self.waiting_polls.pop_front() {
+            if self.queued.remove(&uid) && self.tracks.get(&uid).is_some_and(|track| track.poll_due().is_some()) {
+                return Some(uid);
+            }
+        }
+        None
+    }
+
+    /// The moment at which a slow write may go, if it has one.
+    #[must_use]
+    pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
+        self.slow_slots.get(uid).copied()
+    }
+
+    /// Gives a slow write its moment; `None` takes it back.
+    pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
+        match slot {
+            Some(slot) => self.slow_slots.insert(uid.clone(), slot),
+            None => self.slow_slots.remove(uid),
+        };
+        self.rearrange(uid, now);
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { interval: self.target.interval, settle: self.target.correct.settle, confirm: self.target.confirm }
+    }
+
+    fn bar_identity(&self, uid: &Uid, object: &LeanObject, appraisal: &mut Appraisal) {
+        let taken = appraisal.identity.is_some() && !self.identities.has(uid, &bearer(object, appraisal));
+        if taken && appraisal.barred.is_none() {
+            appraisal.barred = Some(Failure::of(ObservedReason::IdentityTaken));
+        }
+    }
+
+    /// Objects that share an identity with one that came, changed or went may have another right now.
+    fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
+        for uid in uids {
+            let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { continue };
+            let mut appraisal = appraise(&self.target, &object);
+            self.bar_identity(uid, &object, &mut appraisal);
+            self.update(uid, now, |track| track.set_appraisal(appraisal, now));
+        }
+    }
+
+    fn rearrange(&mut self, uid: &Uid, now: Moment) {
+        if let Some(wake) = self.wake_of.remove(uid) {
+            self.wakes.remove(&(wake, uid.clone()));
+        }
+        let Some(track) = self.tracks.get_mut(uid) else { return };
+        let write = match track.next_write(now) {
+            NextWrite::Nothing => None,
+            NextWrite::NotBefore(moment) => Some(moment),
+            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
+            NextWrite::Write(..) => Some(now),
+        };
+        if track.owes_verdict() {
+            self.owing.insert(uid.clone());
+        } else {
+            self.owing.remove(uid);
+        }
+        let poll = track.poll_due().filter(|_| !self.queued.contains(uid));
+        if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
+            self.wakes.insert((wake, uid.clone()));
+            self.wake_of.insert(uid.clone(), wake);
+        }
+    }
+}
+
+/// What an object says of identities.
+fn bearer(object: &LeanObject, appraisal: &Appraisal) -> Bearer {
+    Bearer {
+        wants: appraisal.identity.clone(),
+        owns: object.conditions.corrected().and_then(|condition| Note::parse(&condition.message).owns),
+        created: object.created.clone(),
+        deleting: object.deleting,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::core::finding::Finding;
+    use drift_shared::target::{DocumentName, parse_document};
+    use serde_json::{Value, json};
+
+    const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.spec.id}"
+  interval: 30s
+  require: [{that: "${self.spec.id != 'forbidden'}", else: this identity is forbidden}]
+  suspendWhen: "${self.spec.?asleep.orValue(false)}"
+  read: {http: {url: "http://h/${self.spec.id}"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+"#;
+
+    fn roster() -> Roster {
+        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        Roster::new(Arc::new(parse_document(&document, TEXT).unwrap()))
+    }
+
+    fn at(seconds: u64) -> Now {
+        let span = Duration::from_secs(seconds);
+        Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+    }
+
+    fn object(roster: &Roster, uid: &str, spec: &Value, status: &Value) -> LeanObject {
+        let created = format!("2026-01-01T00:00:0{}Z", uid.len());
+        let metadata =
+            json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1, "creationTimestamp": created});
+        LeanObject::prune(&json!({"metadata": metadata, "spec": spec, "status": status}), &roster.target.poll_fields)
+    }
+
+    fn reason(roster: &mut Roster, uid: &str, now: Moment) -> Option<ObservedReason> {
+        match roster.update(&Uid::from(uid), now, |track| track.next_write(now)) {
+            Some(NextWrite::Write(verdict, _)) => Some(verdict.reason),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn objects_that_are_barred_get_their_unknown_without_a_poll() {
+        let mut roster = roster();
+        for (uid, spec, expected) in [
+            ("a", json!({"id": "forbidden", "a": 1}), ObservedReason::NotAllowed),
+            ("b", json!({"id": "x", "a": 1, "asleep": true}), ObservedReason::Suspended),
+            ("c", json!({"id": "y"}), ObservedReason::RuleError),
+            ("d", json!({"a": 1}), ObservedReason::RuleError),
+        ] {
+            let object = object(&roster, uid, &spec, &json!({}));
+            roster.see(object, at(0));
+            assert_eq!(reason(&mut roster, uid, at(0).moment), Some(expected), "{spec}");
+            assert!(roster.track(&Uid::from(uid)).unwrap().poll_due().is_none());
+        }
+    }
+
+    #[test]
+    fn the_oldest_has_the_identity_and_the_next_is_polled_at_once_when_it_goes() {
+        let mut roster = roster();
+        roster.note_listed(at(0).moment);
+        for uid in ["old", "younger"] {
+            let object = object(&roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
+            roster.see(object, at(0));
+        }
+        assert_eq!(reason(&mut roster, "younger", at(0).moment), Some(ObservedReason::IdentityTaken));
+        assert_eq!(reason(&mut roster, "old", at(0).moment), None);
+        roster.forget(&Uid::from("old"), at(5).moment);
+        assert!(roster.track(&Uid::from("younger")).unwrap().poll_due().is_some_and(|due| due <= at(5).moment));
+        assert_eq!(
+            reason(&mut roster, "younger", at(5).moment),
+            Some(ObservedReason::IdentityTaken),
+            "until it is polled"
+        );
+    }
+
+    #[test]
+    fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() {
+        let mut roster = roster();
+        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
+        let entry = |status: &str, reason: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag, "observedGeneration": 1}]});
+        for (uid, id, status) in [("a", "x", entry("True", "NotCreated")), ("bb", "y", entry("False", "InSync"))] {
+            let object = object(&roster, uid, &json!({"id": id, "a": 1}), &status);
+            roster.see(object, at(0));
+        }
+        assert!(!roster.is_vouched_for(at(0).moment), "before the list is known");
+        roster.note_listed(at(0).moment);
+        assert!(!roster.is_vouched_for(at(0).moment), "while an object stands True on another's word");
+        let uid = Uid::from("a");
+        assert_eq!(roster.track(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
+        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::Absent, at(0).moment));
+        // The sentence differs from the one that stood, so the verdict is not standing before it is written.
+        assert!(!roster.is_vouched_for(at(0).moment));
+        roster.forget(&uid, at(1).moment);
+        assert!(roster.is_vouched_for(at(1).moment));
+        assert!(!roster.is_vouched_for(at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
+        roster.note_alive(at(200).moment);
+        assert!(roster.is_vouched_for(at(200).moment));
+    }
+
+    #[test]
+    fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
+        let mut roster = roster();
+        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
+        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
+        let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
+        roster.see(object, at(0));
+        let uid = Uid::from("a");
+        let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
+            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+        };
+        for seconds in 1..=3 {
+            poll(&mut roster, seconds, Finding::from(ObservedReason::PollTimedOut));
+        }
+        let late = at(600).moment;
+        roster.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
+        assert!(roster.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
+        poll(&mut roster, 5, Finding::Differs("x".to_owned()));
+        assert_eq!(roster.next_wake(), Some(at(5).moment), "and drift at once");
+    }
+
+    #[test]
+    fn wakes_come_in_order_and_only_once() {
+        let mut roster = roster();
+        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
+        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
+        for number in 0..50 {
+            let uid = format!("{number}");
+            let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
+            roster.see(object, at(0));
+        }
+        assert!(roster.pop_awake(at(0).moment).is_none(), "nobody in sync is polled at the start");
+        let mut seen = HashSet::new();
+        while let Some(wake) = roster.next_wake().filter(|wake| *wake <= at(30).moment) {
+            let uid = roster.pop_awake(wake).unwrap();
+            roster.queue_poll(&uid);
+            assert!(seen.insert(uid));
+        }
+        assert_eq!(seen.len(), 50, "each has its phase within one interval");
+        assert_eq!(std::iter::from_fn(|| roster.next_poll()).count(), 50);
+    }
+}

@@ -1,0 +1,170 @@
+//! When one object is polled next.
+//!
+//! Regular polls lie at a phase that follows from the uid alone, on the wall clock, so that a restart neither
+//! stampedes nor shifts them. Prompt polls come between them and keep a distance from each other. It must not know
+//! why a prompt poll is wanted.
+
+use std::time::Duration;
+
+use drift_shared::moment::Moment;
+
+/// Prompt polls of one object begin at least this far apart, so that a storm of edits is one poll a second.
+pub const PROMPT_SPACING: Duration = Duration::from_secs(1);
+
+/// Both readings of the clock at one instant: decisions use the moment, phases the wall time.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Monotonic.
+    pub moment: Moment,
+    /// Wall time since the Unix epoch.
+    pub wall: Duration,
+}
+
+impl Now {
+    /// The same instant `span` later on both clocks.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self { moment: self.moment + span, wall: self.wall.saturating_add(span) }
+    }
+}
+
+/// The next poll of one object, as the earliest of what is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    interval: Duration,
+    phase: Duration,
+    regular: Moment,
+    wanted: Option<Moment>,
+    last_prompt: Option<Moment>,
+    not_before: Moment,
+}
+
+impl Schedule {
+    /// The schedule of the object with that uid, its first regular poll at its next phase.
+    #[must_use]
+    pub fn new(uid: &str, interval: Duration, now: Now) -> Self {
+        let phase = phase_of(uid, interval);
+        let regular = next_regular(phase, interval, now);
+        Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START }
+    }
+
+    /// Asks for a poll as soon as prompt polls of this object may begin.
+    pub fn want_promptly(&mut self, now: Moment) {
+        let allowed = self.last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING));
+        self.want_at(allowed);
+    }
+
+    /// Asks for a poll after `wait`, or at the next regular one if that comes first.
+    pub fn want_after(&mut self, wait: Duration, now: Moment) {
+        self.want_at(now + wait.min(self.interval));
+    }
+
+    /// Lets no poll begin before `moment`: a correction has to settle first.
+    pub fn hold_until(&mut self, moment: Moment) {
+        self.not_before = self.not_before.max(moment);
+    }
+
+    /// When the next poll is due.
+    #[must_use]
+    pub fn due(&self) -> Moment {
+        self.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(self.not_before)
+    }
+
+    /// Notes that the poll that was due begins now.
+    pub fn begin(&mut self, now: Now) {
+        if self.wanted.take().is_some_and(|wanted| wanted < self.regular) {
+            self.last_prompt = Some(now.moment);
+        }
+        self.regular = next_regular(self.phase, self.interval, now);
+    }
+
+    fn want_at(&mut self, moment: Moment) {
+        self.wanted = Some(self.wanted.map_or(moment, |wanted| wanted.min(moment)));
+    }
+}
+
+/// The next moment whose wall time lies at `phase` within `interval`; never now, so that no poll follows itself.
+fn next_regular(phase: Duration, interval: Duration, now: Now) -> Moment {
+    let period = interval.as_nanos().max(1);
+    let into = (now.wall.as_nanos() + period - phase.as_nanos() % period) % period;
+    now.moment + nanoseconds(period - into)
+}
+
+fn phase_of(uid: &str, interval: Duration) -> Duration {
+    nanoseconds(u128::from(stable_hash(uid)) * 1_000 % interval.as_nanos().max(1))
+}
+
+fn nanoseconds(count: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// FNV-1a with a final mix: the same in every build and process, and spread evenly even for uids that differ in one digit.
+fn stable_hash(text: &str) -> u64 {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (hash >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const INTERVAL: Duration = Duration::from_secs(30);
+
+    fn at(milliseconds: u64) -> Now {
+        let span = Duration::from_millis(milliseconds);
+        Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+    }
+
+    #[test]
+    fn prompt_polls_coalesce_and_keep_their_distance() {
+        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        schedule.regular = at(30_000).moment;
+        schedule.want_promptly(at(10).moment);
+        schedule.want_promptly(at(20).moment);
+        assert_eq!(schedule.due(), at(10).moment);
+        schedule.begin(at(25));
+        schedule.regular = at(30_000).moment;
+        assert_eq!(schedule.due(), at(30_000).moment, "both wants were one poll");
+        schedule.want_promptly(at(30).moment);
+        assert_eq!(schedule.due(), at(1_025).moment);
+    }
+
+    #[test]
+    fn a_correction_settles_before_any_poll() {
+        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        schedule.want_promptly(at(0).moment);
+        schedule.hold_until(at(5_000).moment);
+        assert_eq!(schedule.due(), at(5_000).moment);
+    }
+
+    #[test]
+    fn a_thousand_objects_spread_over_the_interval() {
+        let mut tenths = [0; 10];
+        for number in 0..1_000 {
+            let due = Schedule::new(&format!("5b1f0c1e-0000-4000-8000-{number:012}"), INTERVAL, at(0)).due();
+            tenths[(due.since_start().as_millis() * 10 / 30_001) as usize] += 1;
+        }
+        assert!(tenths.iter().all(|count| (60..140).contains(count)), "{tenths:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_restart_does_not_shift_the_phase(uid in "[a-f0-9]{8}", start in 0..100_000u64, restart in 0..100_000u64) {
+            let wall_of = |now: Now| now.wall + (Schedule::new(&uid, INTERVAL, now).due() - now.moment);
+            let (first, second) = (wall_of(at(start)), wall_of(at(restart)));
+            prop_assert_eq!(first.as_nanos() % INTERVAL.as_nanos(), second.as_nanos() % INTERVAL.as_nanos());
+        }
+
+        #[test]
+        fn regular_polls_are_one_interval_apart(uid in "[a-f0-9]{8}", late in 0..5_000u64) {
+            let mut schedule = Schedule::new(&uid, INTERVAL, at(0));
+            let first = schedule.due();
+            let begun = at(u64::try_from(first.since_start().as_millis()).unwrap_or(0) + 1 + late);
+            schedule.begin(begun);
+            prop_assert_eq!(schedule.due() - first, INTERVAL);
+        }
+    }
+}

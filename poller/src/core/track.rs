@@ -1,0 +1,325 @@
+//! One object's life as the poller sees it: when it is polled, what is believed, what is written.
+//!
+//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held
+//! against the state it began from. It must not know how objects are watched, polled or patched.
+
+use std::time::Duration;
+
+use drift_shared::condition::{Condition, ObservedReason, Standing, Verdict};
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::target::Confirm;
+use drift_shared::token_bucket::TokenBucket;
+
+use super::appraisal::Appraisal;
+use super::confirmation::{Belief, Confirmation};
+use super::finding::{Failure, Finding};
+use super::schedule::{Now, Schedule};
+use super::verdict::{Basis, reach_verdict};
+use super::write::{Definite, Urgency, is_change, quiet_bucket, weigh};
+use super::write_attempts::{WriteAttempts, WriteOutcome};
+
+/// Intervals without a complete poll after which the standing verdict is too old to stand.
+pub const SILENT_INTERVALS: u32 = 3;
+
+/// What a target says of all its objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time between polls.
+    pub interval: Duration,
+    /// How long a correction needs until a read shows it.
+    pub settle: Duration,
+    /// How often a finding must repeat.
+    pub confirm: Confirm,
+}
+
+/// How an object came into sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// With the first list after a start, as one of perhaps very many.
+    Listed,
+    /// After it.
+    Later,
+}
+
+/// What is to be written next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextWrite {
+    /// Nothing.
+    Nothing,
+    /// Ask again then.
+    NotBefore(Moment),
+    /// This condition, with this urgency.
+    Write(Verdict, Urgency),
+}
+
+/// One object and all that is remembered of it.
+#[derive(Debug)]
+pub struct Track {
+    object: LeanObject,
+    appraisal: Appraisal,
+    pace: Pace,
+    schedule: Schedule,
+    confirmation: Confirmation,
+    /// The verdict that should stand, and the state it was reached for.
+    believed: Option<(Basis, Verdict)>,
+    /// The state at which this process saw the object in sync.
+    seen_in_sync: Option<Basis>,
+    last_definite: Option<Definite>,
+    last_failure: Option<Failure>,
+    last_heard: Moment,
+    polling: bool,
+    writes: WriteAttempts,
+    quiet: TokenBucket,
+    /// Somebody else wrote or removed our condition since it last stood as it should.
+    disturbed: bool,
+    owes_verdict: bool,
+}
+
+impl Track {
+    /// Begins to follow an object.
+    #[must_use]
+    pub fn new(object: LeanObject, appraisal: Appraisal, pace: Pace, arrival: (Arrival, Now)) -> Self {
+        let (arrival, now) = arrival;
+        let standing = object.conditions.observed().and_then(Standing::read);
+        let mut track = Self {
+            schedule: Schedule::new(&object.id.uid, pace.interval, now),
+            confirmation: Confirmation::default(),
+            believed: None,
+            seen_in_sync: None,
+            last_definite: standing.as_ref().and_then(Definite::of),
+            last_failure: None,
+            last_heard: now.moment,
+            polling: false,
+            writes: WriteAttempts::default(),
+            quiet: quiet_bucket(now.moment),
+            disturbed: false,
+            owes_verdict: stands_true(&object),
+            object,
+            appraisal,
+            pace,
+        };
+        if arrival == Arrival::Later || !track.is_in_sync_as_wished(standing.as_ref()) {
+            track.schedule.want_promptly(now.moment);
+        }
+        if track.object.conditions.correction() > standing.map_or(0, |standing| standing.tag.correction) {
+            track.schedule.hold_until(now.moment + pace.settle);
+        }
+        track.believe_bar();
+        track
+    }
+
+    /// The object as it was last seen.
+    #[must_use]
+    pub const fn object(&self) -> &LeanObject {
+        &self.object
+    }
+
+    /// What was found out about it without a read.
+    #[must_use]
+    pub const fn appraisal(&self) -> &Appraisal {
+        &self.appraisal
+    }
+
+    /// Whether the object stood True when this process began to look, and no new verdict stands since.
+    #[must_use]
+    pub const fn owes_verdict(&self) -> bool {
+        self.owes_verdict && !self.object.deleting
+    }
+
+    /// The state that a poll begun now would speak of.
+    #[must_use]
+    pub fn basis(&self) -> Basis {
+        Basis {
+            generation: self.object.generation,
+            wish: self.appraisal.wish,
+            correction: self.object.conditions.correction(),
+        }
+    }
+
+    /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
+    pub fn see(&mut self, object: LeanObject, appraisal: Appraisal, now: Moment) {
+        if object.id != self.object.id || !object.is_as_new_as(&self.object) {
+            return;
+        }
+        let before = self.basis();
+        let edited = object.view != self.object.view;
+        let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
+        self.note_foreign_write(&object, now);
+        let unbarred = self.appraisal.barred.is_some() && appraisal.barred.is_none();
+        self.object = object;
+        self.appraisal = appraisal;
+        let after = self.basis();
+        if after.correction > before.correction {
+            self.schedule.hold_until(now + self.pace.settle);
+        }
+        if after != before {
+            self.believed = None;
+        }
+        if edited || asked || unbarred || after != before {
+            self.schedule.want_promptly(now);
+        }
+        self.believe_bar();
+    }
+
+    /// Says whether another object of the target has the same external resource, with precedence over this one.
+    pub fn set_appraisal(&mut self, appraisal: Appraisal, now: Moment) {
+        if self.appraisal != appraisal {
+            self.see(self.object.clone(), appraisal, now);
+        }
+    }
+
+    /// When the next poll may begin; `None` while one is under way or none is wanted.
+    #[must_use]
+    pub fn poll_due(&self) -> Option<Moment> {
+        let wanted = !self.polling && !self.object.deleting && self.appraisal.barred.is_none();
+        wanted.then(|| self.schedule.due())
+    }
+
+    /// When [`Track::notice_silence`] has to be asked.
+    #[must_use]
+    pub fn silence_due(&self) -> Option<Moment> {
+        let polled = !self.object.deleting && self.appraisal.barred.is_none();
+        polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
+    }
+
+    /// Begins a poll and gives the state its result will belong to.
+    pub fn begin_poll(&mut self, now: Now) -> Basis {
+        self.polling = true;
+        self.schedule.begin(now);
+        self.basis()
+    }
+
+    /// Gives back a poll that never reached the external system; it is late until then, not failed.
+    pub fn postpone_poll(&mut self, until: Moment, cause: Failure) {
+        self.polling = false;
+        self.last_failure = Some(cause);
+        self.schedule.hold_until(until);
+        self.schedule.want_promptly(until);
+    }
+
+    /// Takes in the result of the poll that began from `basis`.
+    pub fn finish_poll(&mut self, basis: Basis, finding: Finding, now: Moment) {
+        self.polling = false;
+        if basis != self.basis() || self.appraisal.barred.is_some() {
+            self.schedule.want_promptly(now);
+            return;
+        }
+        self.last_heard = now;
+        if let Finding::Failed(failure) = &finding {
+            self.last_failure = Some(failure.clone());
+        }
+        let standing = self.standing();
+        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
+            Belief::Confirmed => self.believe(&finding),
+            Belief::PollAgainAfter(wait) => self.schedule.want_after(wait, now),
+        }
+    }
+
+    /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
+    pub fn notice_silence(&mut self, now: Moment) {
+        if self.silence_due().is_some_and(|due| due <= now) {
+            self.last_heard = now;
+            let failure = self.last_failure.clone();
+            self.believe(&Finding::Failed(failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled))));
+        }
+    }
+
+    /// What is to be written now.
+    pub fn next_write(&mut self, now: Moment) -> NextWrite {
+        let Some((basis, verdict)) = &self.believed else { return NextWrite::Nothing };
+        if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
+            return NextWrite::Nothing;
+        }
+        if !is_change(self.object.conditions.observed(), verdict) {
+            self.owes_verdict = false;
+            self.disturbed = false;
+            self.writes.settle();
+            return NextWrite::Nothing;
+        }
+        let urgency = weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed);
+        let allowed = match urgency {
+            Urgency::News => self.writes.not_before(),
+            Urgency::Quiet | Urgency::Slow => self.writes.not_before().max(self.quiet.available_at(now)),
+        };
+        if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
+    }
+
+    /// Notes that the write that [`Track::next_write`] gave begins, and gives the condition to write.
+    pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> Condition {
+        if urgency != Urgency::News {
+            // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
+            let _ = self.quiet.take(moment);
+        }
+        let condition = verdict.to_condition(self.object.conditions.observed(), wall);
+        self.writes.begin(condition.clone());
+        condition
+    }
+
+    /// Whether the last write was the fifth in a row that lost its race.
+    #[must_use]
+    pub const fn has_given_up(&self) -> bool {
+        self.writes.gave_up()
+    }
+
+    /// Takes in how a write ended.
+    pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
+        self.writes.finish(outcome, now);
+        if self.writes.gave_up() {
+            self.believed = None;
+            self.schedule.want_after(super::write_attempts::AFTER_LOST_RACES, now);
+        }
+    }
+
+    fn believe(&mut self, finding: &Finding) {
+        let basis = self.basis();
+        let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
+        if *finding == Finding::InSync {
+            self.seen_in_sync = Some(basis);
+        }
+        self.believed = Some((basis, reach_verdict(finding, &basis, self.standing().as_ref(), seen)));
+    }
+
+    fn believe_bar(&mut self) {
+        if let Some(failure) = self.appraisal.barred.clone() {
+            self.believe(&Finding::Failed(failure));
+        }
+    }
+
+    /// Somebody else's hand on our condition is put right by the next poll, not by this memory.
+    /// A foreign True is polled promptly, since the controller may believe it.
+    fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
+        let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
+        if before == after || self.writes.explains(after) {
+            self.last_definite =
+                after.and_then(Standing::read).as_ref().and_then(Definite::of).or(self.last_definite.take());
+            return;
+        }
+        self.disturbed = true;
+        self.believed = None;
+        if stands_true(object) {
+            self.schedule.want_promptly(now);
+        }
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        self.object.conditions.observed().and_then(Standing::read)
+    }
+
+    fn is_in_sync_as_wished(&self, standing: Option<&Standing>) -> bool {
+        let basis = self.basis();
+        standing.is_some_and(|standing| {
+            standing.reason == ObservedReason::InSync
+                && basis.is_spoken_of_by(standing)
+                && standing.tag.wish == basis.wish
+                && standing.tag.correction == basis.correction
+        })
+    }
+}
+
+fn stands_true(object: &LeanObject) -> bool {
+    object
+        .conditions
+        .observed()
+        .is_some_and(|condition| condition.status == drift_shared::condition::ConditionStatus::True)
+}

@@ -1,0 +1,156 @@
+//! Whether a verdict is written over what stands, and how urgently.
+//!
+//! A steady state costs no write. What the controller waits for is written at once; what only informs people draws
+//! on a bucket, so that a flapping object cannot flood the API server. It must not know how a write is done.
+
+use std::time::Duration;
+
+use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_shared::moment::Moment;
+use drift_shared::token_bucket::TokenBucket;
+
+/// Writes without news that one object may make at once: a few honest changes of mind.
+pub const QUIET_BURST: u32 = 6;
+/// After those, one each minute, the latest winning: people read no faster.
+pub const QUIET_REFILL: Duration = Duration::from_secs(60);
+
+/// How a change is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// The controller or a person waits for it.
+    News,
+    /// Nobody acts on it: it draws on the object's bucket.
+    Quiet,
+    /// As quiet, and one of many when a host fails: through the slow lane, and not at all if the object recovers first.
+    Slow,
+}
+
+/// The last verdict that was not Unknown: coming back to it is no news.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definite {
+    reason: ObservedReason,
+    tag: drift_shared::condition::Tag,
+    generation: Option<i64>,
+}
+
+impl Definite {
+    /// What to remember of a verdict that stands; `None` for an Unknown.
+    #[must_use]
+    pub fn of(standing: &Standing) -> Option<Self> {
+        let definite = standing.reason.status() != ConditionStatus::Unknown;
+        definite.then_some(Self { reason: standing.reason, tag: standing.tag, generation: standing.generation })
+    }
+
+    fn is_repeated_by(&self, verdict: &Verdict) -> bool {
+        self.reason == verdict.reason && self.tag == verdict.tag && self.generation == verdict.generation
+    }
+}
+
+/// Whether `verdict` changes anything of what stands, whoever wrote that.
+#[must_use]
+pub fn is_change(standing: Option<&Condition>, verdict: &Verdict) -> bool {
+    standing.is_none_or(|standing| !verdict.to_condition(Some(standing), "").says_the_same(standing))
+}
+
+/// How urgent a change is. `disturbed` says that somebody else wrote or removed our condition, which must not become a loop.
+#[must_use]
+pub fn weigh(standing: Option<&Standing>, definite: Option<&Definite>, verdict: &Verdict, disturbed: bool) -> Urgency {
+    if disturbed {
+        return Urgency::Quiet;
+    }
+    let Some(standing) = standing else { return Urgency::News };
+    let (before, after) = (standing.reason.status(), verdict.status());
+    if standing.generation != verdict.generation || standing.tag.wish != verdict.tag.wish {
+        return Urgency::News;
+    }
+    match (before, after) {
+        (ConditionStatus::False, ConditionStatus::Unknown) if verdict.reason.needs_no_read() => Urgency::Quiet,
+        (ConditionStatus::False, ConditionStatus::Unknown) => Urgency::Slow,
+        (_, ConditionStatus::Unknown) => Urgency::Quiet,
+        (ConditionStatus::Unknown, _) if definite.is_some_and(|definite| definite.is_repeated_by(verdict)) => {
+            Urgency::Quiet
+        }
+        (ConditionStatus::Unknown, _) => Urgency::News,
+        _ if standing.reason == verdict.reason && standing.tag == verdict.tag => Urgency::Quiet,
+        _ => Urgency::News,
+    }
+}
+
+/// The bucket of one object.
+#[must_use]
+pub const fn quiet_bucket(now: Moment) -> TokenBucket {
+    TokenBucket::full(QUIET_BURST, QUIET_REFILL, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ObservedReason::*;
+    use drift_shared::condition::{Tag, Wish};
+    use serde_json::json;
+
+    fn verdict(reason: ObservedReason, correction: u64) -> Verdict {
+        let tag = Tag { correction, wish: Some(Wish::of(&json!(1))), ..Tag::default() };
+        Verdict { reason, text: "text".to_owned(), tag, generation: Some(1) }
+    }
+
+    fn standing(verdict: &Verdict) -> Standing {
+        Standing {
+            reason: verdict.reason,
+            text: verdict.text.clone(),
+            tag: verdict.tag,
+            generation: verdict.generation,
+        }
+    }
+
+    #[test]
+    fn the_same_words_are_no_change() {
+        let verdict = verdict(FieldsDiffer, 1);
+        let mut condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
+        assert!(!is_change(Some(&condition), &verdict));
+        assert!(is_change(None, &verdict));
+        condition.observed_generation = Some(2);
+        assert!(is_change(Some(&condition), &verdict));
+    }
+
+    #[test]
+    fn only_what_somebody_waits_for_is_news() {
+        let cases = [
+            (None, FieldsDiffer, Urgency::News),
+            (Some(InSync), FieldsDiffer, Urgency::News),
+            (Some(FieldsDiffer), InSync, Urgency::News),
+            (Some(FieldsDiffer), ExternalMissing, Urgency::News),
+            (Some(FieldsDiffer), FieldsDiffer, Urgency::Quiet),
+            (Some(FieldsDiffer), PollTimedOut, Urgency::Quiet),
+            (Some(InSync), PollTimedOut, Urgency::Slow),
+            (Some(InSync), RuleError, Urgency::Quiet),
+            (Some(PollTimedOut), ExternalError, Urgency::Quiet),
+            (Some(PollTimedOut), InSync, Urgency::News),
+        ];
+        for (before, after, expected) in cases {
+            let before = before.map(|reason| standing(&verdict(reason, 1)));
+            assert_eq!(weigh(before.as_ref(), None, &verdict(after, 1), false), expected, "{before:?} to {after}");
+        }
+    }
+
+    #[test]
+    fn back_from_unknown_is_news_only_when_something_else_comes_back() {
+        let unknown = standing(&verdict(PollTimedOut, 1));
+        let definite = Definite::of(&standing(&verdict(InSync, 1)));
+        let weigh = |after| weigh(Some(&unknown), definite.as_ref(), &after, false);
+        assert_eq!(weigh(verdict(InSync, 1)), Urgency::Quiet);
+        assert_eq!(weigh(verdict(FieldsDiffer, 1)), Urgency::News);
+        assert_eq!(weigh(verdict(InSync, 2)), Urgency::News);
+    }
+
+    #[test]
+    fn a_verified_correction_is_news_even_when_nothing_else_changed() {
+        let before = standing(&verdict(FieldsDiffer, 1));
+        assert_eq!(weigh(Some(&before), None, &verdict(FieldsDiffer, 2), false), Urgency::News);
+    }
+
+    #[test]
+    fn a_condition_that_somebody_removed_is_put_back_quietly() {
+        assert_eq!(weigh(None, None, &verdict(InSync, 1), true), Urgency::Quiet);
+    }
+}

@@ -1,0 +1,381 @@
+//! Random histories of one object against the poller's state machine: what must hold whatever happens.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use drift_poller::core::appraisal::Appraisal;
+use drift_poller::core::finding::Finding;
+use drift_poller::core::schedule::Now;
+use drift_poller::core::track::{Arrival, NextWrite, Pace, SILENT_INTERVALS, Track};
+use drift_poller::core::verdict::Basis;
+use drift_poller::core::write_attempts::WriteOutcome;
+use drift_shared::condition::{ConditionStatus, ObservedReason, PatchBase, Verdict, Wish, condition_patch};
+use drift_shared::moment::Moment;
+use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_shared::object::LeanObject;
+use drift_shared::target::Confirm;
+use drift_shared::template::FieldPaths;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const INTERVAL: Duration = Duration::from_secs(30);
+const PACE: Pace =
+    Pace { interval: INTERVAL, settle: Duration::from_secs(2), confirm: Confirm { drift: 1, absent: 2, unknown: 3 } };
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outside {
+    Fulfils(i64),
+    Absent,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Wait(u64),
+    Drift,
+    Vanish,
+    Fail(bool),
+    Edit,
+    Correct {
+        effective: bool,
+    },
+    RemoveCondition,
+    ForgeCondition,
+    Restart,
+    LoseRace,
+    /// From now on answers take their time, or come at once again.
+    Slow(bool),
+    /// The answer that is under way arrives.
+    Answer,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (1..90u64).prop_map(Step::Wait),
+        2 => Just(Step::Drift),
+        2 => Just(Step::Vanish),
+        3 => any::<bool>().prop_map(Step::Fail),
+        1 => Just(Step::Edit),
+        3 => any::<bool>().prop_map(|effective| Step::Correct { effective }),
+        1 => Just(Step::RemoveCondition),
+        1 => Just(Step::ForgeCondition),
+        1 => Just(Step::Restart),
+        1 => Just(Step::LoseRace),
+        2 => any::<bool>().prop_map(Step::Slow),
+        3 => Just(Step::Answer),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// The API server, the external system and one poller, all as values.
+struct World {
+    object: Value,
+    outside: Outside,
+    failing: bool,
+    lose_races: u32,
+    slow: bool,
+    /// A poll under way: the state it began from, what it will find, and what the outside was when it looked.
+    under_way: Option<(Basis, Finding, Outside)>,
+    /// What the outside was when the last complete poll looked.
+    looked_at: Outside,
+    corrected_at: Option<Moment>,
+    now: Now,
+    track: Track,
+    writes: u32,
+    /// Writes that the history itself asks for: each change of the world may cost some.
+    allowance: u32,
+}
+
+impl World {
+    fn new() -> Self {
+        let object =
+            json!({"metadata": {"uid": "u", "name": "n", "resourceVersion": "1", "generation": 1}, "spec": {}});
+        let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
+        let track = start(&object, now, Arrival::Later);
+        Self {
+            object,
+            outside: Outside::Absent,
+            failing: false,
+            lose_races: 0,
+            slow: false,
+            under_way: None,
+            looked_at: Outside::Absent,
+            corrected_at: None,
+            now,
+            track,
+            writes: 0,
+            allowance: 1,
+        }
+    }
+
+    fn generation(&self) -> i64 {
+        self.object["metadata"]["generation"].as_i64().unwrap()
+    }
+
+    fn correction(&self) -> u64 {
+        lean(&self.object).conditions.correction()
+    }
+
+    fn finding(&self) -> Finding {
+        match self.outside {
+            _ if self.failing => Finding::from(ObservedReason::PollTimedOut),
+            Outside::Absent => Finding::Absent,
+            Outside::Fulfils(generation) if generation == self.generation() => Finding::InSync,
+            Outside::Fulfils(other) => Finding::Differs(format!("1 field differs: /g observed {other}")),
+        }
+    }
+
+    /// Any writer's change: a new resourceVersion, and the watch tells the poller.
+    fn change(&mut self, edit: impl FnOnce(&mut Value)) {
+        edit(&mut self.object);
+        let version: u64 = self.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        self.object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
+        self.track.see(lean(&self.object), appraisal(&self.object), self.now.moment);
+    }
+
+    fn set_condition(&mut self, kind: &str, entry: Option<Value>) {
+        let kind = kind.to_owned();
+        self.change(|object| {
+            let list = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let mut list: Vec<_> = list.into_iter().filter(|old| old["type"] != kind.as_str()).collect();
+            list.extend(entry);
+            object["status"] = json!({"conditions": list});
+        });
+    }
+
+    fn correct(&mut self, effective: bool) {
+        if effective {
+            self.outside = Outside::Fulfils(self.generation());
+        }
+        let message = format!("correction {}: done", self.correction() + 1);
+        let entry =
+            json!({"type": DRIFT_CORRECTED, "status": "True", "reason": "CorrectionApplied", "message": message});
+        self.set_condition(DRIFT_CORRECTED, Some(entry));
+        self.corrected_at = Some(self.now.moment);
+    }
+
+    fn answer(&mut self) {
+        if let Some((basis, finding, looked_at)) = self.under_way.take() {
+            self.looked_at = looked_at;
+            self.track.finish_poll(basis, finding, self.now.moment);
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        self.allowance += 2;
+        match step {
+            Step::Wait(seconds) => {
+                self.allowance -= 2;
+                self.run_for(Duration::from_secs(seconds));
+            }
+            Step::Drift => self.outside = Outside::Fulfils(0),
+            Step::Vanish => self.outside = Outside::Absent,
+            Step::Fail(failing) => {
+                self.allowance -= 2;
+                self.failing = failing;
+            }
+            Step::Edit => {
+                let next = self.generation() + 1;
+                self.change(|object| object["metadata"]["generation"] = json!(next));
+            }
+            Step::Correct { effective } => self.correct(effective),
+            Step::RemoveCondition => self.set_condition(DRIFT_OBSERVED, None),
+            Step::ForgeCondition => {
+                let entry = json!({"type": DRIFT_OBSERVED, "status": "True", "reason": "Whim", "message": "[wish x]"});
+                self.set_condition(DRIFT_OBSERVED, Some(entry));
+            }
+            Step::Restart => {
+                self.allowance += 6;
+                self.under_way = None;
+                self.corrected_at = None;
+                self.track = start(&self.object, self.now, Arrival::Listed);
+            }
+            Step::LoseRace => self.lose_races += 1,
+            Step::Slow(slow) => self.slow = slow,
+            Step::Answer => self.answer(),
+        }
+    }
+
+    fn run_for(&mut self, span: Duration) {
+        let end = self.now.moment + span;
+        loop {
+            self.act();
+            let wakes = [self.track.poll_due(), self.track.silence_due(), self.write_due()];
+            match wakes.into_iter().flatten().min().filter(|wake| *wake <= end) {
+                Some(wake) => self.now = self.now.after((wake - self.now.moment).max(Duration::from_millis(1))),
+                None => break,
+            }
+        }
+        self.now = self.now.after(end - self.now.moment);
+    }
+
+    fn write_due(&mut self) -> Option<Moment> {
+        match self.track.next_write(self.now.moment) {
+            NextWrite::NotBefore(moment) => Some(moment),
+            NextWrite::Write(..) => Some(self.now.moment),
+            NextWrite::Nothing => None,
+        }
+    }
+
+    /// What the shell does when it wakes.
+    fn act(&mut self) {
+        self.track.notice_silence(self.now.moment);
+        if self.track.poll_due().is_some_and(|due| due <= self.now.moment) {
+            let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + PACE.settle);
+            assert!(settled, "polled before the correction had settled");
+            let basis = self.track.begin_poll(self.now);
+            self.under_way = Some((basis, self.finding(), self.outside));
+        }
+        if !self.slow {
+            self.answer();
+        }
+        if let NextWrite::Write(verdict, urgency) = self.track.next_write(self.now.moment) {
+            let condition = self.track.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
+            if self.lose_races > 0 {
+                self.lose_races -= 1;
+                self.track.finish_write(&WriteOutcome::Moved, self.now.moment);
+                return;
+            }
+            self.hold_against_the_world(&verdict);
+            let before = lean(&self.object);
+            let base = PatchBase {
+                uid: &before.id.uid,
+                resource_version: &before.resource_version,
+                generation: before.generation,
+                conditions: &before.conditions,
+            };
+            let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+            self.change(|object| json_patch::patch(object, &patch).unwrap());
+            self.track.finish_write(&WriteOutcome::Written, self.now.moment);
+            self.writes += 1;
+        }
+    }
+
+    /// Not observed is not drift: what is written must be what the last complete poll found, of this very state.
+    fn hold_against_the_world(&self, verdict: &Verdict) {
+        assert_eq!(verdict.generation, Some(self.generation()), "a verdict of another spec");
+        let fulfilled = self.looked_at == Outside::Fulfils(self.generation());
+        match verdict.status() {
+            ConditionStatus::True => {
+                assert!(!fulfilled, "drift where none was seen");
+                assert_eq!(verdict.tag.correction, self.correction(), "drift bound to another correction");
+            }
+            ConditionStatus::False => assert!(fulfilled, "in sync where it was not seen"),
+            ConditionStatus::Unknown => {}
+        }
+    }
+
+    fn is_drifted(&self) -> bool {
+        self.outside != Outside::Fulfils(self.generation())
+    }
+
+    fn status(&self) -> Option<ConditionStatus> {
+        lean(&self.object).conditions.observed().map(|condition| condition.status)
+    }
+}
+
+fn lean(object: &Value) -> LeanObject {
+    LeanObject::prune(object, &FieldPaths::default())
+}
+
+fn appraisal(object: &Value) -> Appraisal {
+    let wish = Wish::of(&object["metadata"]["generation"]);
+    Appraisal { wish: Some(wish), identity: Some("x".to_owned()), barred: None }
+}
+
+fn start(object: &Value, now: Now, arrival: Arrival) -> Track {
+    Track::new(lean(object), appraisal(object), PACE, (arrival, now))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_history_writes_a_wrong_word_or_too_many(history in steps()) {
+        let mut world = World::new();
+        for step in &history {
+            world.take(*step);
+            world.run_for(Duration::from_millis(1));
+        }
+        let minutes = u32::try_from(world.now.moment.since_start().as_secs() / 60).unwrap();
+        let most = world.allowance + 6 + minutes;
+        prop_assert!(world.writes <= most, "{} writes where {most} are allowed", world.writes);
+    }
+
+    #[test]
+    fn once_faults_stop_the_truth_stands_and_all_goes_quiet(history in steps()) {
+        let mut world = World::new();
+        for step in &history {
+            world.take(*step);
+            world.run_for(Duration::from_millis(1));
+        }
+        world.failing = false;
+        world.slow = false;
+        world.lose_races = 0;
+        world.run_for(INTERVAL * 6);
+        let expected = if world.is_drifted() { ConditionStatus::True } else { ConditionStatus::False };
+        prop_assert_eq!(world.status(), Some(expected));
+        let before = world.writes;
+        world.run_for(INTERVAL * 50);
+        prop_assert_eq!(world.writes, before, "a steady state costs no write");
+    }
+}
+
+#[test]
+fn a_host_that_flaps_over_sixty_polls_costs_few_writes() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL * 2);
+    assert_eq!((world.status(), world.writes), (Some(ConditionStatus::False), 1));
+    for poll in 0..60 {
+        world.failing = poll % 5 != 4;
+        world.run_for(INTERVAL);
+    }
+    assert!(world.writes <= 1 + 6 + 30, "{} writes in half an hour of flapping", world.writes);
+}
+
+#[test]
+fn an_absence_is_believed_after_a_second_poll_a_second_later() {
+    for uid in ["a", "b", "c", "d"] {
+        let object = json!({"metadata": {"uid": uid, "name": "n", "resourceVersion": "1", "generation": 1}});
+        let mut world = World::new();
+        world.track = start(&object, world.now, Arrival::Later);
+        world.object = object;
+        world.run_for(Duration::from_millis(1100));
+        assert_eq!((world.status(), world.writes), (Some(ConditionStatus::True), 1), "{uid}");
+        world.correct(true);
+        world.run_for(Duration::from_secs(4));
+        assert_eq!((world.status(), world.writes), (Some(ConditionStatus::False), 2), "{uid}");
+    }
+}
+
+#[test]
+fn a_writer_who_keeps_taking_our_condition_away_slows_us_down() {
+    for step in [Step::RemoveCondition, Step::ForgeCondition] {
+        let mut world = World::new();
+        world.outside = Outside::Fulfils(1);
+        world.run_for(INTERVAL * 2);
+        for _ in 0..60 {
+            world.take(step);
+            world.run_for(INTERVAL);
+        }
+        assert!(world.writes <= 1 + 6 + 30, "{} writes in half an hour of {step:?}", world.writes);
+        world.run_for(INTERVAL * 4);
+        assert_eq!(world.status(), Some(ConditionStatus::False), "put right by a poll");
+    }
+}
+
+#[test]
+fn an_object_whose_polls_never_end_becomes_unknown_after_three_intervals() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.slow = true;
+    world.run_for(INTERVAL * (SILENT_INTERVALS - 1));
+    assert_eq!(world.status(), Some(ConditionStatus::False));
+    world.run_for(INTERVAL * 2);
+    let reason = lean(&world.object).conditions.observed().map(|condition| condition.reason.clone());
+    assert_eq!(reason.as_deref(), Some("NotYetPolled"));
+    let writes = world.writes;
+    world.run_for(INTERVAL * 50);
+    assert_eq!(world.writes, writes, "and stays so without a write");
+}
