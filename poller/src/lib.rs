@@ -2,4 +2,14 @@
 //!
 //! It never writes outside and touches nothing of an object but that condition. It must not know the controller.
 
+pub mod app;
 pub mod core;
+pub mod in_force;
+pub mod metrics;
+mod notices;
+pub mod overlap;
+pub mod poll;
+pub mod record;
+pub mod tally;
+pub mod target_actor;
+pub mod target_work;

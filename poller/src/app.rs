@@ -1,0 +1,188 @@
+//! The program from its command line to its end: everything is made here, once, and handed on.
+//!
+//! Only this file knows all the parts. The order at the end matters: work stops first, then the Lease is released,
+//! so that no other poller begins while this one still writes.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use drift_shared::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
+use drift_shared::outside::HttpSender;
+use drift_shared::runtime::admin::AdminServer;
+use drift_shared::runtime::rights::{Need, rights_at_home};
+use drift_shared::runtime::settings::{LogSettings, RunSettings};
+use drift_shared::runtime::shutdown::ShutdownSignals;
+use drift_shared::runtime::site::Site;
+use drift_shared::runtime::tasks::Background;
+use drift_shared::runtime::{
+    Configuration, EventWriter, LeaseHandle, ObjectClient, client, metrics, supervise, telemetry,
+};
+use drift_shared::sightings::Sightings;
+use prometheus_client::registry::Registry;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::in_force::{InForceList, annotations};
+use crate::metrics::Metrics;
+use crate::poll::Outside;
+use crate::record::CONCURRENT_WRITES;
+use crate::target_actor::Shared;
+use crate::target_work::{Workplace, work};
+
+/// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
+#[derive(Debug, clap::Parser)]
+#[command(version, about)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    logs: LogSettings,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Poll until told to end
+    Run(RunSettings),
+}
+
+/// Runs the program; its exit code tells the truth.
+///
+/// # Errors
+/// When it cannot start.
+pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
+    telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
+    let Command::Run(settings) = command_line.command;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
+    let ended = runtime.block_on(serve(&settings));
+    // What has not ended by now has had its time to drain.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    ended
+}
+
+async fn serve(settings: &RunSettings) -> anyhow::Result<ExitCode> {
+    let signals = ShutdownSignals::listen().context("listening for signals")?;
+    let admin = AdminServer::bind(settings.admin_address).await?;
+    let client = client::connect().await?;
+    let background = Background::default();
+    let Background { stop, failed } = background.clone();
+    background.spawn("signals", signals.forward(stop.clone()));
+
+    let program = Program::assemble(&background, settings, client, admin);
+    let work = program.lead();
+    tokio::select! {
+        () = work => {}
+        () = failed.cancelled() => {}
+    }
+    stop.cancel();
+    program.release().await;
+    Ok(if failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Everything that the work needs, and what ends last.
+struct Program {
+    workplace: Workplace,
+    configuration: watch::Receiver<Arc<Configuration>>,
+    in_force: InForceList,
+    lease: LeaseHandle,
+    lease_stop: CancellationToken,
+    lease_task: JoinHandle<()>,
+    stop: CancellationToken,
+    _home_rights: Need,
+}
+
+impl Program {
+    fn assemble(background: &Background, settings: &RunSettings, client: kube::Client, admin: AdminServer) -> Self {
+        let site = Site::new(background, client, settings, POLLER_MANAGER);
+        let stop = background.stop.clone();
+        let mut registry = metrics::registry("poller");
+        let (events, _) = site.write_events(&mut registry, stop.clone());
+        let lease_name = settings.lease_name(POLLER_LEASE);
+        let (rights, home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
+        let lease_stop = CancellationToken::new();
+        let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
+        let configuration = site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry);
+        let shared = shared(&site, events, &mut registry);
+        let in_force = shared.in_force.clone();
+        let workplace = Workplace {
+            home: site.namespace.clone(),
+            objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
+            client: site.client.clone(),
+            write_slots: Arc::new(Semaphore::new(CONCURRENT_WRITES)),
+            leadership: lease.leadership(),
+            rights,
+            shared,
+        };
+        background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
+        let _home_rights = home_rights;
+        Self { workplace, configuration, in_force, lease, lease_stop, lease_task, stop, _home_rights }
+    }
+
+    /// Works while we hold the Lease, again and again, until told to stop.
+    async fn lead(&self) {
+        let leadership = self.lease.leadership();
+        while !self.stop.is_cancelled() {
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                term = leadership.acquired() => self.work_for(&term).await,
+            }
+        }
+    }
+
+    async fn work_for(&self, term: &CancellationToken) {
+        tracing::info!("leading: targets are polled");
+        let ended = self.stop.child_token();
+        let start = |target, stop| work(self.workplace.clone(), target, stop);
+        let working = supervise(self.configuration.clone(), ended.clone(), start);
+        let watching = async {
+            tokio::select! {
+                () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
+                () = self.keep_list() => {}
+                () = ended.cancelled() => {}
+            }
+            ended.cancel();
+        };
+        tokio::join!(working, watching);
+    }
+
+    /// Puts the list of targets that are vouched for onto the Lease whenever it changes.
+    async fn keep_list(&self) {
+        let mut list = self.in_force.subscribe();
+        loop {
+            let annotations = annotations(&list.borrow_and_update());
+            self.lease.annotate(annotations);
+            if list.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Gives the Lease back, so that the next poller need not wait for it to expire.
+    async fn release(self) {
+        self.lease_stop.cancel();
+        // The task bounds its release by itself.
+        let _ = self.lease_task.await;
+    }
+}
+
+/// What all targets of the program share.
+fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
+    Shared {
+        outside: Outside {
+            sender: HttpSender::new(site.watch_secrets(CREDENTIAL_POLLER), POLLER_MANAGER),
+            gate: Arc::default(),
+            credential_trouble: Arc::default(),
+        },
+        in_force: InForceList::default(),
+        slow_lane: Arc::default(),
+        events,
+        metrics: Metrics::register(registry),
+        health: site.health.clone(),
+        sightings: Sightings::default(),
+    }
+}

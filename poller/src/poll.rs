@@ -1,0 +1,133 @@
+//! One poll: a rendered request goes out, a finding comes back.
+//!
+//! Thin: the reply is judged in the core. Its deadline covers everything from the connection to the last byte, but
+//! not the wait for a place in the host's queue, which is nobody's failure. It must not know what stands on the object.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use drift_shared::condition::ObservedReason;
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::outside::{
+    HostGate, HttpFailure, HttpOptions, HttpReply, HttpRequest, HttpSender, asked_pause, host_and_port,
+};
+use drift_shared::runtime::clock;
+use drift_shared::target::{Target, Wished};
+use serde_json::Value;
+
+use crate::core::finding::{Failure, Finding};
+use crate::core::reply::{compare, observe};
+use crate::core::verdict::Basis;
+
+/// What one poll needs.
+#[derive(Debug)]
+pub struct PollOrder {
+    /// The object's uid.
+    pub uid: Uid,
+    /// The state that the result will belong to.
+    pub basis: Basis,
+    /// The object as the templates see it.
+    pub view: Arc<Value>,
+    /// What it wishes for.
+    pub wished: Wished,
+    /// The request.
+    pub request: HttpRequest,
+}
+
+/// What became of one poll.
+#[derive(Debug)]
+pub enum PollOutcome {
+    /// It found something out, be it that nothing can be said.
+    Found(Finding),
+    /// It was not begun: its host asked to be left alone until then.
+    Postponed(Moment),
+}
+
+/// How one poll ended.
+#[derive(Debug)]
+pub struct PollResult {
+    /// The object's uid.
+    pub uid: Uid,
+    /// The state that the result belongs to.
+    pub basis: Basis,
+    /// What became of it.
+    pub outcome: PollOutcome,
+    /// From the first attempt to connect to the finding.
+    pub took: Duration,
+}
+
+/// The way out, shared by all targets.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// Sends requests.
+    pub sender: HttpSender,
+    /// Bounds them for each host.
+    pub gate: Arc<HostGate>,
+    /// What is wrong with the credential of a target, so that it is said once.
+    pub credential_trouble: Arc<Mutex<HashMap<String, String>>>,
+}
+
+impl Outside {
+    /// Polls one object.
+    pub async fn poll(&self, target: &Target, order: PollOrder) -> PollResult {
+        let host = host_and_port(&order.request.url);
+        let _permit = self.gate.enter(&host).await;
+        let began = clock::now();
+        // Others may have been told to wait while this one stood in line.
+        let outcome = match self.gate.paused(&host, began) {
+            Some(until) => PollOutcome::Postponed(until),
+            None => PollOutcome::Found(self.find(target, &order).await),
+        };
+        PollResult { uid: order.uid, basis: order.basis, outcome, took: clock::now() - began }
+    }
+
+    async fn find(&self, target: &Target, order: &PollOrder) -> Finding {
+        let read = &target.read.http;
+        let options = HttpOptions { auth: read.auth.as_ref(), tls: read.tls.as_ref(), max_bytes: read.max_bytes };
+        let sending = self.sender.send(&order.request, &options);
+        match tokio::time::timeout(target.timeout, sending).await {
+            Err(_) => ObservedReason::PollTimedOut.into(),
+            Ok(Err(HttpFailure::Unreachable(_))) => ObservedReason::ExternalUnreachable.into(),
+            Ok(Err(HttpFailure::CredentialUnavailable(sentence))) => {
+                self.tell_of_credential(target, Some(sentence));
+                ObservedReason::Unauthorized.into()
+            }
+            Ok(Ok(reply)) => {
+                self.tell_of_credential(target, None);
+                self.obey_pause(&host_and_port(&order.request.url), &reply);
+                compare(target, &order.wished, observe(read, &order.view, &reply))
+            }
+        }
+    }
+
+    fn tell_of_credential(&self, target: &Target, trouble: Option<String>) {
+        let mut known = self.credential_trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match trouble {
+            Some(sentence) if known.get(&target.name) != Some(&sentence) => {
+                tracing::warn!(target_name = target.name, "{sentence}");
+                known.insert(target.name.clone(), sentence);
+            }
+            Some(_) => {}
+            None => _ = known.remove(&target.name),
+        }
+    }
+
+    /// A host that asks for a pause gets it from all targets.
+    fn obey_pause(&self, host: &str, reply: &HttpReply) {
+        if let Some(pause) = asked_pause(reply.status, &reply.headers, clock::wall()) {
+            self.gate.pause(host, clock::now() + pause);
+        }
+    }
+}
+
+/// What a poll of the object would need; a template that cannot be evaluated is the finding at once.
+///
+/// # Errors
+/// The failure, where a template cannot be evaluated for this object.
+pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Failure> {
+    let wished = target.wish_of(view).map_err(|error| crate::core::appraisal::rule_error(&error))?;
+    let request = target.read.http.render(view).map_err(|error| crate::core::appraisal::rule_error(&error))?;
+    Ok((wished, request))
+}

@@ -1,0 +1,93 @@
+//! One write of `driftObserved`: the patch goes out, and what became of it comes back.
+//!
+//! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
+//! there. Thin: whether and when to write is the core's business.
+
+use std::sync::Arc;
+
+use drift_shared::condition::{Condition, PatchBase, condition_patch};
+use drift_shared::object::LeanObject;
+use drift_shared::runtime::{Leadership, ObjectClient, ResolvedKind, WriteError};
+use drift_shared::template::FieldPaths;
+use tokio::sync::Semaphore;
+
+use crate::core::write_attempts::WriteOutcome;
+
+/// Writes under way at once, over all targets: enough to keep an API server busy that answers within 50 ms at its
+/// 600 status patches a second, and far below its limit of requests in flight.
+pub const CONCURRENT_WRITES: usize = 32;
+
+/// How one write ended.
+#[derive(Debug)]
+pub struct WriteResult {
+    /// The state that the write was based on.
+    pub before: LeanObject,
+    /// The condition that was to be written.
+    pub condition: Condition,
+    /// The newest state we know of: the answer of the write, or what was read live after a lost race.
+    pub object: Option<LeanObject>,
+    /// What the state machine is told.
+    pub outcome: WriteOutcome,
+    /// The sentence of a refusal, for people.
+    pub refusal: Option<String>,
+    /// The word for the metric.
+    pub word: &'static str,
+}
+
+impl WriteResult {
+    fn not_begun(before: LeanObject, condition: Condition) -> Self {
+        Self { before, condition, object: None, outcome: WriteOutcome::Refused, refusal: None, word: "not_leading" }
+    }
+}
+
+/// Writes conditions on the objects of one kind.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    /// The way to the objects.
+    pub objects: ObjectClient,
+    /// Their kind.
+    pub kind: ResolvedKind,
+    /// What is kept of an answer.
+    pub fields: FieldPaths,
+    /// The limit over all targets.
+    pub slots: Arc<Semaphore>,
+    /// Whether we lead.
+    pub leadership: Leadership,
+}
+
+impl Recorder {
+    /// Writes `condition` onto the state `before`, and onto no other.
+    pub async fn write(&self, before: LeanObject, condition: Condition) -> WriteResult {
+        // Nobody closes the semaphore; were it closed, writing without its limit would be right.
+        let _slot = self.slots.acquire().await.ok();
+        if !self.leadership.is_held() {
+            // A process that slept through the loss of its Lease finds out here, before any task told it.
+            return WriteResult::not_begun(before, condition);
+        }
+        let base = PatchBase {
+            uid: &before.id.uid,
+            resource_version: &before.resource_version,
+            generation: before.generation,
+            conditions: &before.conditions,
+        };
+        let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+        let ended = |object, outcome, refusal, word| (object, outcome, refusal, word);
+        let (object, outcome, refusal, word) =
+            match self.objects.patch_status(&self.kind, &before.id, patch, &self.fields).await {
+                Ok(object) => ended(Some(object), WriteOutcome::Written, None, "written"),
+                Err(WriteError::Moved) => ended(self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
+                Err(WriteError::Gone) => ended(None, WriteOutcome::Moved, None, "gone"),
+                Err(WriteError::Unavailable(sentence)) => {
+                    tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
+                    ended(None, WriteOutcome::Refused, None, "unavailable")
+                }
+                Err(WriteError::Refused(sentence)) => ended(None, WriteOutcome::Refused, Some(sentence), "refused"),
+            };
+        WriteResult { before, condition, object, outcome, refusal, word }
+    }
+
+    /// The object as it is; where even that fails, the watch will tell.
+    async fn read_again(&self, before: &LeanObject) -> Option<LeanObject> {
+        self.objects.read(&self.kind, &before.id, &self.fields).await.ok().flatten()
+    }
+}

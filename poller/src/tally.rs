@@ -1,0 +1,68 @@
+//! Counts what one target does, for the metrics.
+//!
+//! It must not know why anything happened.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::core::finding::Finding;
+use crate::core::track::Track;
+use crate::metrics::{Metrics, of_outcome, of_target};
+
+/// The counts of one target.
+#[derive(Debug)]
+pub struct Tally {
+    target: String,
+    metrics: Metrics,
+    reasons: BTreeMap<String, i64>,
+}
+
+impl Tally {
+    /// For the target of that name.
+    #[must_use]
+    pub fn new(target: &str, metrics: Metrics) -> Self {
+        Self { target: target.to_owned(), metrics, reasons: BTreeMap::new() }
+    }
+
+    /// One poll ended.
+    pub fn poll(&self, finding: &Finding, took: Duration) {
+        let word = match finding {
+            Finding::InSync => "InSync",
+            Finding::Differs(_) => "Differs",
+            Finding::Absent => "Absent",
+            Finding::Failed(failure) => failure.reason.as_str(),
+        };
+        self.metrics.polls.get_or_create(&of_outcome(&self.target, word)).inc();
+        self.metrics.poll_seconds.get_or_create(&of_target(&self.target)).observe(took.as_secs_f64());
+    }
+
+    /// One write ended.
+    pub fn write(&self, word: &str) {
+        self.metrics.writes.get_or_create(&of_outcome(&self.target, word)).inc();
+    }
+
+    /// Counts the objects by the reason that stands on them.
+    pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>) {
+        self.reasons.values_mut().for_each(|count| *count = 0);
+        for track in tracks {
+            let reason = track.object().conditions.observed().map_or("None", |condition| condition.reason.as_str());
+            match self.reasons.get_mut(reason) {
+                Some(count) => *count += 1,
+                None => {
+                    self.reasons.insert(reason.to_owned(), 1);
+                }
+            }
+        }
+        for (reason, count) in &self.reasons {
+            self.metrics.objects.get_or_create(&of_outcome(&self.target, reason)).set(*count);
+        }
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        for reason in self.reasons.keys() {
+            self.metrics.objects.remove(&of_outcome(&self.target, reason));
+        }
+    }
+}

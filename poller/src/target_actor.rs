@@ -1,0 +1,324 @@
+//! One target at work: a single task that watches its objects, polls them, and writes what is believed.
+//!
+//! Each target has a task of its own, so that none can slow or stop another. It only carries things between the
+//! core, which decides, and the shell, which does; it must not decide anything itself.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::outside::host_and_port;
+use drift_shared::runtime::health::Health;
+use drift_shared::runtime::{EventWriter, ObjectEvent, clock};
+use drift_shared::sightings::Sightings;
+use drift_shared::target::Target;
+use drift_shared::token_bucket::TokenBucket;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::core::finding::{Failure, Finding};
+use crate::core::roster::Roster;
+use crate::core::schedule::Now;
+use crate::core::slow_lane::SlowLane;
+use crate::core::track::{NextWrite, Track};
+use crate::core::write::Urgency;
+use crate::core::write_attempts::WriteOutcome;
+use crate::in_force::InForceList;
+use crate::metrics::{Metrics, of_target};
+use crate::overlap::{Admission, Overlap};
+use crate::poll::{Outside, PollOrder, PollOutcome, PollResult, prepare};
+use crate::record::{Recorder, WriteResult};
+use crate::tally::Tally;
+
+/// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
+/// An actor that has not turned for this long hangs, and the kubelet starts the program anew: twelve housekeepings, far
+/// above what the largest batch of events takes.
+const STANDSTILL: Duration = Duration::from_secs(60);
+/// Watch events taken in before polls and writes get their turn again.
+const EVENTS_AT_ONCE: usize = 256;
+
+type Pending<T> = FuturesUnordered<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// What all targets of the program share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The way to the external systems.
+    pub outside: Outside,
+    /// The list on the Lease.
+    pub in_force: InForceList,
+    /// The lane for writes that nobody waits for.
+    pub slow_lane: Arc<Mutex<SlowLane>>,
+    /// Events for people.
+    pub events: EventWriter,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Where the actors show that they turn.
+    pub health: Health,
+    /// Which targets select which object.
+    pub sightings: Sightings,
+}
+
+/// One target at work.
+pub struct TargetActor {
+    target: Arc<Target>,
+    shared: Shared,
+    recorder: Recorder,
+    roster: Roster,
+    read_rate: TokenBucket,
+    polls: Pending<PollResult>,
+    writes: Pending<WriteResult>,
+    tally: Tally,
+    overlap: Overlap,
+}
+
+impl TargetActor {
+    /// An actor that has seen nothing yet.
+    #[must_use]
+    pub fn new(target: Arc<Target>, shared: Shared, recorder: Recorder) -> Self {
+        let per_second = target.read.limits.per_second.max(1);
+        Self {
+            roster: Roster::new(target.clone()),
+            read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
+            polls: FuturesUnordered::new(),
+            writes: FuturesUnordered::new(),
+            tally: Tally::new(&target.name, shared.metrics.clone()),
+            overlap: Overlap::new(&target.name, shared.sightings.clone()),
+            target,
+            shared,
+            recorder,
+        }
+    }
+
+    /// Works until it is stopped or the watch ends. What is under way then is dropped; a write that was sent already lands
+    /// only on the very state it was made for.
+    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) {
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
+        let name = format!("target {}", self.target.name);
+        let heartbeat = self.shared.health.heartbeat(name, STANDSTILL, clock::now());
+        loop {
+            heartbeat.tick(clock::now());
+            self.attend();
+            let wake = clock::instant_of(self.next_wake());
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(result) = self.polls.next(), if !self.polls.is_empty() => self.take_poll(result),
+                Some(result) = self.writes.next(), if !self.writes.is_empty() => self.take_write(result),
+                count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
+                    0 => break,
+                    _ => batch.drain(..).for_each(|event| self.take_event(event)),
+                },
+                () = tokio::time::sleep_until(wake) => {}
+                _ = housekeeping.tick() => self.keep_house(),
+            }
+        }
+    }
+
+    /// Gives everybody who is awake what they want, as far as the limits allow.
+    fn attend(&mut self) {
+        let now = clock::now();
+        while let Some(uid) = self.roster.pop_awake(now) {
+            self.attend_object(&uid, now);
+        }
+        self.begin_polls();
+        self.vouch(now);
+    }
+
+    fn attend_object(&mut self, uid: &Uid, now: Moment) {
+        let next = self.roster.update(uid, now, |track| {
+            track.notice_silence(now);
+            track.next_write(now)
+        });
+        if self.roster.track(uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
+            self.roster.queue_poll(uid);
+        }
+        match next {
+            Some(NextWrite::Write(verdict, urgency)) if self.may_go(uid, urgency, now) => {
+                self.begin_write(uid, &verdict, urgency, now);
+            }
+            // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
+            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.roster.set_slow_slot(uid, None, now),
+            _ => {}
+        }
+    }
+
+    /// Whether a write may go now; a slow one gets its moment in the lane first.
+    fn may_go(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
+        if urgency != Urgency::Slow {
+            return true;
+        }
+        let slot = self
+            .roster
+            .slow_slot(uid)
+            .unwrap_or_else(|| self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
+        self.roster.set_slow_slot(uid, Some(slot), now);
+        slot <= now
+    }
+
+    fn begin_write(&mut self, uid: &Uid, verdict: &drift_shared::condition::Verdict, urgency: Urgency, now: Moment) {
+        let wall = clock::wall_seconds();
+        let begun = self
+            .roster
+            .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
+        self.roster.set_slow_slot(uid, None, now);
+        if let Some((before, condition)) = begun {
+            let recorder = self.recorder.clone();
+            self.writes.push(Box::pin(async move { recorder.write(before, condition).await }));
+        }
+    }
+
+    fn begin_polls(&mut self) {
+        let now = read_clock();
+        let concurrent = self.target.read.limits.concurrent as usize;
+        while self.polls.len() < concurrent && self.roster.has_waiting_polls() {
+            if self.read_rate.take(now.moment).is_err() {
+                break;
+            }
+            if let Some(uid) = self.roster.next_poll() {
+                self.begin_poll(&uid, now);
+            }
+        }
+    }
+
+    fn begin_poll(&mut self, uid: &Uid, now: Now) {
+        let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
+        let prepared = prepare(&self.target, &view);
+        if let Ok((_, request)) = &prepared
+            && let Some(until) = self.shared.outside.gate.paused(&host_and_port(&request.url), now.moment)
+        {
+            self.postpone(uid, until);
+            return;
+        }
+        let Some(basis) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
+        match prepared {
+            Ok((wished, request)) => {
+                let order = PollOrder { uid: uid.clone(), basis, view, wished, request };
+                let (outside, target) = (self.shared.outside.clone(), self.target.clone());
+                self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
+            }
+            Err(failure) => {
+                let outcome = PollOutcome::Found(Finding::Failed(failure));
+                self.take_poll(PollResult { uid: uid.clone(), basis, outcome, took: Duration::ZERO });
+            }
+        }
+    }
+
+    fn take_poll(&mut self, result: PollResult) {
+        let PollResult { uid, basis, outcome, took } = result;
+        match outcome {
+            PollOutcome::Postponed(until) => self.postpone(&uid, until),
+            PollOutcome::Found(finding) => {
+                self.tally.poll(&finding, took);
+                let now = clock::now();
+                self.roster.update(&uid, now, |track| track.finish_poll(basis, finding, now));
+            }
+        }
+    }
+
+    /// A poll whose host asked for a pause is late, not failed.
+    fn postpone(&mut self, uid: &Uid, until: Moment) {
+        self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
+        let cause = Failure::of(drift_shared::condition::ObservedReason::RateLimited);
+        self.roster.update(uid, clock::now(), |track| track.postpone_poll(until, cause));
+    }
+
+    fn take_write(&mut self, result: WriteResult) {
+        let now = clock::now();
+        let uid = result.before.id.uid.clone();
+        self.tally.write(result.word);
+        let gone = result.object.is_none() && result.word == "gone";
+        if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
+            // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
+            self.roster.see(object, read_clock());
+        }
+        let lost = self.roster.update(&uid, now, |track| {
+            track.finish_write(&result.outcome, now);
+            track.has_given_up()
+        });
+        if lost == Some(true) {
+            self.shared.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
+        }
+        if gone {
+            self.roster.forget(&uid, now);
+        }
+        crate::notices::tell(&self.shared.events, &self.target, &self.recorder.kind, &result);
+        if result.outcome == WriteOutcome::Written {
+            tracing::info!(
+                target_name = self.target.name,
+                object = %result.before.id,
+                status = result.condition.status.as_str(),
+                reason = result.condition.reason,
+                "wrote driftObserved"
+            );
+        }
+    }
+
+    fn take_event(&mut self, event: ObjectEvent) {
+        let now = read_clock();
+        match event {
+            ObjectEvent::Seen(object) => self.take_seen(*object, now),
+            ObjectEvent::Left { id, .. } => {
+                self.overlap.lose(&id.uid);
+                self.roster.forget(&id.uid, now.moment);
+            }
+            ObjectEvent::Listed => self.roster.note_listed(now.moment),
+            ObjectEvent::Alive { since } => self.roster.note_alive(since),
+        }
+    }
+
+    /// An object that a target before us by name selects too is that target's, and skipped here.
+    fn take_seen(&mut self, object: LeanObject, now: Now) {
+        match self.overlap.admit(object) {
+            Admission::Ours(object) => self.roster.see(*object, now),
+            Admission::Anothers { object, is_news } => {
+                self.roster.forget(&object.uid, now.moment);
+                if is_news {
+                    crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.recorder.kind, &object);
+                }
+            }
+        }
+    }
+
+    fn keep_house(&mut self) {
+        let now = read_clock();
+        let tracked = self.roster.tracks().map(Track::object);
+        let moved: Vec<_> = self.overlap.find_moved(tracked).collect();
+        moved.into_iter().for_each(|object| self.take_seen(object, now));
+        self.tally.count(self.roster.tracks());
+        let skipped = i64::try_from(self.overlap.skipped()).unwrap_or(i64::MAX);
+        self.shared.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
+    }
+
+    fn vouch(&self, now: Moment) {
+        let vouched = self.roster.is_vouched_for(now);
+        self.shared.in_force.set(&self.target.name, vouched.then_some(self.target.verdict_hash.as_str()));
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(vouched));
+    }
+
+    fn next_wake(&self) -> Moment {
+        let now = clock::now();
+        let poll = (self.roster.has_waiting_polls() && self.polls.len() < self.target.read.limits.concurrent as usize)
+            .then(|| self.read_rate.available_at(now));
+        let wakes = [self.roster.next_wake(), poll];
+        wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING)
+    }
+}
+
+impl Drop for TargetActor {
+    /// However it ends, by a panic too: nobody vouches for the target any more.
+    fn drop(&mut self) {
+        self.shared.in_force.set(&self.target.name, None);
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
+    }
+}
+
+/// Both clocks at one instant.
+fn read_clock() -> Now {
+    Now { moment: clock::now(), wall: clock::wall_since_epoch() }
+}

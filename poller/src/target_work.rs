@@ -1,0 +1,72 @@
+//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//!
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD
+//! may come or be mended. It must not know how objects are judged.
+
+use std::sync::Arc;
+
+use drift_shared::runtime::access::Right;
+use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
+use drift_shared::runtime::{
+    KindError, Leadership, ObjectClient, ResolvedKind, WatchRequest, find_kind, watch_objects,
+};
+use drift_shared::target::Target;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::record::Recorder;
+use crate::target_actor::{Shared, TargetActor};
+
+/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+const EVENT_BUFFER: usize = 1024;
+/// What a target's work needs beside what its actor shares.
+#[derive(Clone)]
+pub struct Workplace {
+    /// Our own namespace, where the targets' ConfigMaps are.
+    pub home: String,
+    /// The API server.
+    pub client: kube::Client,
+    /// The way to single objects.
+    pub objects: ObjectClient,
+    /// The limit of writes over all targets.
+    pub write_slots: Arc<Semaphore>,
+    /// Whether we lead, asked before each write.
+    pub leadership: Leadership,
+    /// Where the rights that are needed are noted.
+    pub rights: RightsNeeded,
+    /// What all actors share.
+    pub shared: Shared,
+}
+
+/// Works on one target until it is stopped.
+pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+    let say = |error: &KindError| {
+        tracing::error!(target_name = target.name, "{error}");
+        crate::notices::tell_of_kind(&place.shared.events, &target, &place.home, &error.to_string());
+    };
+    let found = tokio::select! {
+        () = stop.cancelled() => return,
+        kind = find_kind(&place.client, &target.objects, say) => kind,
+    };
+    let _rights = place.rights.need(rights(&target, &found));
+    let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
+    let request =
+        WatchRequest { kind: found.clone(), selection: target.objects.clone(), fields: target.poll_fields.clone() };
+    let recorder = Recorder {
+        objects: place.objects.clone(),
+        kind: found,
+        fields: target.poll_fields.clone(),
+        slots: place.write_slots.clone(),
+        leadership: place.leadership.clone(),
+    };
+    let actor = TargetActor::new(target, place.shared.clone(), recorder);
+    tokio::join!(watch_objects(place.client.clone(), request, sender, stop.clone()), actor.run(receiver, stop.clone()),);
+}
+
+/// What the poller must be allowed to do for a target.
+fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+    rights.extend(rights_to_tell(&target.objects));
+    rights
+}
