@@ -1,0 +1,600 @@
+//! The decision: what to do for one object now.
+//!
+//! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
+//! correction, the poller vouches for it, the resource is ours or may become so, and pauses, limits and the breaker
+//! allow. Everything else is a reason to do nothing, a note, or a moment to look again.
+//! This file must not know how anything is done.
+
+use drift_shared::condition::{CorrectedReason, ObservedReason, Standing};
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::target::{Existing, Mode};
+
+use super::attempts::{Attempts, judge};
+use super::claim::{Action, Permission, permit};
+use super::deletion::decide_deletion;
+use super::facts::{ObjectFacts, TargetFacts};
+use super::held::Held;
+use super::limits::Room;
+use super::memory::ObjectMemory;
+use super::note::{NoteChange, Noted};
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The object as it was read.
+    pub object: &'a LeanObject,
+    /// What the templates say of it.
+    pub facts: &'a ObjectFacts,
+    /// The target.
+    pub target: &'a TargetFacts,
+    /// What this process remembers of it.
+    pub memory: &'a ObjectMemory,
+    /// What goes on around it.
+    pub surroundings: Surroundings,
+    /// Now.
+    pub now: Moment,
+}
+
+/// What goes on around one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The target's first full list is read, so that identities and the breaker are complete.
+    pub listed: bool,
+    /// Another target, first by name, owns the object.
+    pub claimed_twice: bool,
+    /// The object has the identity that it names.
+    pub has_identity: bool,
+    /// Another object names the same identity.
+    pub identity_shared: bool,
+    /// The poller vouches for the target.
+    pub vouched: bool,
+    /// The breaker holds the object's incident.
+    pub breaker_holds: bool,
+    /// Whether the target's limits allow one more.
+    pub room: Room,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing, until something changes.
+    Nothing(Held),
+    /// Nothing now; look again then.
+    Wait {
+        /// When.
+        until: Moment,
+        /// Why.
+        why: Held,
+    },
+    /// Correct the external system.
+    Correct(Correction),
+    /// Delete the external resource, then take the finalizer off.
+    Delete(Correction),
+    /// Write a note.
+    Note(NoteChange),
+    /// Remove the note.
+    RemoveNote,
+    /// Put the finalizer on.
+    PutFinalizer,
+    /// Take the finalizer off.
+    ReleaseFinalizer {
+        /// The external resource is left behind, and an Event says so.
+        left_behind: bool,
+    },
+}
+
+/// One correction to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// What.
+    pub action: Action,
+    /// K + 1, the number it will have once its outcome is definite.
+    pub number: u64,
+    /// The name of the external resource.
+    pub identity: String,
+    /// The claim is to be laid first.
+    pub claim_first: bool,
+    /// The finalizer is to be put on before the claim.
+    pub put_finalizer: bool,
+    /// The generation acted on.
+    pub generation: Option<i64>,
+}
+
+impl Correction {
+    /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
+    /// is definite. A deletion's differs from that of a creation in doubt, whose stored answer must not stand for it.
+    #[must_use]
+    pub fn idempotency_key(&self, uid: &str, step: usize) -> String {
+        let mut key = format!("{uid}-{}", self.number);
+        if self.action == Action::Delete {
+            key.push_str("-delete");
+        }
+        if step > 0 {
+            key.push_str(&format!("-{step}"));
+        }
+        key
+    }
+}
+
+/// Decides what to do for an object that nothing is under way for.
+#[must_use]
+pub fn decide(situation: &Situation<'_>) -> Decision {
+    if let Some(held) = not_ours_to_touch(&situation.surroundings) {
+        return Decision::Nothing(held);
+    }
+    let noted = Noted::read(situation.object, situation.memory.noted.as_ref());
+    let decision =
+        if situation.object.deleting { decide_deletion(situation, &noted) } else { decide_living(situation, &noted) };
+    match (&decision, situation.memory.writes_ready_at()) {
+        (Decision::Nothing(_) | Decision::Wait { .. }, _) | (_, None) => decision,
+        (_, Some(until)) if situation.now < until => Decision::Wait { until, why: Held::WriteRefused },
+        _ => decision,
+    }
+}
+
+/// Why the target may not so much as take a finalizer off: two targets that each write would never come to rest.
+const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
+    match (surroundings.listed, surroundings.claimed_twice) {
+        (false, _) => Some(Held::NotListed),
+        (true, true) => Some(Held::ClaimedTwice),
+        (true, false) => None,
+    }
+}
+
+/// Whether a correction that was decided on `before` still holds on `after`, the same object after our own writes.
+#[must_use]
+pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
+    before.generation == after.generation
+        && before.deleting == after.deleting
+        && before.paused == after.paused
+        && before.conditions.observed() == after.conditions.observed()
+        && before.view == after.view
+}
+
+fn decide_living(situation: &Situation<'_>, noted: &Noted) -> Decision {
+    let Situation { object, target, .. } = situation;
+    if object.has_finalizer() && !target.deletes() {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    if target.mode == Mode::Observe {
+        return Decision::Nothing(Held::Observing);
+    }
+    if let Some(restoring) = restore(situation, noted) {
+        return restoring;
+    }
+    if noted.reason == Some(CorrectedReason::CorrectionStarted) {
+        return Decision::Note(NoteChange::interrupted(noted, object.generation));
+    }
+    let identity = match permitted_identity(situation) {
+        Ok(identity) => identity,
+        Err(held) => return Decision::Nothing(held),
+    };
+    if needs_finalizer(situation, noted, identity) {
+        return Decision::PutFinalizer;
+    }
+    decide_by_verdict(situation, noted, identity)
+}
+
+/// The object's identity, if the target lets anything be done for it at all.
+pub(super) fn permitted_identity<'a>(situation: &Situation<'a>) -> Result<&'a str, Held> {
+    let facts = situation.facts;
+    match facts.suspended {
+        None => return Err(Held::TemplateFails),
+        Some(true) => return Err(Held::Suspended),
+        Some(false) => {}
+    }
+    if situation.object.paused {
+        return Err(Held::Paused);
+    }
+    match facts.allowed {
+        None => Err(Held::TemplateFails),
+        Some(false) => Err(Held::NotAllowed),
+        Some(true) => facts.identity.as_deref().ok_or(Held::TemplateFails),
+    }
+}
+
+/// With Adopt on first sight, and on whatever is ours already (the target may have got its `delete` later).
+fn needs_finalizer(situation: &Situation<'_>, noted: &Noted, identity: &str) -> bool {
+    let due = noted.owns.as_deref() == Some(identity) || situation.target.existing == Existing::Adopt;
+    due && situation.target.deletes() && !situation.object.has_finalizer() && situation.surroundings.has_identity
+}
+
+fn decide_by_verdict(situation: &Situation<'_>, noted: &Noted, identity: &str) -> Decision {
+    let Situation { object, facts, .. } = situation;
+    let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
+        return Decision::Nothing(Held::NoVerdict);
+    };
+    if standing.generation != object.generation || facts.wish.is_none() || standing.tag.wish != facts.wish {
+        return Decision::Nothing(Held::VerdictOutdated);
+    }
+    if standing.tag.correction != noted.correction {
+        return Decision::Nothing(Held::NotVerified);
+    }
+    match standing.reason {
+        ObservedReason::InSync => decide_in_sync(situation, noted, identity),
+        ObservedReason::NotCreated | ObservedReason::ExternalMissing => {
+            decide_drifted(situation, noted, &Drift { standing: &standing, action: Action::Create, identity })
+        }
+        ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => {
+            decide_drifted(situation, noted, &Drift { standing: &standing, action: Action::Update, identity })
+        }
+        _ => Decision::Nothing(Held::VerdictUnknown),
+    }
+}
+
+/// A note that another writer took away is put back before anything else: a claim that stands in our memory alone is
+/// lost with the process, and the poller does not verify a correction that it cannot see.
+fn restore(situation: &Situation<'_>, noted: &Noted) -> Option<Decision> {
+    let change = situation.memory.noted.as_ref().filter(|_| noted.lost)?;
+    Some(match situation.memory.restore_ready_at() {
+        Some(until) if situation.now < until => Decision::Wait { until, why: Held::NotVerified },
+        _ => Decision::Note(change.clone()),
+    })
+}
+
+fn decide_in_sync(situation: &Situation<'_>, noted: &Noted, identity: &str) -> Decision {
+    let cleared = |noted: &Noted| {
+        let generation = situation.object.generation;
+        Decision::Note(NoteChange::keeping(noted, CorrectedReason::CorrectionApplied, "in sync again", generation))
+    };
+    match noted.reason {
+        Some(CorrectedReason::NotOurs) => Decision::RemoveNote,
+        Some(CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted) => cleared(noted),
+        // The identity was edited back: the note would be a lie for ever.
+        Some(CorrectedReason::IdentityChanged) if noted.owns.as_deref() == Some(identity) => cleared(noted),
+        _ => Decision::Nothing(Held::InSync),
+    }
+}
+
+/// A verdict that may be acted on.
+struct Drift<'a> {
+    standing: &'a Standing,
+    action: Action,
+    identity: &'a str,
+}
+
+fn decide_drifted(situation: &Situation<'_>, noted: &Noted, drift: &Drift<'_>) -> Decision {
+    let Situation { target, surroundings, .. } = situation;
+    let has_steps = match drift.action {
+        Action::Create => target.actions.create,
+        Action::Update => target.actions.update,
+        Action::Delete => false,
+    };
+    if !has_steps {
+        return Decision::Nothing(Held::NoAction);
+    }
+    if !surroundings.vouched {
+        return Decision::Nothing(Held::NotVouched);
+    }
+    if !surroundings.has_identity {
+        return Decision::Nothing(Held::IdentityTaken);
+    }
+    if drift.standing.reason.is_incident() && surroundings.breaker_holds {
+        return Decision::Nothing(Held::BreakerOpen);
+    }
+    match permit(drift.action, noted.owns.as_deref(), drift.identity, target.existing) {
+        Permission::Granted { claim_first } => decide_timing(situation, noted, drift, claim_first),
+        Permission::NotOurs => note_once(
+            situation,
+            noted,
+            CorrectedReason::NotOurs,
+            "the external resource was there before this object and the target does not adopt",
+            Decision::Nothing(Held::NotOurs),
+        ),
+        Permission::IdentityChanged => note_once(
+            situation,
+            noted,
+            CorrectedReason::IdentityChanged,
+            "the object names another external resource now; the owned one is left as it is",
+            Decision::Nothing(Held::IdentityChanged),
+        ),
+    }
+}
+
+fn decide_timing(situation: &Situation<'_>, noted: &Noted, drift: &Drift<'_>, claim_first: bool) -> Decision {
+    let Situation { object, target, memory, now, .. } = *situation;
+    let unhealed = drift.standing.tag.unhealed;
+    let attempts = judge(memory, unhealed, target.limits.attempts, object.retry_requested.as_deref(), now);
+    let ready = match attempts {
+        Attempts::Exhausted { until } => {
+            let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
+            let text = "corrections in a row healed nothing; one is tried every hour";
+            return note_once(situation, noted, CorrectedReason::AttemptsExhausted, text, wait);
+        }
+        Attempts::OneMore => now,
+        Attempts::Left => memory.ready_at(unhealed, now),
+    };
+    if now < ready {
+        return Decision::Wait { until: ready, why: Held::Delayed };
+    }
+    match situation.surroundings.room {
+        Room::Free => {}
+        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
+        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
+    }
+    Decision::Correct(Correction {
+        action: drift.action,
+        number: noted.correction.saturating_add(1),
+        identity: drift.identity.to_owned(),
+        claim_first,
+        put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
+        generation: object.generation,
+    })
+}
+
+/// Writes the note, or does `otherwise` where it stands already.
+fn note_once(
+    situation: &Situation<'_>,
+    noted: &Noted,
+    reason: CorrectedReason,
+    text: &str,
+    otherwise: Decision,
+) -> Decision {
+    let change = NoteChange::keeping(noted, reason, text, situation.object.generation);
+    if change.stands(situation.object.conditions.corrected()) { otherwise } else { Decision::Note(change) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::{Scene, at, wish};
+    use crate::core::outcome::{Doubt, Outcome};
+    use drift_shared::condition::{Tag, Wish};
+    use serde_json::json;
+
+    fn correct(action: Action, claim_first: bool) -> Decision {
+        let put_finalizer = false;
+        let identity = "db".to_owned();
+        Decision::Correct(Correction { action, number: 8, identity, claim_first, put_finalizer, generation: Some(3) })
+    }
+
+    fn noted_reason(decision: &Decision) -> Option<(CorrectedReason, u64, Option<&str>)> {
+        match decision {
+            Decision::Note(change) => Some((change.reason, change.note.correction, change.note.owns.as_deref())),
+            _ => None,
+        }
+    }
+
+    fn tag(correction: u64, unhealed: u32) -> Tag {
+        Tag { wish: Some(wish()), seen: false, correction, unhealed }
+    }
+
+    #[test]
+    fn an_absent_resource_is_created_and_a_different_one_updated() {
+        for (reason, action) in [
+            (ObservedReason::NotCreated, Action::Create),
+            (ObservedReason::ExternalMissing, Action::Create),
+            (ObservedReason::NotUpdated, Action::Update),
+            (ObservedReason::FieldsDiffer, Action::Update),
+        ] {
+            assert_eq!(Scene::new().observed(reason).decide(), correct(action, false), "{reason}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_done_without_all_that_a_correction_needs() {
+        type Change = fn(&mut Scene);
+        let table: &[(Held, Change)] = &[
+            (Held::Observing, |scene| scene.target.mode = Mode::Observe),
+            (Held::NotListed, |scene| scene.surroundings.listed = false),
+            (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
+            (Held::Suspended, |scene| scene.facts.suspended = Some(true)),
+            (Held::TemplateFails, |scene| scene.facts.suspended = None),
+            (Held::Paused, |scene| scene.object.paused = true),
+            (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
+            (Held::TemplateFails, |scene| scene.facts.allowed = None),
+            (Held::TemplateFails, |scene| scene.facts.identity = None),
+            (Held::VerdictOutdated, |scene| scene.facts.wish = None),
+            (Held::VerdictOutdated, |scene| scene.facts.wish = Some(Wish::of(&json!("another")))),
+            (Held::VerdictOutdated, |scene| scene.object.generation = Some(4)),
+            (Held::VerdictOutdated, |scene| scene.object.generation = None),
+            (Held::NoVerdict, |scene| scene.object.conditions.observed = None),
+            (Held::NoAction, |scene| scene.target.actions.update = false),
+            (Held::NotVouched, |scene| scene.surroundings.vouched = false),
+            (Held::IdentityTaken, |scene| scene.surroundings.has_identity = false),
+            (Held::BreakerOpen, |scene| scene.surroundings.breaker_holds = true),
+            (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
+        ];
+        for (held, change) in table {
+            assert_eq!(Scene::new().with(change).decide(), Decision::Nothing(*held));
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_acted_on_only_if_it_verified_the_last_correction() {
+        for correction in [0, 6] {
+            let scene = Scene::new().observed_with(ObservedReason::FieldsDiffer, tag(correction, 0));
+            assert_eq!(scene.decide(), Decision::Nothing(Held::NotVerified), "{correction}");
+        }
+    }
+
+    #[test]
+    fn k_is_seeded_from_the_larger_of_the_two_conditions() {
+        let scene = Scene::new().observed_with(ObservedReason::NotCreated, tag(9, 0)).without_note();
+        let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        assert_eq!((correction.number, correction.claim_first), (10, true));
+    }
+
+    #[test]
+    fn an_unknown_verdict_holds_everything() {
+        for reason in ObservedReason::ALL {
+            if reason.status() == drift_shared::condition::ConditionStatus::Unknown {
+                assert_eq!(
+                    Scene::new().observed(*reason).decide(),
+                    Decision::Nothing(Held::VerdictUnknown),
+                    "{reason}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_breaker_holds_incidents_only() {
+        let held =
+            |reason| Scene::new().observed(reason).with(|scene| scene.surroundings.breaker_holds = true).decide();
+        assert_eq!(held(ObservedReason::ExternalMissing), Decision::Nothing(Held::BreakerOpen));
+        assert_eq!(held(ObservedReason::NotCreated), correct(Action::Create, false));
+        assert_eq!(held(ObservedReason::NotUpdated), correct(Action::Update, false));
+    }
+
+    #[test]
+    fn what_was_there_before_is_refused_once_and_touched_only_to_adopt() {
+        let scene = Scene::new().noted(CorrectedReason::CorrectionFailed, 7, None);
+        let decision = scene.decide();
+        assert_eq!(noted_reason(&decision), Some((CorrectedReason::NotOurs, 7, None)));
+        let Decision::Note(change) = decision else { return };
+        let written = scene.clone().with(|scene| {
+            crate::core::fixtures::set_corrected(&mut scene.object.conditions, &change);
+        });
+        assert_eq!(written.decide(), Decision::Nothing(Held::NotOurs));
+        let adopting = scene.with(|scene| scene.target.existing = Existing::Adopt);
+        assert_eq!(adopting.decide(), correct(Action::Update, true));
+    }
+
+    #[test]
+    fn an_edited_identity_is_neither_updated_nor_created() {
+        for reason in [ObservedReason::NotUpdated, ObservedReason::NotCreated] {
+            let scene = Scene::new().with(|scene| scene.facts.identity = Some("new".to_owned())).observed(reason);
+            assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::IdentityChanged, 7, Some("db"))));
+        }
+    }
+
+    #[test]
+    fn a_claim_that_nobody_is_working_on_is_interrupted_before_anything_else() {
+        let scene = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db"));
+        assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::CorrectionFailed, 8, Some("db"))));
+    }
+
+    #[test]
+    fn the_finalizer_is_put_before_the_claim_or_with_adopt_on_first_sight() {
+        let deleting = |scene: &mut Scene| scene.target.actions.delete = true;
+        let fresh = Scene::new().without_note().with(deleting);
+        let creating = fresh.clone().observed(ObservedReason::NotCreated);
+        let Decision::Correct(correction) = creating.decide() else { unreachable!("{:?}", creating.decide()) };
+        assert!(correction.claim_first && correction.put_finalizer);
+        let adopting = fresh.observed(ObservedReason::InSync).with(|scene| scene.target.existing = Existing::Adopt);
+        assert_eq!(adopting.decide(), Decision::PutFinalizer);
+        assert_eq!(adopting.with_finalizer().decide(), Decision::Nothing(Held::InSync));
+        assert_eq!(Scene::new().with(deleting).decide(), Decision::PutFinalizer, "what is ours already gets it too");
+    }
+
+    #[test]
+    fn a_finalizer_that_nobody_will_use_is_released() {
+        let released = Decision::ReleaseFinalizer { left_behind: true };
+        assert_eq!(Scene::new().with_finalizer().decide(), released);
+        let observing = Scene::new().with_finalizer().with(|scene| {
+            scene.target.actions.delete = true;
+            scene.target.mode = Mode::Observe;
+        });
+        assert_eq!(observing.decide(), released);
+    }
+
+    #[test]
+    fn in_sync_again_clears_a_failure_once_and_removes_not_ours() {
+        let cleared = |reason, owns| Scene::new().noted(reason, 7, owns).observed(ObservedReason::InSync).decide();
+        for reason in [CorrectedReason::CorrectionFailed, CorrectedReason::AttemptsExhausted] {
+            let expected = Some((CorrectedReason::CorrectionApplied, 7, Some("db")));
+            assert_eq!(noted_reason(&cleared(reason, Some("db"))), expected, "{reason}");
+        }
+        assert_eq!(cleared(CorrectedReason::NotOurs, None), Decision::RemoveNote);
+        assert_eq!(cleared(CorrectedReason::CorrectionApplied, Some("db")), Decision::Nothing(Held::InSync));
+        assert_eq!(cleared(CorrectedReason::IdentityChanged, Some("old")), Decision::Nothing(Held::InSync));
+    }
+
+    #[test]
+    fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
+        let scene = Scene::new().observed_with(ObservedReason::FieldsDiffer, tag(7, 10));
+        let decision = scene.decide();
+        assert_eq!(noted_reason(&decision), Some((CorrectedReason::AttemptsExhausted, 7, Some("db"))));
+        let Decision::Note(change) = decision else { return };
+        let written = scene.with(|scene| crate::core::fixtures::set_corrected(&mut scene.object.conditions, &change));
+        assert_eq!(written.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted });
+        let later = written.clone().with(|scene| scene.now = at(3600));
+        assert_eq!(later.decide(), correct(Action::Update, false));
+        let asked = written.with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+        assert_eq!(asked.decide(), correct(Action::Update, false));
+    }
+
+    #[test]
+    fn a_correction_in_doubt_is_retried_with_the_same_number_after_its_pause() {
+        let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after: None, step: 0 };
+        let scene = Scene::new().with(|scene| {
+            for _ in 0..3 {
+                scene.memory.begin(at(1000), None);
+                scene.memory.finish(&doubtful, at(1000));
+            }
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1006), why: Held::Delayed });
+        assert_eq!(scene.with(|scene| scene.now = at(1006)).decide(), correct(Action::Update, false));
+    }
+
+    #[test]
+    fn a_note_that_another_writer_took_away_is_not_forgotten_and_put_back() {
+        let scene = Scene::new().with(|scene| {
+            let noted = Noted { correction: 8, owns: Some("db".to_owned()), ..Noted::default() };
+            let change = NoteChange::keeping(&noted, CorrectedReason::CorrectionApplied, "updated", Some(3));
+            scene.memory.noted = Some(change);
+            scene.object.conditions.corrected = None;
+        });
+        assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::CorrectionApplied, 8, Some("db"))));
+        let again = scene.with(|scene| scene.memory.restore(at(999)));
+        assert_eq!(again.decide(), Decision::Wait { until: at(1059), why: Held::NotVerified });
+    }
+
+    #[test]
+    fn a_claim_that_another_writer_took_away_is_put_back_whatever_the_verdict_says() {
+        for reason in ObservedReason::ALL {
+            let scene = Scene::new().observed(*reason).with(|scene| {
+                let noted = Noted { correction: 7, owns: Some("db".to_owned()), ..Noted::default() };
+                let change = NoteChange::keeping(&noted, CorrectedReason::CorrectionApplied, "updated", Some(3));
+                scene.memory.noted = Some(change);
+                scene.object.conditions.corrected = None;
+                scene.object.paused = true;
+            });
+            let restored = Some((CorrectedReason::CorrectionApplied, 7, Some("db")));
+            assert_eq!(noted_reason(&scene.decide()), restored, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_target_that_does_not_own_the_object_does_not_touch_its_finalizer() {
+        type Change = fn(&mut Scene);
+        let table: &[(Held, Change)] = &[
+            (Held::NotListed, |scene| scene.surroundings.listed = false),
+            (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
+        ];
+        for (held, change) in table {
+            let releasing = Scene::new().with_finalizer().with(change);
+            let observing = releasing.clone().with(|scene| scene.target.mode = Mode::Observe);
+            let deleting = releasing.clone().with(|scene| scene.object.deleting = true);
+            let putting = Scene::new().with(change).with(|scene| scene.target.actions.delete = true);
+            for scene in [releasing, observing, deleting, putting] {
+                assert_eq!(scene.decide(), Decision::Nothing(*held));
+            }
+        }
+    }
+
+    #[test]
+    fn refused_writes_hold_the_correction_that_could_not_be_noted() {
+        let scene = Scene::new().with(|scene| scene.memory.refuse_write(at(999)));
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
+        assert_eq!(scene.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
+    }
+
+    #[test]
+    fn the_idempotency_key_is_uid_and_number_and_later_steps_are_told_apart() {
+        let update = Correction {
+            action: Action::Update,
+            number: 8,
+            identity: "db".to_owned(),
+            claim_first: false,
+            put_finalizer: false,
+            generation: None,
+        };
+        assert_eq!(update.idempotency_key("u-1", 0), "u-1-8");
+        assert_eq!(update.idempotency_key("u-1", 2), "u-1-8-2");
+        let delete = Correction { action: Action::Delete, ..update };
+        assert_eq!(delete.idempotency_key("u-1", 0), "u-1-8-delete");
+    }
+}

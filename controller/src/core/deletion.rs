@@ -1,0 +1,139 @@
+//! The decision for an object that is being deleted: delete outside, or let it go.
+//!
+//! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving
+//! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
+//! wish. This file must not know how anything is done.
+
+use super::claim::{Action, Permission, permit};
+use super::decide::{Correction, Decision, Situation, permitted_identity};
+use super::held::Held;
+use super::limits::Room;
+use super::note::Noted;
+
+/// Decides for an object with a deletionTimestamp.
+pub(super) fn decide_deletion(situation: &Situation<'_>, noted: &Noted) -> Decision {
+    let Situation { object, target, memory, surroundings, facts, .. } = *situation;
+    if !object.has_finalizer() {
+        return Decision::Nothing(Held::Deleting);
+    }
+    if memory.deleted_outside {
+        return Decision::ReleaseFinalizer { left_behind: false };
+    }
+    if !target.deletes() || noted.owns.is_none() {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    // A resource of another name than the object has now, or one that another object needs, is left.
+    let identity_changed = facts.identity.as_deref().is_some_and(|identity| {
+        permit(Action::Delete, noted.owns.as_deref(), identity, target.existing) == Permission::IdentityChanged
+    });
+    if identity_changed || surroundings.identity_shared {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    match permitted_identity(situation) {
+        Ok(identity) => decide_timing(situation, noted, identity),
+        Err(held) => Decision::Nothing(held),
+    }
+}
+
+fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> Decision {
+    let ready = situation.memory.deletion_ready_at(situation.now);
+    if situation.now < ready {
+        return Decision::Wait { until: ready, why: Held::Delayed };
+    }
+    match situation.surroundings.room {
+        Room::Free => Decision::Delete(Correction {
+            action: Action::Delete,
+            number: noted.correction.saturating_add(1),
+            identity: identity.to_owned(),
+            claim_first: false,
+            put_finalizer: false,
+            generation: situation.object.generation,
+        }),
+        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
+        Room::From(until) => Decision::Wait { until, why: Held::Limited },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::{Scene, at};
+    use crate::core::outcome::Outcome;
+    use drift_shared::condition::CorrectedReason;
+    use drift_shared::target::Mode;
+
+    fn deleting() -> Scene {
+        Scene::new().with_finalizer().with(|scene| {
+            scene.object.deleting = true;
+            scene.target.actions.delete = true;
+        })
+    }
+
+    fn released(left_behind: bool) -> Decision {
+        Decision::ReleaseFinalizer { left_behind }
+    }
+
+    #[test]
+    fn what_is_ours_is_deleted_without_verdict_vouching_or_attempts() {
+        let scene = deleting().with(|scene| {
+            scene.object.conditions.observed = None;
+            scene.surroundings.vouched = false;
+            scene.surroundings.breaker_holds = true;
+        });
+        let Decision::Delete(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        assert_eq!((correction.action, correction.number, correction.identity.as_str()), (Action::Delete, 8, "db"));
+    }
+
+    #[test]
+    fn what_is_not_ours_or_needed_by_another_is_left_behind() {
+        assert_eq!(deleting().noted(CorrectedReason::NotOurs, 7, None).decide(), released(true));
+        assert_eq!(deleting().without_note().decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".to_owned())).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
+    }
+
+    #[test]
+    fn a_suspended_or_paused_deletion_keeps_the_finalizer() {
+        type Change = fn(&mut Scene);
+        let table: &[(Held, Change)] = &[
+            (Held::Suspended, |scene| scene.facts.suspended = Some(true)),
+            (Held::Paused, |scene| scene.object.paused = true),
+            (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
+            (Held::TemplateFails, |scene| scene.facts.identity = None),
+            (Held::NotListed, |scene| scene.surroundings.listed = false),
+            (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
+            (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
+        ];
+        for (held, change) in table {
+            assert_eq!(deleting().with(change).decide(), Decision::Nothing(*held));
+        }
+    }
+
+    #[test]
+    fn a_deleting_object_is_never_created_or_updated_and_one_without_our_finalizer_is_left_alone() {
+        let scene = deleting().with(|scene| scene.object.finalizers.clear());
+        assert_eq!(scene.decide(), Decision::Nothing(Held::Deleting));
+    }
+
+    #[test]
+    fn the_finalizer_goes_once_the_outside_is_gone() {
+        let scene = deleting().with(|scene| {
+            scene.memory.begin(at(900), None);
+            scene.memory.finish_deletion(&Outcome::Applied, at(900));
+        });
+        assert_eq!(scene.decide(), released(false));
+    }
+
+    #[test]
+    fn refused_deletions_back_off_along_the_series() {
+        let scene = deleting().with(|scene| {
+            for _ in 0..4 {
+                scene.memory.begin(at(995), None);
+                scene.memory.finish_deletion(&Outcome::Refused { status: 409, step: 0 }, at(995));
+            }
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed });
+    }
+}

@@ -1,0 +1,78 @@
+//! What a decision needs to know of a target and of an object, taken out of their templates.
+//!
+//! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any
+//! target. This file must not know of verdicts, memory or time.
+
+use drift_shared::condition::Wish;
+use drift_shared::object::LeanObject;
+use drift_shared::target::{CorrectLimits, Existing, Mode, Target};
+
+/// What of a target a decision depends on, whatever the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetFacts {
+    /// Whether it acts at all.
+    pub mode: Mode,
+    /// Whether it touches what was there before.
+    pub existing: Existing,
+    /// Rates and bounds.
+    pub limits: CorrectLimits,
+    /// Which actions it has.
+    pub actions: Actions,
+}
+
+/// Which actions a target has steps for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// It can create.
+    pub create: bool,
+    /// It can update.
+    pub update: bool,
+    /// It can delete.
+    pub delete: bool,
+}
+
+impl TargetFacts {
+    /// Reads a target.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        let actions = target.correct.http.as_ref().map_or_else(Actions::default, |http| Actions {
+            create: !http.create.is_empty(),
+            update: !http.update.is_empty(),
+            delete: !http.delete.is_empty(),
+        });
+        Self { mode: target.correct.mode, existing: target.correct.existing, limits: target.correct.limits, actions }
+    }
+
+    /// Whether the target deletes outside, and so needs its finalizer on what it owns.
+    #[must_use]
+    pub fn deletes(&self) -> bool {
+        self.mode == Mode::Correct && self.actions.delete
+    }
+}
+
+/// What the templates of a target say of one object; `None` where one cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectFacts {
+    /// The fingerprint of what the object wants.
+    pub wish: Option<Wish>,
+    /// The name of its external resource.
+    pub identity: Option<String>,
+    /// Whether the target is suspended for it.
+    pub suspended: Option<bool>,
+    /// Whether every requirement holds.
+    pub allowed: Option<bool>,
+}
+
+impl ObjectFacts {
+    /// Evaluates the templates for an object.
+    #[must_use]
+    pub fn of(target: &Target, object: &LeanObject) -> Self {
+        let view = &object.view;
+        Self {
+            wish: target.wish_of(view).ok().map(|wished| wished.wish),
+            identity: target.identity_of(view).ok(),
+            suspended: target.is_suspended_for(view).ok(),
+            allowed: target.unmet_requirement(view).ok().map(|unmet| unmet.is_none()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Objects and situations for the tests of the core.
+
+use std::time::Duration;
+
+use drift_shared::condition::{
+    Condition, Conditions, CorrectedReason, Note, ObservedReason, Placed, Tag, Verdict, Wish,
+};
+use drift_shared::moment::Moment;
+use drift_shared::names::FINALIZER;
+use drift_shared::object::LeanObject;
+use drift_shared::target::{CorrectLimits, Existing, Mode};
+use drift_shared::template::FieldPaths;
+use serde_json::json;
+
+use super::decide::{Situation, Surroundings};
+use super::facts::{Actions, ObjectFacts, TargetFacts};
+use super::limits::Room;
+use super::memory::ObjectMemory;
+use super::note::NoteChange;
+
+/// A situation that owns what it is made of; as it is made, a drifted object of ours is about to be updated.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) object: LeanObject,
+    pub(super) facts: ObjectFacts,
+    pub(super) target: TargetFacts,
+    pub(super) memory: ObjectMemory,
+    pub(super) surroundings: Surroundings,
+    pub(super) now: Moment,
+}
+
+pub(super) fn at(seconds: u64) -> Moment {
+    Moment::from_start(Duration::from_secs(seconds))
+}
+
+pub(super) fn wish() -> Wish {
+    Wish::of(&json!("as wished"))
+}
+
+pub(super) fn bare_object() -> LeanObject {
+    let metadata = json!({
+        "namespace": "team-a", "name": "orders", "uid": "u-1", "resourceVersion": "5", "generation": 3,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    });
+    LeanObject::prune(&json!({"metadata": metadata, "status": {"conditions": []}}), &FieldPaths::default())
+}
+
+pub(super) fn target() -> TargetFacts {
+    TargetFacts {
+        mode: Mode::Correct,
+        existing: Existing::Refuse,
+        limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
+        actions: Actions { create: true, update: true, delete: false },
+    }
+}
+
+pub(super) fn facts() -> ObjectFacts {
+    ObjectFacts { wish: Some(wish()), identity: Some("db".to_owned()), suspended: Some(false), allowed: Some(true) }
+}
+
+pub(super) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
+    let condition = verdict.to_condition(conditions.observed(), "2026-01-01T00:00:00Z");
+    conditions.observed = Some(Placed { index: 0, condition });
+}
+
+pub(super) fn set_corrected(conditions: &mut Conditions, change: &NoteChange) {
+    let condition: Condition = change.to_condition(conditions.corrected(), "2026-01-01T00:00:00Z");
+    conditions.corrected = Some(Placed { index: 1, condition });
+}
+
+impl Scene {
+    pub(super) fn new() -> Self {
+        let surroundings = Surroundings {
+            listed: true,
+            claimed_twice: false,
+            has_identity: true,
+            identity_shared: false,
+            vouched: true,
+            breaker_holds: false,
+            room: Room::Free,
+        };
+        let memory = ObjectMemory::new(at(0), None);
+        Self { object: bare_object(), facts: facts(), target: target(), memory, surroundings, now: at(1000) }
+            .noted(CorrectedReason::CorrectionApplied, 7, Some("db"))
+            .observed(ObservedReason::FieldsDiffer)
+    }
+
+    /// The verdict that stands: of this generation, wish and K.
+    pub(super) fn observed(self, reason: ObservedReason) -> Self {
+        let correction = self.object.conditions.correction();
+        self.observed_with(reason, Tag { wish: Some(wish()), seen: false, correction, unhealed: 0 })
+    }
+
+    pub(super) fn observed_with(mut self, reason: ObservedReason, tag: Tag) -> Self {
+        let verdict = Verdict { reason, text: "text".to_owned(), tag, generation: self.object.generation };
+        set_observed(&mut self.object.conditions, &verdict);
+        self
+    }
+
+    pub(super) fn noted(mut self, reason: CorrectedReason, correction: u64, owns: Option<&str>) -> Self {
+        let note = Note { correction, owns: owns.map(str::to_owned), text: "text".to_owned() };
+        set_corrected(&mut self.object.conditions, &NoteChange { reason, note, generation: self.object.generation });
+        self
+    }
+
+    pub(super) fn without_note(mut self) -> Self {
+        self.object.conditions.corrected = None;
+        self
+    }
+
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(super) fn with_finalizer(self) -> Self {
+        self.with(|scene| scene.object.finalizers = vec![FINALIZER.to_owned()])
+    }
+
+    pub(super) fn situation(&self) -> Situation<'_> {
+        Situation {
+            object: &self.object,
+            facts: &self.facts,
+            target: &self.target,
+            memory: &self.memory,
+            surroundings: self.surroundings,
+            now: self.now,
+        }
+    }
+
+    pub(super) fn decide(&self) -> super::decide::Decision {
+        super::decide::decide(&self.situation())
+    }
+}

@@ -1,0 +1,281 @@
+//! What this process remembers of one object: when it was corrected, and what came of it.
+//!
+//! It paces corrections and keeps a lost note from being believed. A restart starts anew; whatever must survive one
+//! stands on the object. This file must not know what is decided from it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use drift_shared::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+
+use super::delay::{WINDOW, pause};
+use super::note::NoteChange;
+use super::outcome::Outcome;
+
+/// How many begun corrections are kept: more than the longest delay's index, so that forgetting older ones changes nothing.
+const KEPT_ATTEMPTS: usize = 8;
+
+/// The longest pause between two writes to an object whose API server refuses them.
+const MAX_WRITE_PAUSE: Duration = Duration::from_secs(300);
+
+/// A note that another writer keeps taking away is put back this often at most: a war over a condition heals nobody.
+const RESTORE_EVERY: Duration = Duration::from_secs(60);
+
+/// The memory of one object.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectMemory {
+    /// When this process first saw the object.
+    pub first_seen: Moment,
+    /// When corrections began, oldest first.
+    begun: VecDeque<Moment>,
+    /// Corrections in a row whose outcome is open.
+    doubtful: u32,
+    /// Not before, since the external system asked for it.
+    not_before: Option<Moment>,
+    /// Deletions in a row that were definitely refused.
+    deletions_refused: u32,
+    /// Whether the external resource is deleted already, so that only the finalizer is left.
+    pub deleted_outside: bool,
+    /// The last note that we know to have been written, by this process.
+    pub noted: Option<NoteChange>,
+    /// The retry request that is old: answered, or there before the object needed one.
+    retry_seen: Option<String>,
+    /// The retry request that the correction under way answers, once it ends.
+    retry_answered: Option<String>,
+    /// When a note that another writer took away was put back last.
+    restored: Option<Moment>,
+    /// Writes in a row that the API server refused, and when the last one was.
+    refused_writes: Option<(u32, Moment)>,
+}
+
+impl ObjectMemory {
+    /// The memory of an object that is seen for the first time.
+    #[must_use]
+    pub fn new(now: Moment, retry_requested: Option<&str>) -> Self {
+        Self { first_seen: now, retry_seen: retry_requested.map(str::to_owned), ..Self::default() }
+    }
+
+    /// A correction begins. A request for one more try is answered only by its end: until then it may be called off.
+    pub fn begin(&mut self, now: Moment, retry_requested: Option<&str>) {
+        self.begun.push_back(now);
+        while self.begun.len() > KEPT_ATTEMPTS {
+            self.begun.pop_front();
+        }
+        self.retry_answered = retry_requested.map(str::to_owned);
+    }
+
+    /// The correction that began last was called off before anything was sent: it did not count.
+    pub fn call_off(&mut self) {
+        self.begun.pop_back();
+        self.retry_answered = None;
+    }
+
+    /// The external system is to be left alone until then.
+    pub fn hold_until(&mut self, until: Moment) {
+        self.not_before = self.not_before.max(Some(until));
+    }
+
+    /// A correction came to an end.
+    pub fn finish(&mut self, outcome: &Outcome, now: Moment) {
+        if let Some(answered) = self.retry_answered.take() {
+            self.retry_seen = Some(answered);
+        }
+        match *outcome {
+            Outcome::Doubtful { retry_after, .. } => {
+                self.doubtful = self.doubtful.saturating_add(1);
+                self.not_before = retry_after.map(|span| now + span);
+            }
+            Outcome::Applied | Outcome::Refused { .. } => self.settle(),
+        }
+    }
+
+    /// A deletion came to an end.
+    pub fn finish_deletion(&mut self, outcome: &Outcome, now: Moment) {
+        self.finish(outcome, now);
+        match outcome {
+            Outcome::Applied => self.deleted_outside = true,
+            Outcome::Refused { .. } => self.deletions_refused = self.deletions_refused.saturating_add(1),
+            Outcome::Doubtful { .. } => {}
+        }
+    }
+
+    /// No doubt is left: a definite outcome came, or the object was seen in sync.
+    pub fn settle(&mut self) {
+        self.doubtful = 0;
+        self.not_before = None;
+    }
+
+    /// The object does not need a retry now, so a request that stands is old.
+    pub fn see_retry_request(&mut self, retry_requested: Option<&str>) {
+        if self.retry_seen.as_deref() != retry_requested {
+            self.retry_seen = retry_requested.map(str::to_owned);
+        }
+    }
+
+    /// Whether somebody asked for one more try since the last.
+    #[must_use]
+    pub fn retry_is_requested(&self, retry_requested: Option<&str>) -> bool {
+        retry_requested.is_some() && self.retry_seen.as_deref() != retry_requested
+    }
+
+    /// Whether the last correction's outcome is open, so that what follows is its retry.
+    #[must_use]
+    pub const fn is_in_doubt(&self) -> bool {
+        self.doubtful > 0
+    }
+
+    /// When the last correction began; the first sight of the object where this process began none.
+    #[must_use]
+    pub fn last_begun(&self) -> Moment {
+        self.begun.back().copied().unwrap_or(self.first_seen)
+    }
+
+    /// When the next correction may begin: the pause since the last, by the largest of the corrections in the last
+    /// ten minutes, those in doubt, and `ineffective` (verified ones that healed nothing); and what the external
+    /// system asked for.
+    #[must_use]
+    pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
+        let recent = self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW)).count();
+        let count = recent.max(self.doubtful as usize).max(ineffective as usize);
+        let paced = self.last_begun() + pause(count);
+        self.not_before.map_or(paced, |not_before| paced.max(not_before))
+    }
+
+    /// When the next deletion may begin.
+    #[must_use]
+    pub fn deletion_ready_at(&self, now: Moment) -> Moment {
+        self.ready_at(self.deletions_refused, now)
+    }
+
+    /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
+    pub fn observe(&mut self, object: &LeanObject, allowed_attempts: u32) {
+        let standing = object.conditions.observed().and_then(Standing::read);
+        let reason = standing.as_ref().map(|standing| standing.reason);
+        if reason == Some(ObservedReason::InSync) {
+            self.settle();
+        }
+        let exhausted = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
+        let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
+        if !(exhausted && drifted) {
+            self.see_retry_request(object.retry_requested.as_deref());
+        }
+    }
+
+    /// A lost note was put back.
+    pub fn restore(&mut self, now: Moment) {
+        self.restored = Some(now);
+    }
+
+    /// When a lost note may be put back again; `None` where it never was.
+    #[must_use]
+    pub fn restore_ready_at(&self) -> Option<Moment> {
+        self.restored.map(|restored| restored + RESTORE_EVERY)
+    }
+
+    /// The API server refused a write to the object.
+    pub fn refuse_write(&mut self, now: Moment) {
+        let refused = self.refused_writes.map_or(0, |(count, _)| count).saturating_add(1);
+        self.refused_writes = Some((refused, now));
+    }
+
+    /// A write landed.
+    pub fn land_write(&mut self) {
+        self.refused_writes = None;
+    }
+
+    /// Until when no write to the object is tried, because the last ones were refused; `None` where none was.
+    #[must_use]
+    pub fn writes_ready_at(&self) -> Option<Moment> {
+        let (count, last) = self.refused_writes?;
+        let doubled = Duration::from_secs(1).saturating_mul(1_u32.checked_shl(count).unwrap_or(u32::MAX));
+        Some(last + doubled.min(MAX_WRITE_PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::outcome::Doubt;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    fn doubtful(retry_after: Option<u64>) -> Outcome {
+        Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: retry_after.map(Duration::from_secs), step: 0 }
+    }
+
+    #[test]
+    fn a_war_backs_off_by_the_corrections_of_the_last_ten_minutes() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        let mut now = at(0);
+        let mut begun = Vec::new();
+        for _ in 0..9 {
+            now = now.max(memory.ready_at(0, now));
+            begun.push(now.since_start().as_secs());
+            memory.begin(now, None);
+            memory.finish(&Outcome::Applied, now);
+        }
+        assert_eq!(begun, [0, 0, 2, 8, 26, 80, 242, 542, 842]);
+    }
+
+    #[test]
+    fn an_ineffective_correction_backs_off_by_unhealed_even_after_a_restart() {
+        let memory = ObjectMemory::new(at(100), None);
+        assert_eq!(memory.ready_at(0, at(100)), at(100));
+        assert_eq!(memory.ready_at(1, at(100)), at(100));
+        assert_eq!(memory.ready_at(4, at(100)), at(118));
+    }
+
+    #[test]
+    fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        for _ in 0..7 {
+            memory.begin(at(1000), None);
+            memory.finish(&doubtful(None), at(1000));
+        }
+        assert_eq!(memory.ready_at(0, at(5000)), at(1300));
+        memory.finish(&doubtful(Some(900)), at(1000));
+        assert_eq!(memory.ready_at(0, at(5000)), at(1900));
+        memory.settle();
+        assert!(!memory.is_in_doubt());
+        assert_eq!(memory.ready_at(0, at(5000)), at(1000));
+    }
+
+    #[test]
+    fn the_first_retry_request_seen_is_old_and_none_is_no_request() {
+        let mut memory = ObjectMemory::new(at(0), Some("a"));
+        assert!(!memory.retry_is_requested(Some("a")));
+        assert!(!memory.retry_is_requested(None));
+        assert!(memory.retry_is_requested(Some("b")));
+        memory.begin(at(1), Some("b"));
+        memory.finish(&Outcome::Applied, at(1));
+        assert!(!memory.retry_is_requested(Some("b")));
+    }
+
+    #[test]
+    fn a_retry_that_was_called_off_is_still_asked_for() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        memory.begin(at(1), Some("b"));
+        assert!(memory.retry_is_requested(Some("b")), "it has not ended");
+        memory.call_off();
+        memory.finish(&Outcome::Applied, at(2));
+        assert!(memory.retry_is_requested(Some("b")));
+    }
+
+    #[test]
+    fn refused_writes_back_off_to_five_minutes() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        assert_eq!(memory.writes_ready_at(), None);
+        memory.refuse_write(at(10));
+        assert_eq!(memory.writes_ready_at(), Some(at(12)));
+        for _ in 0..40 {
+            memory.refuse_write(at(10));
+        }
+        assert_eq!(memory.writes_ready_at(), Some(at(310)));
+        memory.land_write();
+        assert_eq!(memory.writes_ready_at(), None);
+    }
+}

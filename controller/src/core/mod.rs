@@ -1,0 +1,26 @@
+//! What the controller decides, as functions over values.
+//!
+//! The shell observes, asks [`decide::decide`], and does what it is told. Nothing here knows a client, a task, a
+//! clock or the environment; time comes in as a [`drift_shared::moment::Moment`].
+
+pub mod alarms;
+pub mod attempts;
+pub mod breaker;
+pub mod claim;
+pub mod decide;
+pub mod delay;
+pub mod deletion;
+pub mod facts;
+pub mod finalizer;
+pub mod held;
+pub mod limits;
+pub mod memory;
+pub mod note;
+pub mod outcome;
+pub mod roster;
+pub mod vouching;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod history;

@@ -1,0 +1,308 @@
+//! All objects of one target: what was last seen of each, what is remembered, and what they are to each other.
+//!
+//! The one place where identities, the breaker, the limits and single objects meet, so that a decision sees them as
+//! of one moment. This file must not know how objects are watched or what becomes of a decision.
+
+use std::collections::HashMap;
+
+use drift_shared::identity::{Bearer, IdentityIndex, Uid};
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+
+use super::breaker::{Breaker, Stand, Transition};
+use super::decide::{Decision, Situation, Surroundings, decide};
+use super::facts::{ObjectFacts, TargetFacts};
+use super::limits::{Pace, Room};
+use super::memory::ObjectMemory;
+use super::note::Noted;
+
+/// One object as it was last seen.
+#[derive(Clone, Debug)]
+struct Known {
+    object: LeanObject,
+    facts: ObjectFacts,
+    memory: ObjectMemory,
+}
+
+/// What goes on outside of the target's own objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// The poller vouches for the target.
+    pub vouched: bool,
+    /// Another target, first by name, owns the object.
+    pub claimed_twice: bool,
+}
+
+/// The objects of one target.
+#[derive(Debug)]
+pub struct Roster {
+    target: TargetFacts,
+    known: HashMap<Uid, Known>,
+    identities: IdentityIndex,
+    breaker: Breaker,
+    /// How much of the target's limits is used up.
+    pub pace: Pace,
+    listed: bool,
+}
+
+/// What of a roster outlives an edit of its target.
+#[derive(Debug, Default)]
+pub struct Heritage {
+    memories: HashMap<Uid, ObjectMemory>,
+    breaker: Breaker,
+    pace: Pace,
+}
+
+impl Roster {
+    /// A roster that has seen nothing; `heritage` is what the roster of the target's former text left.
+    #[must_use]
+    pub fn new(target: TargetFacts, heritage: Heritage) -> (Self, HashMap<Uid, ObjectMemory>) {
+        let Heritage { memories, breaker, pace } = heritage;
+        let identities = IdentityIndex::default();
+        (Self { target, known: HashMap::new(), identities, breaker, pace, listed: false }, memories)
+    }
+
+    /// Ends the roster.
+    #[must_use]
+    pub fn into_heritage(self, left: HashMap<Uid, ObjectMemory>) -> Heritage {
+        let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
+        Heritage { memories: left.into_iter().chain(known).collect(), breaker: self.breaker, pace: self.pace }
+    }
+
+    /// Takes in an object as it is now, unless something newer is known. Gives every object to decide anew.
+    pub fn see(
+        &mut self,
+        object: LeanObject,
+        facts: ObjectFacts,
+        memory: Option<ObjectMemory>,
+        now: Moment,
+    ) -> Vec<Uid> {
+        let uid = object.id.uid.clone();
+        if self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object)) {
+            return Vec::new();
+        }
+        if object.deleting {
+            self.breaker.forget(&uid);
+        } else {
+            self.breaker.observe(&uid, Stand::of(&object.conditions), now);
+        }
+        let retry = object.retry_requested.clone();
+        let mut memory = self.known.remove(&uid).map(|known| known.memory).or(memory);
+        let memory_now = memory.get_or_insert_with(|| ObjectMemory::new(now, retry.as_deref()));
+        memory_now.observe(&object, self.target.limits.attempts);
+        let mut due = self.identities.insert(&uid, bearer(&object, &facts, memory_now));
+        if let Some(memory) = memory {
+            self.known.insert(uid.clone(), Known { object, facts, memory });
+        }
+        due.push(uid);
+        due
+    }
+
+    /// Drops an object that is gone. Gives every object to decide anew.
+    pub fn forget(&mut self, uid: &Uid) -> Vec<Uid> {
+        self.known.remove(uid);
+        self.breaker.forget(uid);
+        self.identities.remove(uid)
+    }
+
+    /// The first full list is read; what the breaker remembers of objects that are gone since counts no more.
+    pub fn note_listed(&mut self) {
+        self.listed = true;
+        self.breaker.keep_only(|uid| self.known.contains_key(uid));
+    }
+
+    /// Whether the first full list is read.
+    #[must_use]
+    pub const fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    /// Every object.
+    pub fn uids(&self) -> impl Iterator<Item = &Uid> {
+        self.known.keys()
+    }
+
+    /// An object as it was last seen.
+    #[must_use]
+    pub fn object(&self, uid: &Uid) -> Option<&LeanObject> {
+        self.known.get(uid).map(|known| &known.object)
+    }
+
+    /// The memory of an object, to be changed.
+    pub fn memory(&mut self, uid: &Uid) -> Option<&mut ObjectMemory> {
+        self.known.get_mut(uid).map(|known| &mut known.memory)
+    }
+
+    /// What stands on an object.
+    #[must_use]
+    pub fn noted(&self, uid: &Uid) -> Option<Noted> {
+        self.known.get(uid).map(|known| Noted::read(&known.object, known.memory.noted.as_ref()))
+    }
+
+    /// Decides for an object; `None` where it is not known.
+    #[must_use]
+    pub fn decide(&self, uid: &Uid, around: Around, now: Moment) -> Option<Decision> {
+        let known = self.known.get(uid)?;
+        let bearer = bearer(&known.object, &known.facts, &known.memory);
+        let identity_shared = bearer.wants.as_deref().is_some_and(|identity| self.identities.is_shared(uid, identity));
+        let surroundings = Surroundings {
+            listed: self.listed,
+            claimed_twice: around.claimed_twice,
+            has_identity: self.identities.has(uid, &bearer),
+            identity_shared,
+            vouched: around.vouched,
+            breaker_holds: self.breaker.holds(uid),
+            room: self.room(now),
+        };
+        let Known { object, facts, memory } = known;
+        Some(decide(&Situation { object, facts, target: &self.target, memory, surroundings, now }))
+    }
+
+    /// Whether the limits allow one more.
+    #[must_use]
+    pub fn room(&self, now: Moment) -> Room {
+        self.pace.room(&self.target.limits, now)
+    }
+
+    /// Opens or closes the breaker.
+    pub fn evaluate_breaker(&mut self, now: Moment) -> Option<Transition> {
+        if !self.listed {
+            return None;
+        }
+        self.breaker.evaluate(self.target.limits.max_drifted_percent, now)
+    }
+
+    /// A person edited the limits: what stands now may pass.
+    pub fn let_pass(&mut self) -> Option<Transition> {
+        self.breaker.let_pass()
+    }
+
+    /// Whether the breaker is open.
+    #[must_use]
+    pub const fn breaker_is_open(&self) -> bool {
+        self.breaker.is_open()
+    }
+}
+
+/// What the object says of identities; a claim that another writer took from it still stands in our memory.
+fn bearer(object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Bearer {
+    Bearer {
+        wants: facts.identity.clone(),
+        owns: Noted::read(object, memory.noted.as_ref()).owns,
+        created: object.created.clone(),
+        deleting: object.deleting,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::{Scene, at, bare_object, facts, target};
+    use crate::core::held::Held;
+    use drift_shared::condition::{CorrectedReason, ObservedReason, Tag};
+
+    const CALM: Around = Around { vouched: true, claimed_twice: false };
+
+    fn numbered(scene: Scene, number: usize) -> LeanObject {
+        let mut object = scene.object;
+        object.id.uid = Uid::from(format!("u{number}"));
+        object
+    }
+
+    fn named(number: usize) -> ObjectFacts {
+        ObjectFacts { identity: Some(format!("db{number}")), ..facts() }
+    }
+
+    fn drifted(number: usize) -> LeanObject {
+        let owns = format!("db{number}");
+        let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 7, Some(&owns));
+        numbered(scene.observed(ObservedReason::FieldsDiffer), number)
+    }
+
+    fn roster() -> Roster {
+        let mut roster = Roster::new(target(), Heritage::default()).0;
+        roster.note_listed();
+        roster
+    }
+
+    #[test]
+    fn a_mass_of_incidents_that_stands_after_the_first_list_opens_the_breaker_and_nothing_is_corrected() {
+        let mut roster = Roster::new(target(), Heritage::default()).0;
+        for number in 0..12 {
+            roster.see(drifted(number), named(number), None, at(1));
+        }
+        assert_eq!(roster.evaluate_breaker(at(1)), None, "before the list is whole nothing can be told");
+        roster.note_listed();
+        assert_eq!(roster.evaluate_breaker(at(1)), Some(Transition::Opened { drifted: 12, judged: 12 }));
+        assert_eq!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
+        assert_eq!(roster.let_pass(), Some(Transition::Closed));
+        assert!(matches!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Correct(_))));
+    }
+
+    #[test]
+    fn of_two_objects_with_one_identity_the_second_is_told_when_the_first_goes() {
+        let mut roster = roster();
+        let older = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 0);
+        let mut younger = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 1);
+        younger.created = "2026-02-01T00:00:00Z".to_owned();
+        roster.see(older, facts(), None, at(1));
+        roster.see(younger, facts(), None, at(1));
+        assert_eq!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Nothing(Held::IdentityTaken)));
+        assert_eq!(roster.forget(&"u0".into()), [Uid::from("u1")]);
+        assert!(matches!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Correct(_))));
+    }
+
+    #[test]
+    fn an_older_state_does_not_replace_a_newer_one() {
+        let mut roster = roster();
+        let mut newer = bare_object();
+        newer.resource_version = "9".to_owned();
+        let uid = newer.id.uid.clone();
+        roster.see(newer, facts(), None, at(1));
+        assert!(roster.see(bare_object(), facts(), None, at(1)).is_empty());
+        assert_eq!(roster.object(&uid).map(|object| object.resource_version.as_str()), Some("9"));
+    }
+
+    #[test]
+    fn what_is_under_way_for_the_former_text_counts_until_it_ends() {
+        let limits = drift_shared::target::CorrectLimits { concurrent: 1, ..target().limits };
+        let mut roster = Roster::new(TargetFacts { limits, ..target() }, Heritage::default()).0;
+        let place = roster.pace.begin(at(1));
+        let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_heritage(HashMap::new())).0;
+        assert_eq!(next.room(at(2)), Room::AfterAnEnd);
+        drop(place);
+        assert_eq!(next.room(at(2)), Room::Free);
+    }
+
+    #[test]
+    fn what_the_breaker_inherits_of_objects_that_the_list_does_not_have_counts_no_more() {
+        let mut roster = roster();
+        for number in 0..12 {
+            roster.see(drifted(number), named(number), None, at(1));
+        }
+        assert!(roster.evaluate_breaker(at(1)).is_some());
+        let mut next = Roster::new(target(), roster.into_heritage(HashMap::new())).0;
+        assert!(next.breaker_is_open());
+        next.see(drifted(0), named(0), None, at(2));
+        assert_eq!(next.evaluate_breaker(at(2)), None, "before the list is whole nothing can be told");
+        next.note_listed();
+        assert_eq!(next.evaluate_breaker(at(2)), None, "the one that is left still stands");
+        next.forget(&"u0".into());
+        assert_eq!(next.evaluate_breaker(at(2)), Some(Transition::Closed));
+    }
+
+    #[test]
+    fn an_edit_of_the_target_keeps_what_is_remembered() {
+        let mut roster = roster();
+        let object = numbered(Scene::new().observed_with(ObservedReason::FieldsDiffer, Tag::default()), 0);
+        let uid = object.id.uid.clone();
+        roster.see(object.clone(), facts(), None, at(1));
+        if let Some(memory) = roster.memory(&uid) {
+            memory.begin(at(5), None);
+        }
+        let (mut next, mut memories) = Roster::new(target(), roster.into_heritage(HashMap::new()));
+        let memory = memories.remove(&uid);
+        next.see(object, facts(), memory, at(9));
+        assert_eq!(next.memory(&uid).map(|memory| memory.last_begun()), Some(at(5)));
+    }
+}

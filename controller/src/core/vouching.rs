@@ -1,0 +1,89 @@
+//! Whether the poller vouches for a target's verdicts now.
+//!
+//! A verdict that stands on an object may be hours old. The poller's Lease says that a poller lives, and an
+//! annotation on it says for which targets, and for which text of them, every verdict that stands is its own word.
+//! Freshness is measured by our own clock since the record last changed, so no two clocks are compared.
+//! This file must not know how the Lease is read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_shared::moment::Moment;
+
+/// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
+/// for a slow API server.
+pub const FRESH_FOR: Duration = Duration::from_secs(40);
+
+/// What the poller's Lease says now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vouching {
+    /// Whether somebody holds it.
+    pub held: bool,
+    /// When its record last changed under our eyes; `None` until a change was seen.
+    pub changed_at: Option<Moment>,
+    /// Target name to the hash of the text that is vouched for.
+    pub in_force: BTreeMap<String, String>,
+}
+
+impl Vouching {
+    /// Reads the annotation: a JSON object of target name to hash. What is no such thing vouches for nothing.
+    #[must_use]
+    pub fn parse_in_force(annotation: Option<&str>) -> BTreeMap<String, String> {
+        annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Whether a poller lives, as far as we can tell.
+    #[must_use]
+    pub fn is_fresh(&self, now: Moment) -> bool {
+        self.held && self.changed_at.is_some_and(|changed| now.saturating_since(changed) <= FRESH_FOR)
+    }
+
+    /// Whether the poller vouches for the target with this text.
+    #[must_use]
+    pub fn vouches_for(&self, target: &str, verdict_hash: &str, now: Moment) -> bool {
+        let listed = self.in_force.get(target);
+        self.is_fresh(now) && listed.is_some_and(|hash| hash == verdict_hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    fn vouching(annotation: Option<&str>) -> Vouching {
+        Vouching { held: true, changed_at: Some(at(3)), in_force: Vouching::parse_in_force(annotation) }
+    }
+
+    const ROLES: Option<&str> = Some(r#"{"roles":"abc"}"#);
+
+    #[test]
+    fn nothing_is_vouched_for_until_the_record_changes() {
+        assert!(vouching(ROLES).vouches_for("roles", "abc", at(3)));
+        assert!(!Vouching { changed_at: None, ..vouching(ROLES) }.vouches_for("roles", "abc", at(3)));
+        assert!(!Vouching::default().vouches_for("roles", "abc", at(0)));
+    }
+
+    #[test]
+    fn a_record_that_stopped_changing_is_stale_after_forty_seconds() {
+        assert!(vouching(ROLES).vouches_for("roles", "abc", at(43)));
+        assert!(!vouching(ROLES).vouches_for("roles", "abc", at(44)));
+    }
+
+    #[test]
+    fn a_released_lease_vouches_for_nothing() {
+        assert!(!Vouching { held: false, ..vouching(ROLES) }.vouches_for("roles", "abc", at(3)));
+    }
+
+    #[test]
+    fn only_the_listed_target_with_the_same_text_is_vouched_for() {
+        assert!(!vouching(ROLES).vouches_for("roles", "other", at(3)));
+        assert!(!vouching(ROLES).vouches_for("proxies", "abc", at(3)));
+        for broken in [None, Some(""), Some("[]"), Some(r#"{"roles":1}"#)] {
+            assert!(!vouching(broken).vouches_for("roles", "abc", at(3)), "{broken:?}");
+        }
+    }
+}
