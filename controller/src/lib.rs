@@ -2,4 +2,16 @@
 //!
 //! It watches the Kubernetes API and nothing else; it never reads an external system. [`core`] decides, the rest does.
 
+pub mod act;
+pub mod app;
 pub mod core;
+pub mod metrics;
+pub mod notices;
+pub mod pen;
+pub mod record;
+pub mod retirement;
+pub mod steps;
+pub mod tally;
+pub mod target_actor;
+pub mod target_work;
+pub mod vouch;

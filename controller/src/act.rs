@@ -1,0 +1,258 @@
+//! Does what was decided for one object, in the one order that a crash at any point leaves safe.
+//!
+//! Finalizer before claim, claim before the first request, requests before the note. Between the claim and the first
+//! request the object must still be what was decided on. This file decides nothing but whether to go on.
+
+use std::sync::Arc;
+
+use drift_shared::condition::CorrectedReason;
+use drift_shared::moment::Moment;
+use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::{WriteError, clock};
+use drift_shared::target::Target;
+
+use crate::core::claim::Action;
+use crate::core::decide::{Correction, still_stands};
+use crate::core::note::{NoteChange, Noted};
+use crate::core::outcome::{Doubt, Outcome};
+use crate::notices::Announcer;
+use crate::pen::Pen;
+use crate::record::{Finished, record};
+use crate::steps::{StepSender, render};
+
+/// One thing to do for an object.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Correct or delete outside.
+    Correct(Order),
+    /// Write a note.
+    Note(NoteChange),
+    /// Remove the note.
+    RemoveNote,
+    /// Put the finalizer on.
+    PutFinalizer,
+    /// Take the finalizer off.
+    ReleaseFinalizer {
+        /// The external resource is left behind.
+        left_behind: bool,
+    },
+}
+
+/// A correction to be done, and what stood before it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The correction.
+    pub correction: Correction,
+    /// What stood.
+    pub noted: Noted,
+    /// Whether the one before it was in doubt.
+    pub was_in_doubt: bool,
+}
+
+/// What became of the object.
+#[derive(Clone, Debug)]
+pub enum Newest {
+    /// It is so.
+    State(Box<LeanObject>),
+    /// It is gone.
+    Gone,
+    /// The watch will tell.
+    Unknown,
+}
+
+/// How it ended.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// The write landed; a note that came to stand.
+    Written(Option<NoteChange>),
+    /// The note was removed.
+    NoteRemoved,
+    /// The object was not as it was read, or the API server did not answer: to be decided anew.
+    Lost,
+    /// The API server refuses the write, for the reason in this sentence.
+    Refused(String),
+    /// The correction was called off before anything was sent.
+    CalledOff,
+    /// A host asked to be left alone before anything was written or sent.
+    Postponed(Moment),
+    /// The correction came to an end.
+    Corrected {
+        /// What it came to.
+        outcome: Outcome,
+        /// Whether it was a deletion.
+        deletion: bool,
+        /// The note that came to stand.
+        change: Option<NoteChange>,
+    },
+}
+
+/// The hands of one target.
+#[derive(Clone, Debug)]
+pub struct Hands {
+    /// The target.
+    pub target: Arc<Target>,
+    /// Writes to objects.
+    pub pen: Pen,
+    /// Writes outside.
+    pub steps: StepSender,
+    /// Says what happened.
+    pub announcer: Announcer,
+}
+
+impl Hands {
+    /// Does it on the object as it was just read.
+    pub async fn work(&self, object: LeanObject, work: Work) -> (Newest, Ended) {
+        match work {
+            Work::Correct(order) => self.correct(object, &order).await,
+            Work::Note(change) => {
+                let written = self.pen.write_note(&object, &change).await;
+                self.settle(&object, written, |written| {
+                    // In sync again without our doing: the poller tells.
+                    if change.reason != CorrectedReason::CorrectionApplied {
+                        self.announcer.noted(&self.pen.kind, written, &change);
+                    }
+                    Ended::Written(Some(change.clone()))
+                })
+            }
+            Work::RemoveNote => {
+                let written = self.pen.remove_note(&object).await;
+                self.settle(&object, written, |_| Ended::NoteRemoved)
+            }
+            Work::PutFinalizer => {
+                let written = self.pen.put_finalizer(&object).await;
+                self.settle(&object, written, |_| Ended::Written(None))
+            }
+            Work::ReleaseFinalizer { left_behind } => self.release(&object, left_behind).await,
+        }
+    }
+
+    /// Takes the finalizer off.
+    pub async fn release(&self, object: &LeanObject, left_behind: bool) -> (Newest, Ended) {
+        let written = self.pen.release_finalizer(object).await;
+        // An object that was only waiting for us is gone with the write.
+        if left_behind && matches!(written, Ok(_) | Err(WriteError::Gone)) {
+            self.announcer.left_behind(&self.pen.kind, object);
+        }
+        self.settle(object, written, |_| Ended::Written(None))
+    }
+
+    /// Takes the finalizer off an object that no target selects, as it is now. Whether nothing is left to do.
+    pub async fn let_go(&self, id: &ObjectId) -> bool {
+        match self.pen.read(id).await {
+            Ok(None) => true,
+            Ok(Some(live)) if !live.has_finalizer() => true,
+            Ok(Some(live)) => matches!(self.release(&live, true).await, (_, Ended::Written(_)) | (Newest::Gone, _)),
+            Err(_) => false,
+        }
+    }
+
+    async fn correct(&self, object: LeanObject, order: &Order) -> (Newest, Ended) {
+        let rendered = match render(&self.target, &object, &order.correction) {
+            Ok(rendered) => rendered,
+            Err(cause) => {
+                tracing::warn!(target_name = self.target.name, object = %object.id, "not corrected: {cause}");
+                let outcome = Outcome::Doubtful { why: Doubt::TemplateFails, retry_after: None, step: 0 };
+                return self.finish(object, order, outcome).await;
+            }
+        };
+        if !self.steps.may_act() {
+            return (Newest::State(Box::new(object)), Ended::CalledOff);
+        }
+        if let Some(until) = self.steps.paused_until(&rendered, clock::now()) {
+            return (Newest::State(Box::new(object)), Ended::Postponed(until));
+        }
+        if let Err(outcome) = self.steps.check_credentials(&rendered) {
+            return self.finish(object, order, outcome).await;
+        }
+        let prepared = match self.prepare(object, order).await {
+            Ok(prepared) => prepared,
+            Err(ended) => return ended,
+        };
+        tracing::info!(
+            target_name = self.target.name,
+            object = %prepared.id,
+            action = order.correction.action.as_str(),
+            correction = order.correction.number,
+            "correcting"
+        );
+        let outcome = self.steps.send(&rendered).await;
+        tracing::info!(
+            target_name = self.target.name,
+            object = %prepared.id,
+            action = order.correction.action.as_str(),
+            correction = order.correction.number,
+            outcome = ?outcome,
+            "corrected"
+        );
+        self.finish(prepared, order, outcome).await
+    }
+
+    /// Finalizer, then claim, as far as they are due.
+    async fn prepare(&self, object: LeanObject, order: &Order) -> Result<LeanObject, (Newest, Ended)> {
+        let decided_on = object.clone();
+        let mut object = object;
+        if order.correction.put_finalizer {
+            let written = self.pen.put_finalizer(&object).await;
+            object = written.map_err(|error| self.call_off(&object, error))?;
+        }
+        if order.correction.claim_first {
+            let claim = NoteChange::claim(&order.noted, &order.correction);
+            let written = self.pen.write_note(&object, &claim).await;
+            object = written.map_err(|error| self.call_off(&object, error))?;
+        }
+        if still_stands(&decided_on, &object) {
+            return Ok(object);
+        }
+        if order.correction.claim_first {
+            // Where this fails the claim is found standing, counts as interrupted, and a poll follows.
+            let before = decided_on.conditions.corrected.as_ref();
+            if let Ok(restored) = self.pen.restore(&object, before).await {
+                object = restored;
+            }
+        }
+        Err((Newest::State(Box::new(object)), Ended::CalledOff))
+    }
+
+    async fn finish(&self, object: LeanObject, order: &Order, outcome: Outcome) -> (Newest, Ended) {
+        let deletion = order.correction.action == Action::Delete;
+        let ended = |change| Ended::Corrected { outcome, deletion, change };
+        let is_cut_off = !outcome.is_definite() && self.steps.term.is_cancelled();
+        // A deletion that was done needs no note: the object goes. A cut-off one is the next leader's.
+        if is_cut_off || (deletion && outcome == Outcome::Applied) {
+            return (Newest::State(Box::new(object)), ended(None));
+        }
+        let finished =
+            Finished { correction: &order.correction, noted: &order.noted, outcome, was_in_doubt: order.was_in_doubt };
+        let recorded = record(&self.pen, &self.announcer, object, (&finished, &self.steps.term)).await;
+        let newest = recorded.object.map_or(Newest::Unknown, |object| Newest::State(Box::new(object)));
+        (newest, ended(recorded.change))
+    }
+
+    fn call_off(&self, object: &LeanObject, error: WriteError) -> (Newest, Ended) {
+        match self.settle(object, Err(error), |_| Ended::CalledOff) {
+            (newest, Ended::Lost) => (newest, Ended::CalledOff),
+            other => other,
+        }
+    }
+
+    fn settle(
+        &self,
+        object: &LeanObject,
+        written: Result<LeanObject, WriteError>,
+        ended: impl FnOnce(&LeanObject) -> Ended,
+    ) -> (Newest, Ended) {
+        match written {
+            Ok(written) => {
+                let ended = ended(&written);
+                (Newest::State(Box::new(written)), ended)
+            }
+            Err(WriteError::Gone) => (Newest::Gone, Ended::Lost),
+            Err(WriteError::Moved) => (Newest::Unknown, Ended::Lost),
+            Err(WriteError::Unavailable(sentence)) => {
+                tracing::warn!(object = %object.id, "a write did not land: {sentence}");
+                (Newest::Unknown, Ended::Lost)
+            }
+            Err(WriteError::Refused(sentence)) => (Newest::Unknown, Ended::Refused(sentence)),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The program from its command line to its end: everything is made here, once, and handed on.
+//!
+//! Only this file knows all the parts. The order at the end matters: no new work begins, what is under way outside
+//! ends and is noted, then the Lease is released, so that no other controller begins while this one still acts.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
+use drift_shared::outside::HttpSender;
+use drift_shared::runtime::admin::AdminServer;
+use drift_shared::runtime::rights::{Need, right_to_read_lease, rights_at_home};
+use drift_shared::runtime::settings::{LogSettings, RunSettings};
+use drift_shared::runtime::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
+use drift_shared::runtime::site::Site;
+use drift_shared::runtime::tasks::Background;
+use drift_shared::runtime::{Configuration, LeaseHandle, LeaseWatch, client, metrics, supervise, tasks, telemetry};
+use drift_shared::sightings::Sightings;
+use prometheus_client::registry::Registry;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::metrics::Metrics;
+use crate::pen::CONCURRENT_CALLS;
+use crate::target_actor::Shared;
+use crate::target_work::{Workplace, work};
+use crate::{retirement, vouch};
+
+/// How long Events that still wait may be written at the end: the Lease is given back meanwhile, and nothing but what
+/// people read depends on them.
+const TELL_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Corrects external systems that drifted from the spec of Kubernetes objects, as the poller's driftObserved says.
+#[derive(Debug, clap::Parser)]
+#[command(version, about)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    logs: LogSettings,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Correct until told to end
+    Run(Settings),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Settings {
+    #[command(flatten)]
+    run: RunSettings,
+    /// Name of the Lease by which the poller vouches
+    #[arg(long, default_value = POLLER_LEASE)]
+    poller_lease_name: String,
+}
+
+/// Runs the program; its exit code tells the truth.
+///
+/// # Errors
+/// When it cannot start.
+pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
+    telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
+    let Command::Run(settings) = command_line.command;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
+    let ended = runtime.block_on(serve(&settings));
+    // What has not ended by now has had its time to drain.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    ended
+}
+
+async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
+    let signals = ShutdownSignals::listen().context("listening for signals")?;
+    let admin = AdminServer::bind(settings.run.admin_address).await?;
+    let client = client::connect().await?;
+    let background = Background::default();
+    background.spawn("signals", signals.forward(background.stop.clone()));
+
+    let program = Program::assemble(&background, settings, client, admin);
+    tokio::select! {
+        () = program.lead() => {}
+        () = background.failed.cancelled() => {}
+    }
+    background.stop.cancel();
+    program.drain().await;
+    Ok(if background.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Everything that the work needs, and what ends last.
+struct Program {
+    workplace: Workplace,
+    lease: LeaseHandle,
+    lease_stop: CancellationToken,
+    lease_task: JoinHandle<()>,
+    events_stop: CancellationToken,
+    events_task: JoinHandle<()>,
+    stop: CancellationToken,
+    /// Cuts off what is under way outside.
+    cut_off: CancellationToken,
+    _home_rights: Need,
+}
+
+impl Program {
+    fn assemble(background: &Background, settings: &Settings, client: kube::Client, admin: AdminServer) -> Self {
+        let site = Site::new(background, client, &settings.run, CONTROLLER_MANAGER);
+        let stop = background.stop.clone();
+        let mut registry = metrics::registry("controller");
+        // Its own end, since what ends while the program drains is told too.
+        let events_stop = CancellationToken::new();
+        let (events, events_task) = site.write_events(&mut registry, events_stop.clone());
+        let lease_name = settings.run.lease_name(CONTROLLER_LEASE);
+        let mut at_home = rights_at_home(&site.namespace, &lease_name);
+        at_home.push(right_to_read_lease(&site.namespace, &settings.poller_lease_name));
+        let (rights, home_rights) = site.watch_rights(at_home);
+        let lease_stop = CancellationToken::new();
+        let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
+        let configuration = site.watch_configuration(None, &mut registry);
+        let shared = shared(&site, configuration, &settings.poller_lease_name, &mut registry);
+        let workplace = Workplace {
+            home: site.namespace.clone(),
+            sender: HttpSender::new(site.watch_secrets(CREDENTIAL_CONTROLLER), CONTROLLER_MANAGER),
+            leadership: lease.leadership(),
+            term: CancellationToken::new(),
+            stop: stop.clone(),
+            gate: Arc::default(),
+            slots: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
+            rights,
+            events,
+            shared,
+            estate: Arc::default(),
+            client: site.client.clone(),
+        };
+        background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
+        Self {
+            workplace,
+            lease,
+            lease_stop,
+            lease_task,
+            events_stop,
+            events_task,
+            stop,
+            cut_off: CancellationToken::new(),
+            _home_rights: home_rights,
+        }
+    }
+
+    /// Works while we hold the Lease, again and again, until told to stop.
+    async fn lead(&self) {
+        let leadership = self.lease.leadership();
+        while !self.stop.is_cancelled() {
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                term = leadership.acquired() => self.work_for(term).await,
+            }
+        }
+    }
+
+    async fn work_for(&self, term: CancellationToken) {
+        tracing::info!("leading: targets are corrected");
+        let ended = self.stop.child_token();
+        let acting = self.cut_off.child_token();
+        // What is under way outside is cut off with the term, also while the program drains.
+        let (lost, cut) = (term.clone(), acting.clone());
+        tasks::spawn("term", self.workplace.shared.failed.clone(), async move {
+            lost.cancelled().await;
+            cut.cancel();
+        });
+        let place = Workplace { term: acting, estate: Arc::default(), ..self.workplace.clone() };
+        let configuration = place.shared.configuration.clone();
+        let retiring = retirement::follow(place.clone(), ended.clone());
+        let working = supervise(configuration, ended.clone(), |target, stop| work(place.clone(), target, stop));
+        let watching = async {
+            tokio::select! {
+                () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
+                () = ended.cancelled() => {}
+            }
+            ended.cancel();
+        };
+        tokio::join!(working, retiring, watching);
+    }
+
+    /// Lets what is under way end and be noted, then gives the Lease back, so that the next need not wait for it.
+    async fn drain(self) {
+        let jobs = &self.workplace.shared.jobs;
+        jobs.close();
+        if tokio::time::timeout(DRAIN_DEADLINE, jobs.wait()).await.is_err() {
+            tracing::warn!("{} pieces of work did not end in time and are cut off", jobs.len());
+            self.cut_off.cancel();
+            // What cannot even be noted now is asked again by the next controller, with the same idempotency key.
+            let _ = tokio::time::timeout(NOTE_DEADLINE, jobs.wait()).await;
+        }
+        self.lease_stop.cancel();
+        // What ended while the program drained is told too.
+        self.events_stop.cancel();
+        let telling = tokio::time::timeout(TELL_DEADLINE, self.events_task);
+        // The task of the Lease bounds its release by itself.
+        let _ = tokio::join!(self.lease_task, telling);
+    }
+}
+
+/// What all targets of the program share.
+fn shared(
+    site: &Site,
+    configuration: watch::Receiver<Arc<Configuration>>,
+    poller_lease: &str,
+    registry: &mut Registry,
+) -> Shared {
+    let Background { stop, failed } = site.background.clone();
+    let (lease_watch, observed) = LeaseWatch::new(site.client.clone(), &site.namespace, poller_lease);
+    site.background.spawn("poller lease", lease_watch.run(stop.clone()));
+    let (sender, vouching) = watch::channel(crate::core::vouching::Vouching::default());
+    site.background.spawn("vouching", vouch::follow(observed, sender, stop));
+    Shared {
+        vouching,
+        configuration,
+        sightings: Sightings::default(),
+        jobs: TaskTracker::new(),
+        failed,
+        metrics: Metrics::register(registry),
+        health: site.health.clone(),
+    }
+}

@@ -1,0 +1,15 @@
+//! The drift controller's program: reads its command line and hands over to the library.
+
+use std::process::ExitCode;
+
+use drift_controller::app::run;
+use drift_shared::runtime::client::install_crypto;
+use drift_shared::runtime::settings::parse_command_line;
+
+fn main() -> anyhow::Result<ExitCode> {
+    install_crypto();
+    match parse_command_line() {
+        Ok(command_line) => run(command_line),
+        Err(exit) => Ok(exit),
+    }
+}

@@ -1,0 +1,124 @@
+//! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target.
+//!
+//! The texts are closed; what an external system answered is not in them. Whether something is a transition is
+//! decided by whoever calls. It must not know how anything was done.
+
+use drift_shared::condition::CorrectedReason;
+use drift_shared::object::LeanObject;
+use drift_shared::runtime::{EventWriter, Notice, NoticeKind, ResolvedKind, config_map_reference};
+use drift_shared::target::Target;
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::core::breaker::Transition;
+use crate::core::held::Held;
+use crate::core::note::NoteChange;
+
+/// Says what happens to one target.
+#[derive(Clone, Debug)]
+pub struct Announcer {
+    /// Where Events are written.
+    pub events: EventWriter,
+    /// The target's name.
+    pub target: String,
+    /// Its ConfigMap, in `home`.
+    pub config_map: String,
+    /// Our own namespace.
+    pub home: String,
+}
+
+impl Announcer {
+    /// For a target.
+    #[must_use]
+    pub fn new(events: EventWriter, target: &Target, home: &str) -> Self {
+        let config_map = target.document.config_map.clone();
+        Self { events, target: target.name.clone(), config_map, home: home.to_owned() }
+    }
+
+    /// A note was written.
+    pub fn noted(&self, kind: &ResolvedKind, object: &LeanObject, change: &NoteChange) {
+        let (news, reason) = match change.reason {
+            CorrectedReason::CorrectionStarted => return,
+            CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
+            CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
+            CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
+            CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
+            CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),
+        };
+        self.on_object(kind, object, (news, reason, "Correct"), change.note.to_string());
+    }
+
+    /// The finalizer was taken off without deleting.
+    pub fn left_behind(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note = "the finalizer is taken off; what the object describes is left as it is outside".to_owned();
+        self.on_object(kind, object, (NoticeKind::Warning, "ExternalLeftBehind", "Release"), note);
+    }
+
+    /// A deletion waits for a person.
+    pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
+        let note = match why {
+            Held::Suspended => "not deleted outside: the target is suspended for this object",
+            Held::Paused => "not deleted outside: the object is paused",
+            Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",
+            _ => "not deleted outside: a template of the target cannot be evaluated for this object",
+        };
+        self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
+    }
+
+    /// Two targets select the object.
+    pub fn claimed_twice(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note =
+            format!("target {} leaves the object to another target, first by name, that selects it", self.target);
+        self.on_object(kind, object, (NoticeKind::Warning, "ClaimedTwice", "Correct"), note);
+    }
+
+    /// The API server refuses a write to the object.
+    pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
+        tracing::error!(target_name = self.target, object = %object.id, "the object cannot be written: {sentence}");
+        let note = format!("the object cannot be written: {sentence}");
+        self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
+    }
+
+    /// The breaker opened or closed.
+    pub fn breaker(&self, transition: Transition) {
+        let target = &self.target;
+        let (news, reason, note) = match transition {
+            Transition::Opened { drifted, judged } => (
+                NoticeKind::Warning,
+                "BreakerOpened",
+                format!(
+                    "{drifted} of {judged} objects of target {target} drifted within ten minutes: nothing that was in sync \
+                     is corrected until fewer than half of them still drift or correct.limits is edited"
+                ),
+            ),
+            Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
+        };
+        tracing::warn!(target_name = target, "{reason}: {note}");
+        self.on_config_map((news, reason, "Correct"), note);
+    }
+
+    /// The target's kind cannot be used.
+    pub fn kind_unusable(&self, sentence: &str) {
+        tracing::error!(target_name = self.target, "{sentence}");
+        let note = format!("target {} is not corrected: {sentence}", self.target);
+        self.on_config_map((NoticeKind::Warning, "KindUnusable", "Load"), note);
+    }
+
+    fn on_object(
+        &self,
+        kind: &ResolvedKind,
+        object: &LeanObject,
+        news: (NoticeKind, &'static str, &'static str),
+        note: String,
+    ) {
+        self.emit(kind.reference(&object.id), news, note);
+    }
+
+    fn on_config_map(&self, news: (NoticeKind, &'static str, &'static str), note: String) {
+        self.emit(config_map_reference(&self.home, &self.config_map), news, note);
+    }
+
+    fn emit(&self, regarding: ObjectReference, news: (NoticeKind, &'static str, &'static str), note: String) {
+        let (kind, reason, action) = news;
+        self.events.emit(Notice { target: self.target.clone(), regarding, kind, reason, action, note });
+    }
+}

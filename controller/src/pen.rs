@@ -1,0 +1,141 @@
+//! Writes to one kind of objects: notes and finalizers, each onto exactly the state that it was decided for.
+//!
+//! A note is put in place of the very note that stood: whoever wrote another meanwhile, even another process of ours,
+//! makes it fail. This file must not know what notes mean or when a finalizer is due.
+
+use std::sync::Arc;
+
+use drift_shared::condition::{PatchBase, Placed, condition_patch, removal_patch};
+use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::{ObjectClient, ResolvedKind, WriteError, clock};
+use drift_shared::template::FieldPaths;
+use json_patch::Patch;
+use tokio::sync::Semaphore;
+
+use crate::core::finalizer::{put_patch, release_patch};
+use crate::core::note::NoteChange;
+use crate::metrics::{Metrics, WriteLabels};
+
+/// Calls under way at once, over all targets: enough that an API server that answers within 50 ms takes its 600
+/// status patches a second, and far below its limit of requests in flight.
+pub const CONCURRENT_CALLS: usize = 32;
+
+/// Reads and writes objects of one kind.
+#[derive(Clone, Debug)]
+pub struct Pen {
+    /// The way to the objects.
+    pub objects: ObjectClient,
+    /// Their kind.
+    pub kind: ResolvedKind,
+    /// What is kept of an answer.
+    pub fields: FieldPaths,
+    /// The limit over all targets.
+    pub slots: Arc<Semaphore>,
+    /// Where writes are counted.
+    pub metrics: Metrics,
+}
+
+impl Pen {
+    /// Reads an object live; `None` where it is gone.
+    ///
+    /// # Errors
+    /// When the API server does not answer or refuses.
+    pub async fn read(&self, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
+        let _slot = self.slot().await;
+        self.objects.read(&self.kind, id, &self.fields).await
+    }
+
+    /// Writes a note in place of the one that stands on `object`.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` also where another note stands by now.
+    pub async fn write_note(&self, object: &LeanObject, change: &NoteChange) -> Result<LeanObject, WriteError> {
+        let placed = object.conditions.corrected.as_ref();
+        let condition = change.to_condition(object.conditions.corrected(), &clock::wall_seconds());
+        let patch = condition_patch(&base(object), placed, &condition);
+        self.patch_status("note", object, patch).await
+    }
+
+    /// Puts back what stood before a claim was laid.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn restore(&self, object: &LeanObject, before: Option<&Placed>) -> Result<LeanObject, WriteError> {
+        let Some(before) = before else { return self.remove_note(object).await };
+        let placed = object.conditions.corrected.as_ref();
+        let patch = condition_patch(&base(object), placed, &before.condition);
+        self.patch_status("note", object, patch).await
+    }
+
+    /// Removes the note that stands on `object`.
+    ///
+    /// # Errors
+    /// [`WriteError`]; `Moved` where none stands.
+    pub async fn remove_note(&self, object: &LeanObject) -> Result<LeanObject, WriteError> {
+        let placed = object.conditions.corrected.as_ref().ok_or(WriteError::Moved)?;
+        let patch = removal_patch(&base(object), placed);
+        self.patch_status("note_removal", object, patch).await
+    }
+
+    /// Puts our finalizer on.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` where the object is not exactly as it was read.
+    pub async fn put_finalizer(&self, object: &LeanObject) -> Result<LeanObject, WriteError> {
+        self.patch("finalizer", object, put_patch(object)).await
+    }
+
+    /// Takes our finalizer off.
+    ///
+    /// # Errors
+    /// [`WriteError`]; `Moved` where it does not stand where it was read.
+    pub async fn release_finalizer(&self, object: &LeanObject) -> Result<LeanObject, WriteError> {
+        let patch = release_patch(object).ok_or(WriteError::Moved)?;
+        self.patch("finalizer_release", object, patch).await
+    }
+
+    async fn patch_status(
+        &self,
+        kind: &'static str,
+        object: &LeanObject,
+        patch: Patch,
+    ) -> Result<LeanObject, WriteError> {
+        let _slot = self.slot().await;
+        let written = self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await;
+        self.count(kind, &written);
+        written
+    }
+
+    async fn patch(&self, kind: &'static str, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
+        let _slot = self.slot().await;
+        let written = self.objects.patch(&self.kind, &object.id, patch, &self.fields).await;
+        self.count(kind, &written);
+        written
+    }
+
+    /// Nobody closes the semaphore; were it closed, writing without its limit would be right.
+    async fn slot(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        self.slots.acquire().await.ok()
+    }
+
+    fn count(&self, kind: &'static str, written: &Result<LeanObject, WriteError>) {
+        let outcome = match written {
+            Ok(_) => "written",
+            Err(WriteError::Moved) => "moved",
+            Err(WriteError::Gone) => "gone",
+            Err(WriteError::Refused(_)) => "refused",
+            Err(WriteError::Unavailable(_)) => "unavailable",
+        };
+        self.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
+    }
+}
+
+/// A note speaks of the generation acted on, so it does not insist on the present one.
+fn base(object: &LeanObject) -> PatchBase<'_> {
+    PatchBase {
+        uid: &object.id.uid,
+        resource_version: &object.resource_version,
+        generation: None,
+        conditions: &object.conditions,
+    }
+}

@@ -1,0 +1,82 @@
+//! How many objects of one target are held, by why, as a gauge.
+//!
+//! It counts changes and never all objects. It must not know what holding means.
+
+use std::collections::HashMap;
+
+use drift_shared::identity::Uid;
+
+use crate::core::held::Held;
+use crate::metrics::{HeldLabels, Metrics};
+
+/// Why each object of one target is held.
+#[derive(Debug)]
+pub struct Tally {
+    target: String,
+    metrics: Metrics,
+    held: HashMap<Uid, Held>,
+}
+
+impl Tally {
+    /// Nothing is held.
+    #[must_use]
+    pub fn new(target: &str, metrics: Metrics) -> Self {
+        Self { target: target.to_owned(), metrics, held: HashMap::new() }
+    }
+
+    /// The object is held for this, or for nothing. Gives what it was held for before.
+    pub fn set(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
+        let before = match why {
+            Some(why) => self.held.insert(uid.clone(), why),
+            None => self.held.remove(uid),
+        };
+        if before != why {
+            self.change(before, -1);
+            self.change(why, 1);
+        }
+        before
+    }
+
+    /// Objects that are held for this.
+    pub fn held_for(&self, why: Held) -> impl Iterator<Item = &Uid> {
+        self.held.iter().filter(move |(_, held)| **held == why).map(|(uid, _)| uid)
+    }
+
+    fn change(&self, why: Option<Held>, by: i64) {
+        if let Some(why) = why.filter(|why| why.is_noteworthy()) {
+            let labels = HeldLabels { target: self.target.clone(), why: why.as_str() };
+            self.metrics.held.get_or_create(&labels).inc_by(by);
+        }
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        for why in self.held.values() {
+            self.change(Some(*why), -1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gauge_follows_each_object_and_forgets_the_target() {
+        let metrics = Metrics::default();
+        let gauge = |why: Held| {
+            let labels = HeldLabels { target: "t".to_owned(), why: why.as_str() };
+            metrics.held.get_or_create(&labels).get()
+        };
+        let mut tally = Tally::new("t", metrics.clone());
+        let uid = Uid::from("u");
+        assert_eq!(tally.set(&uid, Some(Held::Paused)), None);
+        assert_eq!(tally.set(&uid, Some(Held::Paused)), Some(Held::Paused));
+        assert_eq!(gauge(Held::Paused), 1);
+        assert_eq!(tally.set(&uid, Some(Held::BreakerOpen)), Some(Held::Paused));
+        assert_eq!((gauge(Held::Paused), gauge(Held::BreakerOpen)), (0, 1));
+        drop(tally);
+        assert_eq!(gauge(Held::BreakerOpen), 0);
+    }
+}

@@ -1,0 +1,332 @@
+//! One target at work: a single task that watches its objects, has each decided, and hands out what is to be done.
+//!
+//! What is decided is decided again on the object read live, right before it is done. Each target has a task of its
+//! own, so that none can slow or stop another. It carries things between the core, which decides, and the hands,
+//! which do; it must not decide anything itself.
+
+mod reports;
+mod selected;
+mod strays;
+mod watching;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::{Configuration, ObjectEvent, WriteError, clock, tasks};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::act::{Ended, Hands, Newest, Order, Work};
+use crate::core::alarms::Alarms;
+use crate::core::decide::Decision;
+use crate::core::facts::TargetFacts;
+use crate::core::held::Held;
+use crate::core::limits::{Place, Room};
+use crate::core::memory::ObjectMemory;
+use crate::core::roster::{Around, Heritage, Roster};
+use crate::core::vouching::Vouching;
+use crate::metrics::{Metrics, of_target};
+use crate::tally::Tally;
+use drift_shared::runtime::health::Health;
+use drift_shared::sightings::{Busy, Sightings};
+use selected::Selected;
+use strays::Strays;
+
+/// How often the actor looks at itself where nothing happens: vouching that grew old, objects that others let go.
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
+/// An actor that has not turned for this long hangs, and the kubelet starts the program anew: twelve housekeepings, far
+/// above what the largest batch of events takes.
+const STANDSTILL: Duration = Duration::from_secs(60);
+/// When to look again at an object that could not be read, written or got hold of just now.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Watch events taken in before others get their turn again.
+const EVENTS_AT_ONCE: usize = 256;
+
+/// What all targets of the program share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// What the poller vouches for.
+    pub vouching: watch::Receiver<Vouching>,
+    /// The targets in force.
+    pub configuration: watch::Receiver<Arc<Configuration>>,
+    /// Which target selects which object.
+    pub sightings: Sightings,
+    /// Work that outlives its actor: a correction in flight ends, and its outcome is noted.
+    pub jobs: TaskTracker,
+    /// Cancelled when a job panics: the program ends.
+    pub failed: CancellationToken,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Where the actors show that they turn.
+    pub health: Health,
+}
+
+/// What comes back from the hands.
+enum Report {
+    /// The object was read before it is acted on.
+    Looked { id: ObjectId, result: Result<Option<Box<LeanObject>>, WriteError>, busy: Busy, reserved: Option<Place> },
+    /// It was acted on.
+    Acted { uid: Uid, newest: Newest, ended: Ended, spent: Option<Place> },
+    /// An object out of the selection was let go, or not.
+    StrayDone { uid: Uid, done: bool },
+}
+
+/// One target at work.
+pub struct TargetActor {
+    name: Arc<str>,
+    hands: Hands,
+    shared: Shared,
+    roster: Roster,
+    /// Memories from before the target's last edit, of objects that were not seen again yet.
+    memories: HashMap<Uid, ObjectMemory>,
+    reports: mpsc::UnboundedSender<Report>,
+    inbox: mpsc::UnboundedReceiver<Report>,
+    /// To be decided now.
+    due: VecDeque<Uid>,
+    /// To be decided when the limits allow.
+    queue: VecDeque<Uid>,
+    queued: HashSet<Uid>,
+    working: HashSet<Uid>,
+    /// Objects whose held deletion was told.
+    told_deletions: HashSet<Uid>,
+    alarms: Alarms,
+    strays: Strays,
+    selected: Selected,
+    tally: Tally,
+    was_vouched: bool,
+}
+
+impl TargetActor {
+    /// An actor that has seen nothing yet; `heritage` is what the one before the target's last edit left.
+    #[must_use]
+    pub fn new(hands: Hands, shared: Shared, heritage: Heritage) -> Self {
+        let (roster, memories) = Roster::new(TargetFacts::of(&hands.target), heritage);
+        let (reports, inbox) = mpsc::unbounded_channel();
+        let name = Arc::<str>::from(hands.target.name.as_str());
+        Self {
+            selected: Selected::new(name.clone(), shared.sightings.clone()),
+            name,
+            tally: Tally::new(&hands.target.name, shared.metrics.clone()),
+            hands,
+            shared,
+            roster,
+            memories,
+            reports,
+            inbox,
+            due: VecDeque::new(),
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            working: HashSet::new(),
+            told_deletions: HashSet::new(),
+            alarms: Alarms::default(),
+            strays: Strays::default(),
+            was_vouched: false,
+        }
+    }
+
+    /// A person edited the limits: what stands now may pass the breaker.
+    pub fn let_pass(&mut self) {
+        if let Some(transition) = self.roster.let_pass() {
+            self.hands.announcer.breaker(transition);
+        }
+    }
+
+    /// Works until it is stopped or the watch ends. What is under way then goes on to its end.
+    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Heritage {
+        self.show_breaker();
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut vouching = self.shared.vouching.clone();
+        let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
+        let heartbeat = self.shared.health.heartbeat(format!("target {}", self.name), STANDSTILL, clock::now());
+        loop {
+            heartbeat.tick(clock::now());
+            self.attend();
+            let wake = clock::instant_of(self.next_wake());
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(report) = self.inbox.recv() => self.take_report(report),
+                count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
+                    0 => break,
+                    _ => batch.drain(..).for_each(|event| self.take_event(event)),
+                },
+                Ok(()) = vouching.changed() => self.note_vouching(),
+                _ = housekeeping.tick() => self.keep_house(),
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+        self.end()
+    }
+
+    fn end(self) -> Heritage {
+        for gauge in [&self.shared.metrics.vouched, &self.shared.metrics.breaker_open] {
+            gauge.get_or_create(&of_target(&self.name)).set(0);
+        }
+        self.roster.into_heritage(self.memories)
+    }
+
+    fn next_wake(&self) -> Moment {
+        let now = clock::now();
+        let queue = match self.roster.room(now) {
+            Room::From(until) if !self.queue.is_empty() => Some(until),
+            _ => None,
+        };
+        let wakes = [self.alarms.next(), queue];
+        wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING)
+    }
+
+    /// Has everybody decided who is due, and whoever waits for the limits as far as they allow.
+    fn attend(&mut self) {
+        let now = clock::now();
+        self.attend_breaker(now);
+        while let Some(uid) = self.alarms.pop(now) {
+            self.due.push_back(uid);
+        }
+        while let Some(uid) = self.due.pop_front() {
+            self.attend_object(&uid, now);
+        }
+        while self.roster.room(now) == Room::Free {
+            let Some(uid) = self.queue.pop_front() else { break };
+            self.queued.remove(&uid);
+            self.attend_object(&uid, now);
+        }
+    }
+
+    fn attend_breaker(&mut self, now: Moment) {
+        let Some(transition) = self.roster.evaluate_breaker(now) else { return };
+        self.hands.announcer.breaker(transition);
+        self.show_breaker();
+        self.reconsider_all();
+    }
+
+    fn show_breaker(&self) {
+        let open = i64::from(self.roster.breaker_is_open());
+        self.shared.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
+    }
+
+    fn attend_object(&mut self, uid: &Uid, now: Moment) {
+        self.alarms.clear(uid);
+        if self.working.contains(uid) {
+            return;
+        }
+        if let Some(work) = self.decide(uid, now) {
+            self.look(uid, &work, now);
+        }
+    }
+
+    /// Decides for an object; gives what is to be done, if anything, and sees to it that it is decided again in time.
+    fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Work> {
+        let around = self.around(uid, now);
+        let decision = self.roster.decide(uid, around, now)?;
+        let (held, work) = match decision {
+            Decision::Nothing(why) => (Some(why), None),
+            // The queue knows itself when there is room again.
+            Decision::Wait { why: Held::Limited, .. } => (Some(Held::Limited), None),
+            Decision::Wait { until, why } => {
+                self.alarms.set(uid, until);
+                (Some(why), None)
+            }
+            Decision::Correct(correction) | Decision::Delete(correction) => {
+                let noted = self.roster.noted(uid)?;
+                let was_in_doubt = self.roster.memory(uid).is_some_and(|memory| memory.is_in_doubt());
+                (None, Some(Work::Correct(Order { correction, noted, was_in_doubt })))
+            }
+            Decision::Note(change) => (None, Some(Work::Note(change))),
+            Decision::RemoveNote => (None, Some(Work::RemoveNote)),
+            Decision::PutFinalizer => (None, Some(Work::PutFinalizer)),
+            Decision::ReleaseFinalizer { left_behind } => (None, Some(Work::ReleaseFinalizer { left_behind })),
+        };
+        if held == Some(Held::Limited) && self.queued.insert(uid.clone()) {
+            self.queue.push_back(uid.clone());
+        }
+        let before = self.tally.set(uid, held);
+        // A hold that was known before keeps a finalizer only from the deletion on, and is told once more then.
+        let is_deletion_news = held.is_some()
+            && self.roster.object(uid).is_some_and(|object| object.deleting)
+            && self.told_deletions.insert(uid.clone());
+        if before != held || is_deletion_news {
+            self.tell_of_holding(uid, held);
+        }
+        work
+    }
+
+    fn tell_of_holding(&self, uid: &Uid, held: Option<Held>) {
+        let (Some(object), Some(why)) = (self.roster.object(uid), held) else { return };
+        let kind = &self.hands.pen.kind;
+        match why {
+            Held::ClaimedTwice => self.hands.announcer.claimed_twice(kind, object),
+            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
+                self.hands.announcer.deletion_held(kind, object, why);
+            }
+            _ => {}
+        }
+    }
+
+    fn around(&self, uid: &Uid, now: Moment) -> Around {
+        Around { vouched: self.is_vouched(now), claimed_twice: self.shared.sightings.is_anothers(&self.name, uid) }
+    }
+
+    fn is_vouched(&self, now: Moment) -> bool {
+        let target = &self.hands.target;
+        self.shared.vouching.borrow().vouches_for(&target.name, &target.verdict_hash, now)
+    }
+
+    /// Reads the object live, so that it is decided again on what it is now. A correction takes its place first.
+    fn look(&mut self, uid: &Uid, work: &Work, now: Moment) {
+        let busy = if self.hands.steps.may_act() { self.shared.sightings.begin(uid) } else { None };
+        let (Some(busy), Some(object)) = (busy, self.roster.object(uid)) else {
+            self.alarms.set(uid, now + LOOK_AGAIN);
+            return;
+        };
+        let id = object.id.clone();
+        let reserved = matches!(work, Work::Correct(_)).then(|| self.roster.pace.begin(now));
+        self.working.insert(uid.clone());
+        let pen = self.hands.pen.clone();
+        self.spawn(async move {
+            let result = pen.read(&id).await.map(|live| live.map(Box::new));
+            Report::Looked { id, result, busy, reserved }
+        });
+    }
+
+    fn spawn(&self, work: impl Future<Output = Report> + Send + 'static) {
+        let reports = self.reports.clone();
+        let job = async move {
+            // Without an actor nobody needs the report.
+            let _ = reports.send(work.await);
+        };
+        tasks::spawn("job", self.shared.failed.clone(), self.shared.jobs.track_future(job));
+    }
+
+    fn reconsider_all(&mut self) {
+        self.due.extend(self.roster.uids().cloned());
+    }
+
+    /// Everybody is decided anew when the poller begins or ceases to vouch.
+    fn note_vouching(&mut self) {
+        let vouched = self.is_vouched(clock::now());
+        if vouched == self.was_vouched {
+            return;
+        }
+        self.was_vouched = vouched;
+        tracing::info!(target_name = %self.name, vouched, "the poller's word for this target changed");
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
+        self.reconsider_all();
+    }
+
+    fn keep_house(&mut self) {
+        self.note_vouching();
+        self.due.extend(self.tally.held_for(Held::ClaimedTwice).cloned());
+        // The poller's word may have gone and come back between two looks at it.
+        if self.was_vouched {
+            self.due.extend(self.tally.held_for(Held::NotVouched).cloned());
+        }
+        if self.roster.is_listed() {
+            self.let_strays_go();
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What comes back from the hands, and what is handed out on a live object.
+//!
+//! The object that was read live is decided again, and only what still stands is done. Every end is remembered before
+//! the object is decided anew.
+
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::{WriteError, clock};
+
+use super::{LOOK_AGAIN, Report, TargetActor};
+use crate::act::{Ended, Newest, Work};
+use crate::core::limits::Place;
+use crate::core::outcome::Outcome;
+use crate::metrics::{CorrectionLabels, Metrics};
+use drift_shared::sightings::Busy;
+
+impl TargetActor {
+    pub(super) fn take_report(&mut self, report: Report) {
+        match report {
+            Report::Looked { id, result, busy, reserved } => self.take_look(&id, result, busy, reserved),
+            Report::Acted { uid, newest, ended, spent } => self.take_act(&uid, newest, ended, spent),
+            Report::StrayDone { uid, done } => {
+                self.working.remove(&uid);
+                if done {
+                    self.strays.remove(&uid);
+                }
+                // It may have come back into the selection meanwhile.
+                self.due.push_back(uid);
+            }
+        }
+    }
+
+    fn take_look(
+        &mut self,
+        id: &ObjectId,
+        result: Result<Option<Box<LeanObject>>, WriteError>,
+        busy: Busy,
+        reserved: Option<Place>,
+    ) {
+        let (uid, now) = (&id.uid, clock::now());
+        self.working.remove(uid);
+        if let Some(place) = reserved {
+            self.roster.pace.call_off(place);
+        }
+        if self.roster.object(uid).is_none() {
+            // It left the selection meanwhile; what was read does not bring it back.
+            return;
+        }
+        match result {
+            Ok(Some(live)) => {
+                self.see(*live, now);
+                self.attend_breaker(now);
+                if let Some(work) = self.decide(uid, now) {
+                    self.act(uid, work, busy, now);
+                }
+            }
+            Ok(None) => self.forget(uid),
+            Err(error) => {
+                tracing::warn!(object = %id, "the object cannot be read: {error}");
+                self.alarms.set(uid, now + LOOK_AGAIN);
+            }
+        }
+    }
+
+    /// Acts on the very state that was decided on: the watch may know a newer one than was read.
+    fn act(&mut self, uid: &Uid, work: Work, busy: Busy, now: Moment) {
+        let Some(object) = self.roster.object(uid).cloned() else { return };
+        let spent = matches!(work, Work::Correct(_)).then(|| self.roster.pace.begin(now));
+        if spent.is_some()
+            && let Some(memory) = self.roster.memory(uid)
+        {
+            memory.begin(now, object.retry_requested.as_deref());
+        }
+        if let Work::Note(_) = &work
+            && self.roster.noted(uid).is_some_and(|noted| noted.lost)
+            && let Some(memory) = self.roster.memory(uid)
+        {
+            memory.restore(now);
+        }
+        let uid = uid.clone();
+        self.working.insert(uid.clone());
+        let hands = self.hands.clone();
+        let metrics = self.shared.metrics.clone();
+        self.spawn(async move {
+            let action = match &work {
+                Work::Correct(order) => Some(order.correction.action),
+                _ => None,
+            };
+            let (newest, ended) = hands.work(object, work).await;
+            if let (Some(action), Ended::Corrected { outcome, .. }) = (action, &ended) {
+                count(&metrics, &hands.target.name, action.as_str(), outcome);
+            }
+            drop(busy);
+            Report::Acted { uid, newest, ended, spent }
+        });
+    }
+
+    fn take_act(&mut self, uid: &Uid, newest: Newest, ended: Ended, spent: Option<Place>) {
+        let now = clock::now();
+        self.working.remove(uid);
+        self.remember(uid, &ended, spent.is_some(), now);
+        if let (Some(place), Ended::CalledOff | Ended::Postponed(_) | Ended::Refused(_)) = (spent, &ended) {
+            self.roster.pace.call_off(place);
+        }
+        if self.roster.object(uid).is_none() {
+            // It left the selection meanwhile; our own write does not bring it back.
+            return;
+        }
+        match newest {
+            Newest::State(object) => self.see(*object, now),
+            Newest::Gone => self.forget(uid),
+            Newest::Unknown => {}
+        }
+        match ended {
+            Ended::Lost | Ended::CalledOff => self.alarms.set(uid, now + LOOK_AGAIN),
+            Ended::Postponed(until) => self.alarms.set(uid, until),
+            _ => self.due.push_back(uid.clone()),
+        }
+    }
+
+    fn remember(&mut self, uid: &Uid, ended: &Ended, spent: bool, now: Moment) {
+        let kind = &self.hands.pen.kind;
+        if let (Ended::Refused(sentence), Some(object)) = (ended, self.roster.object(uid)) {
+            self.hands.announcer.write_refused(kind, object, sentence);
+        }
+        let Some(memory) = self.roster.memory(uid) else { return };
+        if spent && matches!(ended, Ended::CalledOff | Ended::Postponed(_) | Ended::Refused(_)) {
+            memory.call_off();
+        }
+        match ended {
+            Ended::Written(change) => {
+                memory.land_write();
+                if change.is_some() {
+                    memory.noted.clone_from(change);
+                }
+            }
+            Ended::NoteRemoved => {
+                memory.land_write();
+                memory.noted = None;
+            }
+            Ended::Refused(_) => memory.refuse_write(now),
+            Ended::Corrected { outcome, deletion, change } => {
+                match deletion {
+                    true => memory.finish_deletion(outcome, now),
+                    false => memory.finish(outcome, now),
+                }
+                if change.is_some() {
+                    memory.land_write();
+                    memory.noted.clone_from(change);
+                }
+            }
+            Ended::Postponed(until) => memory.hold_until(*until),
+            Ended::Lost | Ended::CalledOff => {}
+        }
+    }
+}
+
+fn count(metrics: &Metrics, target: &str, action: &'static str, outcome: &Outcome) {
+    let labels = CorrectionLabels { target: target.to_owned(), action, outcome: outcome.as_label() };
+    metrics.corrections.get_or_create(&labels).inc();
+}

@@ -1,0 +1,96 @@
+//! What the watch says, and objects that are out of the selection.
+//!
+//! An object that leaves may carry our finalizer still; it is let go once it is certain that no target selects it.
+
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::runtime::{ObjectEvent, clock};
+use drift_shared::target::Mode;
+
+use super::{Report, TargetActor};
+use crate::core::facts::ObjectFacts;
+use crate::target_work::is_same_kind;
+
+impl TargetActor {
+    pub(super) fn take_event(&mut self, event: ObjectEvent) {
+        let now = clock::now();
+        match event {
+            ObjectEvent::Seen(object) => {
+                let uid = object.id.uid.clone();
+                self.strays.remove(&uid);
+                // A target that only looks has nothing to do but to let go what an earlier text of it held.
+                if self.hands.target.correct.mode == Mode::Correct || object.has_finalizer() {
+                    self.see(*object, now);
+                } else {
+                    // It stays selected, and so this target's own.
+                    self.selected.see(&uid);
+                    self.drop_known(&uid);
+                }
+            }
+            ObjectEvent::Left { id, object } => {
+                self.forget(&id.uid);
+                self.strays.remove(&id.uid);
+                if let Some(object) = object.filter(|object| object.has_finalizer()) {
+                    self.strays.add(object.id);
+                }
+            }
+            ObjectEvent::Listed => {
+                self.roster.note_listed();
+                self.memories.clear();
+                self.shared.sightings.note_listed(&self.name);
+                self.reconsider_all();
+            }
+            ObjectEvent::Alive { .. } => {}
+        }
+    }
+
+    pub(super) fn see(&mut self, object: LeanObject, now: Moment) {
+        self.selected.see(&object.id.uid);
+        let facts = ObjectFacts::of(&self.hands.target, &object);
+        let memory = self.memories.remove(&object.id.uid);
+        self.due.extend(self.roster.see(object, facts, memory, now));
+    }
+
+    pub(super) fn forget(&mut self, uid: &Uid) {
+        self.selected.lose(uid);
+        self.drop_known(uid);
+    }
+
+    fn drop_known(&mut self, uid: &Uid) {
+        self.tally.set(uid, None);
+        self.alarms.clear(uid);
+        self.told_deletions.remove(uid);
+        self.due.extend(self.roster.forget(uid));
+    }
+
+    /// Takes the finalizer off objects that no target selects any more.
+    pub(super) fn let_strays_go(&mut self) {
+        let ripe = self.strays.age();
+        if ripe.is_empty() || !self.hands.steps.may_act() {
+            return;
+        }
+        let configuration = self.shared.configuration.borrow().clone();
+        let ours = &self.hands.target.objects;
+        let peers: Vec<&str> = configuration
+            .targets
+            .values()
+            .filter(|peer| is_same_kind(&peer.objects, ours))
+            .map(|peer| peer.name.as_str())
+            .collect();
+        for id in ripe {
+            let uid = id.uid.clone();
+            if !self.shared.sightings.is_free(&uid, peers.iter().copied()) {
+                continue;
+            }
+            let Some(busy) = self.shared.sightings.begin(&uid) else { continue };
+            let hands = self.hands.clone();
+            self.working.insert(uid.clone());
+            self.spawn(async move {
+                let done = hands.let_go(&id).await;
+                drop(busy);
+                Report::StrayDone { uid, done }
+            });
+        }
+    }
+}

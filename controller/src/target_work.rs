@@ -1,0 +1,150 @@
+//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//!
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD
+//! may come or be mended. What the actor of a former text remembered is handed to the next. It must not know how
+//! objects are decided.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use drift_shared::names::CONTROLLER_MANAGER;
+use drift_shared::outside::{HostGate, HttpSender};
+use drift_shared::runtime;
+use drift_shared::runtime::access::Right;
+use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
+use drift_shared::runtime::{EventWriter, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects};
+use drift_shared::target::{Mode, ObjectSelection, Target};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::act::Hands;
+use crate::core::roster::Heritage;
+use crate::notices::Announcer;
+use crate::pen::Pen;
+use crate::steps::StepSender;
+use crate::target_actor::{Shared, TargetActor};
+
+/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+const EVENT_BUFFER: usize = 1024;
+/// What actors leave to those of the next text of their target, by target name.
+type Estate = Arc<Mutex<HashMap<String, (Arc<Target>, Heritage)>>>;
+
+/// What a target's work needs, for one term of leadership.
+#[derive(Clone)]
+pub struct Workplace {
+    /// Our own namespace, where the targets' ConfigMaps are.
+    pub home: String,
+    /// The API server.
+    pub client: kube::Client,
+    /// The way to the external systems.
+    pub sender: HttpSender,
+    /// Whether we lead.
+    pub leadership: Leadership,
+    /// Cancelled when we do not any more.
+    pub term: CancellationToken,
+    /// Cancelled when the program is to end.
+    pub stop: CancellationToken,
+    /// What all targets together may do to one host.
+    pub gate: Arc<HostGate>,
+    /// The limit of calls over all targets.
+    pub slots: Arc<Semaphore>,
+    /// Where the rights that are needed are noted.
+    pub rights: RightsNeeded,
+    /// Events for people.
+    pub events: EventWriter,
+    /// What all actors share.
+    pub shared: Shared,
+    /// What actors leave behind; of this term only, since another leader may have acted between two.
+    pub estate: Estate,
+}
+
+impl Workplace {
+    /// The hands for a target whose kind was found.
+    #[must_use]
+    pub fn hands(&self, target: &Arc<Target>, kind: ResolvedKind) -> Hands {
+        Hands {
+            pen: Pen {
+                objects: ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER),
+                kind,
+                fields: target.all_fields.clone(),
+                slots: self.slots.clone(),
+                metrics: self.shared.metrics.clone(),
+            },
+            steps: StepSender {
+                sender: self.sender.clone(),
+                leadership: self.leadership.clone(),
+                term: self.term.clone(),
+                stop: self.stop.clone(),
+                gate: self.gate.clone(),
+            },
+            announcer: Announcer::new(self.events.clone(), target, &self.home),
+            target: target.clone(),
+        }
+    }
+
+    fn inherit(&self, target: &Target) -> (Heritage, bool) {
+        let mut estate = self.estate.lock().unwrap_or_else(PoisonError::into_inner);
+        match estate.remove(&target.name) {
+            Some((before, heritage)) if is_same_kind(&before.objects, &target.objects) => {
+                (heritage, before.correct.limits != target.correct.limits)
+            }
+            _ => (Heritage::default(), false),
+        }
+    }
+
+    fn bequeath(&self, target: Arc<Target>, heritage: Heritage) {
+        let mut estate = self.estate.lock().unwrap_or_else(PoisonError::into_inner);
+        estate.insert(target.name.clone(), (target, heritage));
+    }
+}
+
+/// Works on one target until it is stopped.
+pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+    let found = tokio::select! {
+        () = stop.cancelled() => return,
+        kind = find_kind(&place, &target) => kind,
+    };
+    let _rights = place.rights.need(rights(&target, &found));
+    let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
+    let request = watch_request(&target, &found);
+    let (heritage, limits_edited) = place.inherit(&target);
+    let mut actor = TargetActor::new(place.hands(&target, found), place.shared.clone(), heritage);
+    if limits_edited {
+        actor.let_pass();
+    }
+    let watching = watch_objects(place.client.clone(), request, sender, stop.clone());
+    let ((), heritage) = tokio::join!(watching, actor.run(receiver, stop.clone()));
+    place.bequeath(target, heritage);
+}
+
+/// What to watch for a target.
+#[must_use]
+pub fn watch_request(target: &Target, kind: &ResolvedKind) -> WatchRequest {
+    WatchRequest { kind: kind.clone(), selection: target.objects.clone(), fields: target.all_fields.clone() }
+}
+
+/// Looks the target's kind up until it can be used, and tells why it cannot.
+pub async fn find_kind(place: &Workplace, target: &Target) -> ResolvedKind {
+    let announcer = Announcer::new(place.events.clone(), target, &place.home);
+    runtime::find_kind(&place.client, &target.objects, |error| announcer.kind_unusable(&error.to_string())).await
+}
+
+/// Whether two selections speak of one kind.
+#[must_use]
+pub fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
+    one.api_version == other.api_version && one.kind == other.kind
+}
+
+/// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to
+/// take a finalizer off, the missing right shows then.
+fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    if target.correct.mode == Mode::Correct {
+        rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+        if target.correct.http.as_ref().is_some_and(|http| !http.delete.is_empty()) {
+            rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
+        }
+        rights.extend(rights_to_tell(&target.objects));
+    }
+    rights
+}

@@ -1,0 +1,226 @@
+//! A whole target at work, from what its watch says to what is written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use drift_controller::core::roster::Heritage;
+use drift_controller::core::vouching::Vouching;
+use drift_controller::metrics::Metrics;
+use drift_controller::target_actor::{Shared, TargetActor};
+use drift_shared::names::FINALIZER;
+use drift_shared::runtime::health::Health;
+use drift_shared::runtime::{Configuration, ObjectEvent, clock, tasks};
+use drift_shared::sightings::Sightings;
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bench::{Bench, condition, object, verdict};
+
+struct Running {
+    bench: Bench,
+    events: mpsc::Sender<ObjectEvent>,
+    vouching: watch::Sender<Vouching>,
+    _configuration: watch::Sender<Arc<Configuration>>,
+    stop: CancellationToken,
+    sightings: Sightings,
+}
+
+impl Running {
+    fn begin(bench: Bench) -> Self {
+        let (vouching, vouched) = watch::channel(Vouching::default());
+        let (publish, configuration) = watch::channel(Arc::default());
+        let sightings = Sightings::default();
+        let shared = Shared {
+            vouching: vouched,
+            configuration,
+            sightings: sightings.clone(),
+            jobs: TaskTracker::new(),
+            failed: CancellationToken::new(),
+            metrics: Metrics::default(),
+            health: Health::default(),
+        };
+        let (events, receiver) = mpsc::channel(16);
+        let stop = CancellationToken::new();
+        let actor = TargetActor::new(bench.hands.clone(), shared, Heritage::default());
+        let run = actor.run(receiver, stop.clone());
+        tasks::spawn("actor", CancellationToken::new(), async move {
+            run.await;
+        });
+        Self { bench, events, vouching, _configuration: publish, stop, sightings }
+    }
+
+    fn vouch(&self) {
+        let target = &self.bench.hands.target;
+        let in_force = BTreeMap::from([(target.name.clone(), target.verdict_hash.clone())]);
+        self.vouching.send_replace(Vouching { held: true, changed_at: Some(clock::now()), in_force });
+    }
+
+    async fn see(&self) {
+        self.events.send(ObjectEvent::Seen(Box::new(self.bench.lean()))).await.unwrap();
+    }
+
+    async fn list(&self) {
+        self.events.send(ObjectEvent::Listed).await.unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Time enough for a mistake to show; nothing is waited for.
+async fn a_while() {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+}
+
+#[tokio::test]
+async fn drift_is_corrected_once_the_list_is_whole_and_the_poller_vouches_and_then_never_again_unverified() {
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
+    running.see().await;
+    running.vouch();
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "before the list is whole: {:?}", running.bench.log());
+    running.list().await;
+    let created = [
+        "add finalizer",
+        r#"note CorrectionStarted owns "web": creating the external resource"#,
+        "POST /proxies u-1-1",
+        "PUT /proxies/web/labels u-1-1-1",
+        r#"note CorrectionApplied correction 1, owns "web": created"#,
+    ];
+    running.bench.wait_for(&created).await;
+    running.see().await;
+    a_while().await;
+    assert_eq!(running.bench.log(), created, "the verdict that stands did not verify correction 1");
+}
+
+#[tokio::test]
+async fn nothing_is_corrected_until_the_poller_vouches() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    running.see().await;
+    running.list().await;
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
+    running.vouch();
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    running.bench.wait_for(&["POST /proxies/web u-1-8", note]).await;
+}
+
+#[tokio::test]
+async fn a_deletion_deletes_outside_and_then_lets_the_object_go() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut deleting = object(&verdict("FieldsDiffer", 7), Some(&note));
+    deleting["metadata"]["finalizers"] = json!([FINALIZER]);
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+    let running = Running::begin(Bench::new(deleting, "Refuse").await);
+    let mut refusals = 1;
+    running.bench.replace(move |line, _| {
+        let refuse = line.starts_with("DELETE") && refusals > 0;
+        refusals -= i32::from(refuse);
+        refuse.then_some(StatusCode::BAD_GATEWAY)
+    });
+    running.see().await;
+    running.list().await;
+    let failed = r#"note CorrectionFailed correction 7, owns "web": delete: the external system answers with an error; it is tried again"#;
+    let delete = "DELETE /proxies/web u-1-8-delete";
+    running.bench.wait_for(&[delete, failed, delete, "remove finalizer"]).await;
+    assert!(running.bench.state.lock().unwrap().object.is_none());
+}
+
+#[tokio::test]
+async fn a_claim_that_an_earlier_process_left_is_interrupted_before_anything_is_sent() {
+    let note = condition("driftCorrected", "Unknown", "CorrectionStarted", r#"owns "web": creating"#);
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), Some(&note)), "Refuse").await);
+    running.vouch();
+    running.see().await;
+    running.list().await;
+    let interrupted =
+        r#"note CorrectionFailed correction 1, owns "web": interrupted: nobody knows whether the correction was done"#;
+    running.bench.wait_for(&[interrupted, "add finalizer"]).await;
+    a_while().await;
+    assert_eq!(running.bench.log().len(), 2, "a poll must come first: {:?}", running.bench.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_credential_is_noted_once_and_nothing_else_is_written_however_often_it_is_tried() {
+    let auth = "auth: {bearer: {secretRef: {name: missing, key: token}}}";
+    let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);
+    running.see().await;
+    running.vouch();
+    running.list().await;
+    let failed = "note CorrectionFailed create: the Secret with the controller's credential is missing, not labelled for \
+                  the controller, or not for this host; it is tried again";
+    running.bench.wait_for(&[failed]).await;
+    for _ in 0..60 {
+        running.vouch();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    assert_eq!(running.bench.log(), [failed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_word_of_the_poller_that_went_and_came_back_between_two_looks_wakes_who_waited() {
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
+    running.list().await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    running.vouch();
+    tokio::time::sleep(Duration::from_millis(40_500)).await;
+    running.see().await;
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "the poller's word is old: {:?}", running.bench.log());
+    running.vouch();
+    let corrected = async {
+        while running.bench.log().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), corrected).await.expect("it is corrected");
+}
+
+#[tokio::test]
+async fn what_is_read_or_written_of_an_object_that_left_meanwhile_does_not_bring_it_back() {
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
+    let (events, left) = (running.events.clone(), running.bench.lean().id);
+    running.bench.replace(move |line, _| {
+        if line.starts_with("PUT") {
+            events.try_send(ObjectEvent::Left { id: left.clone(), object: None }).unwrap();
+        }
+        None
+    });
+    running.see().await;
+    running.vouch();
+    running.list().await;
+    let other: Arc<str> = Arc::from("zzz");
+    let corrected = async {
+        while running.bench.log().len() < 5 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), corrected).await.expect("it is corrected");
+    a_while().await;
+    assert!(!running.sightings.is_anothers(&other, &"u-1".into()), "it came back: {:?}", running.bench.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_left_the_selection_and_that_no_target_selects_is_let_go() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut left = object(&verdict("FieldsDiffer", 7), Some(&note));
+    left["metadata"]["finalizers"] = json!(["other", FINALIZER]);
+    let running = Running::begin(Bench::new(left, "Refuse").await);
+    running.vouch();
+    running.list().await;
+    let object = running.bench.lean();
+    let gone = ObjectEvent::Left { id: object.id.clone(), object: Some(Box::new(object)) };
+    running.events.send(gone).await.unwrap();
+    running.bench.wait_for(&["remove finalizer"]).await;
+    assert_eq!(running.bench.lean().finalizers, ["other"]);
+}

@@ -1,0 +1,323 @@
+//! A cluster with one object and an external system on loopback, and one log of what both were asked.
+//!
+//! The cluster applies JSON Patches as the API server does: tests that fail answer 422, each write moves the
+//! resourceVersion, an object in deletion goes with its last finalizer. A test may have answers replaced.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response, StatusCode};
+use drift_controller::act::Hands;
+use drift_controller::core::claim::Action;
+use drift_controller::core::decide::Correction;
+use drift_controller::core::note::Noted;
+use drift_controller::metrics::Metrics;
+use drift_controller::notices::Announcer;
+use drift_controller::pen::Pen;
+use drift_controller::steps::StepSender;
+use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
+use drift_shared::object::LeanObject;
+use drift_shared::outside::HttpSender;
+use drift_shared::runtime::health::Health;
+use drift_shared::runtime::{LeaseSettings, ObjectClient, ResolvedKind, event_writer, lease};
+use drift_shared::target::{DocumentName, Target, parse_document};
+use kube::core::{ApiResource, GroupVersionKind};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// What to answer instead of the usual.
+pub(crate) type Replace = Box<dyn FnMut(&str, &mut Value) -> Option<StatusCode> + Send>;
+
+/// What both sides hold.
+pub(crate) struct State {
+    pub(crate) object: Option<Value>,
+    pub(crate) lease: Option<Value>,
+    pub(crate) log: Vec<String>,
+    /// Asked with each line of the log before it takes effect; may change the object and answer in place of the usual.
+    pub(crate) replace: Replace,
+}
+
+pub(crate) struct Bench {
+    pub(crate) state: Arc<Mutex<State>>,
+    pub(crate) hands: Hands,
+    pub(crate) stop_lease: CancellationToken,
+}
+
+/// How long a test waits before it says what it saw instead.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Bench {
+    /// A bench whose object is `object`, with `delete` steps or without.
+    pub(crate) async fn new(object: Value, existing: &str) -> Self {
+        Self::with_auth(object, existing, "").await
+    }
+
+    /// A bench whose target has this line in `correct.http`; no Secret is there.
+    pub(crate) async fn with_auth(object: Value, existing: &str, auth: &str) -> Self {
+        drift_shared::runtime::client::install_crypto();
+        let replace: Replace = Box::new(|_, _| None);
+        let state = Arc::new(Mutex::new(State { object: Some(object), lease: None, log: Vec::new(), replace }));
+        let outside = serve_outside(state.clone()).await;
+        let cluster = state.clone();
+        let router =
+            axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
+        let client = kube::Client::new(router, "drift-system");
+        let stop_lease = CancellationToken::new();
+        let hands = hands(&client, &target(&outside, existing, auth), &stop_lease).await;
+        Self { state, hands, stop_lease }
+    }
+
+    /// The object as the controller reads it.
+    pub(crate) fn lean(&self) -> LeanObject {
+        let state = self.state.lock().unwrap();
+        LeanObject::prune(state.object.as_ref().unwrap(), &self.hands.target.all_fields)
+    }
+
+    /// What was asked so far: writes to the object and requests outside.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.state.lock().unwrap().log.clone()
+    }
+
+    pub(crate) fn replace(&self, replace: impl FnMut(&str, &mut Value) -> Option<StatusCode> + Send + 'static) {
+        self.state.lock().unwrap().replace = Box::new(replace);
+    }
+
+    pub(crate) fn order(&self, action: Action, claim_first: bool, put_finalizer: bool) -> drift_controller::act::Order {
+        let object = self.lean();
+        let noted = Noted::read(&object, None);
+        let number = noted.correction + 1;
+        let generation = object.generation;
+        let identity = "web".to_owned();
+        let correction = Correction { action, number, identity, claim_first, put_finalizer, generation };
+        drift_controller::act::Order { correction, noted, was_in_doubt: false }
+    }
+
+    /// Waits until the log ends with these lines.
+    pub(crate) async fn wait_for(&self, lines: &[&str]) {
+        let seen = async {
+            while self.log() != lines {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, seen).await.is_err() {
+            panic!("waited for {lines:#?}, saw {:#?}", self.log());
+        }
+    }
+}
+
+/// An object with a verdict that may stand, and a note that may.
+pub(crate) fn object(observed: &Value, corrected: Option<&Value>) -> Value {
+    let conditions: Vec<&Value> = [Some(observed), corrected].into_iter().flatten().collect();
+    json!({
+        "apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy",
+        "metadata": {
+            "name": "web", "namespace": "team-a", "uid": "u-1", "resourceVersion": "5", "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"listen": "127.0.0.1:80"},
+        "status": {"conditions": conditions},
+    })
+}
+
+pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": 3,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    })
+}
+
+pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
+    let wish = drift_shared::condition::Wish::of(&json!({"listen": "127.0.0.1:80"}));
+    let correction = if correction > 0 { format!(", correction {correction}") } else { String::new() };
+    condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
+}
+
+fn target(outside: &str, existing: &str, auth: &str) -> Arc<Target> {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: proxies}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  read:
+    http: {{url: "http://{outside}/proxies/${{self.metadata.name}}"}}
+  compare:
+    desired: {{listen: "${{self.spec.listen}}"}}
+  correct:
+    mode: Correct
+    existing: {existing}
+    http:
+      {auth}
+      create:
+      - {{method: POST, url: "http://{outside}/proxies", body: {{name: "${{self.metadata.name}}", listen: "${{desired.listen}}"}}, accept: [201]}}
+      - {{method: PUT, url: "http://{outside}/proxies/${{self.metadata.name}}/labels", body: "${{desired}}"}}
+      update: [{{method: POST, url: "http://{outside}/proxies/${{self.metadata.name}}", body: "${{desired}}"}}]
+      delete: [{{method: DELETE, url: "http://{outside}/proxies/${{self.metadata.name}}", accept: [204, 404]}}]
+"#
+    );
+    let document = DocumentName { config_map: "targets".to_owned(), key: "proxies.yaml".to_owned() };
+    Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")))
+}
+
+async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> Hands {
+    let mut registry = Registry::default();
+    let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
+    let settings = LeaseSettings {
+        client: client.clone(),
+        namespace: "drift-system".to_owned(),
+        name: CONTROLLER_LEASE.to_owned(),
+        instance: "test".to_owned(),
+        manager: CONTROLLER_MANAGER,
+        on_take: std::collections::BTreeMap::new(),
+        part: Health::default().part("lease"),
+    };
+    let (lease, task) = lease(settings, stop.clone());
+    drift_shared::runtime::tasks::spawn("lease", CancellationToken::new(), task.run());
+    let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
+    let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
+    let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");
+    Hands {
+        pen: Pen {
+            objects: ObjectClient::new(client.clone(), CONTROLLER_MANAGER),
+            kind: ResolvedKind { resource, namespaced: true },
+            fields: target.all_fields.clone(),
+            slots: Arc::new(Semaphore::new(4)),
+            metrics: Metrics::default(),
+        },
+        steps: StepSender {
+            sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
+            leadership: lease.leadership(),
+            term,
+            stop: CancellationToken::new(),
+            gate: Arc::default(),
+        },
+        announcer: Announcer::new(events, target, "drift-system"),
+        target: target.clone(),
+    }
+}
+
+/// The external system: accepts everything, unless a test says otherwise.
+async fn serve_outside(state: Arc<Mutex<State>>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let router = axum::Router::new().fallback(move |request: Request<Body>| {
+        let state = state.clone();
+        async move {
+            let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or("none");
+            let line = format!("{} {} {key}", request.method(), request.uri().path());
+            let usual = if line.starts_with("POST /proxies ") { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+            let (status, hang) = {
+                let mut state = state.lock().unwrap();
+                state.log.push(line.clone());
+                let State { replace, object, .. } = &mut *state;
+                let replaced = replace(&line, object.as_mut().unwrap_or(&mut Value::Null));
+                (replaced.unwrap_or(usual), replaced == Some(StatusCode::CONTINUE))
+            };
+            if hang {
+                std::future::pending::<()>().await;
+            }
+            Response::builder().status(status).body(Body::empty()).unwrap()
+        }
+    });
+    drift_shared::runtime::tasks::spawn("outside", CancellationToken::new(), async move {
+        axum::serve(listener, router).await.unwrap();
+    });
+    address
+}
+
+async fn cluster_answer(state: Arc<Mutex<State>>, request: Request<Body>) -> Response<Body> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let body = to_bytes(request.into_body(), usize::MAX).await.unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let mut state = state.lock().unwrap();
+    if path.contains("/leases") {
+        return lease_answer(&mut state, method.as_str(), body);
+    }
+    if method == "GET" {
+        return match &state.object {
+            Some(object) => reply(StatusCode::OK, object),
+            None => failure(StatusCode::NOT_FOUND, "not found"),
+        };
+    }
+    if method != "PATCH" {
+        return reply(StatusCode::CREATED, &json!({}));
+    }
+    patch_answer(&mut state, &body)
+}
+
+fn patch_answer(state: &mut State, patch: &Value) -> Response<Body> {
+    let line = describe(patch);
+    state.log.push(line.clone());
+    let State { replace, object, .. } = state;
+    let Some(object) = object else { return failure(StatusCode::NOT_FOUND, "not found") };
+    if let Some(status) = replace(&line, object) {
+        return failure(status, "as the test says");
+    }
+    let mut patched = object.clone();
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    if json_patch::patch(&mut patched, &patch).is_err() {
+        state.log.pop();
+        state.log.push(format!("{line} (does not apply)"));
+        return failure(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "the server rejected our request due to an error in our request",
+        );
+    }
+    bump(&mut patched);
+    *object = patched.clone();
+    let metadata = &patched["metadata"];
+    let is_released = metadata["finalizers"].as_array().is_none_or(Vec::is_empty);
+    if metadata.get("deletionTimestamp").is_some() && is_released {
+        state.object = None;
+    }
+    reply(StatusCode::OK, &patched)
+}
+
+/// Moves the resourceVersion, as each write does.
+pub(crate) fn bump(object: &mut Value) {
+    let version: u64 = object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
+}
+
+/// The write of a patch in one line.
+fn describe(patch: &Value) -> String {
+    let write = patch.as_array().unwrap().last().unwrap();
+    let operation = write["op"].as_str().unwrap();
+    let path = write["path"].as_str().unwrap();
+    match (path.contains("finalizers"), write["value"]["reason"].as_str()) {
+        (true, _) => format!("{operation} finalizer"),
+        (false, Some(reason)) => format!("note {reason} {}", write["value"]["message"].as_str().unwrap()),
+        (false, None) => format!("{operation} note"),
+    }
+}
+
+fn lease_answer(state: &mut State, method: &str, body: Value) -> Response<Body> {
+    match (method, &state.lease) {
+        ("GET", None) => return failure(StatusCode::NOT_FOUND, "not found"),
+        ("GET", Some(_)) => {}
+        _ => {
+            let mut lease = body;
+            lease["metadata"]["resourceVersion"] = json!("1");
+            lease["metadata"]["uid"] = json!("l-1");
+            state.lease = Some(lease);
+        }
+    }
+    reply(StatusCode::OK, state.lease.as_ref().unwrap())
+}
+
+fn reply(status: StatusCode, body: &Value) -> Response<Body> {
+    let json = "application/json";
+    Response::builder().status(status).header("content-type", json).body(Body::from(body.to_string())).unwrap()
+}
+
+fn failure(status: StatusCode, message: &str) -> Response<Body> {
+    let code = status.as_u16();
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code});
+    reply(status, &body)
+}

@@ -1,0 +1,6 @@
+//! The shell against an API server and an external system that are functions: what is sent, and in which order.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod actor;
+mod acts;
+mod bench;
