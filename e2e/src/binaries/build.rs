@@ -1,0 +1,66 @@
+//! Building one program with Go from its published module.
+//!
+//! It takes minutes the first time (Go's own build cache makes it seconds afterwards), so it speaks while it works.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::{Tool, cache};
+use crate::process::{Launch, log_tail};
+use crate::progress::Heartbeat;
+use crate::run_folder;
+
+/// The version that the API server and kubectl report; without it they call themselves v0.0.0 and refuse clients.
+pub(super) const STAMPS: &str = "-s -w \
+    -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+    -X k8s.io/component-base/version.gitMajor=1 \
+    -X k8s.io/component-base/version.gitMinor=36";
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Builds `tool` into the file `output`.
+pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
+    ensure_go()?;
+    let number = Tool::ALL.iter().position(|each| *each == tool).map_or(0, |index| index + 1);
+    let name = tool.file_name();
+    let what = format!("building {name} with Go ({number} of {}, once for this machine)", Tool::ALL.len());
+    let mut heartbeat = Heartbeat::begin(what);
+    let mut process = Launch::new(format!("build-{name}"), "go")
+        .arguments(["build", "-trimpath", "-ldflags", STAMPS, "-o"])
+        .argument(output)
+        .argument(tool.package())
+        .with_whole_environment()
+        .variable("CGO_ENABLED", "0")
+        .variable("GOWORK", "off")
+        .in_folder(cache::MODULE)
+        .start(run_folder::path()?)?;
+    let exit = loop {
+        if let Some(exit) = process.exit()? {
+            break exit;
+        }
+        heartbeat.beat();
+        std::thread::sleep(LOOK_EVERY);
+    };
+    if !exit.success() {
+        bail!("go build of {name} failed: {exit}\n{}", log_tail(process.log(), 40));
+    }
+    heartbeat.end();
+    Ok(())
+}
+
+fn ensure_go() -> Result<()> {
+    let go = Command::new("go").arg("version").stdin(Stdio::null()).output();
+    let found = go.as_ref().is_ok_and(|output| output.status.success());
+    if found {
+        return Ok(());
+    }
+    let error = go.err().map_or_else(|| "`go version` failed".to_owned(), |error| error.to_string());
+    Err(anyhow::anyhow!(error)).context(
+        "the end-to-end tests and the demo need a control plane: install Go 1.26 or newer (it is then built once, in \
+         about five minutes), or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl (toxiproxy \
+         is built with Go in either case)",
+    )
+}

@@ -1,0 +1,119 @@
+//! The cached build: `<user's cache folder>/drift-poller/control-plane/<key>/<program>`.
+//!
+//! The key is a hash of go.mod, go.sum and the platform, so every checkout with the same pins shares one build.
+//! A file there is complete by construction: it is built beside its place and renamed into it, under a lock that
+//! other processes wait for.
+
+use std::env::consts;
+use std::fmt::Write as _;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use sha2::{Digest as _, Sha256};
+
+use super::{Tool, build};
+use crate::progress::Heartbeat;
+
+/// The folder with go.mod and go.sum.
+pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
+
+/// How often the lock is tried while another process builds: a build takes minutes.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+
+/// The folder of one key.
+#[derive(Debug)]
+pub(super) struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// The cache folder for the pins of this checkout; nothing is created yet.
+    pub(super) fn open() -> Result<Self> {
+        Ok(Self { folder: user_cache()?.join("drift-poller/control-plane").join(key(Path::new(MODULE))?) })
+    }
+
+    /// The program, built now if nobody has before.
+    pub(super) fn get_or_build(&self, tool: Tool) -> Result<PathBuf> {
+        let file = self.folder.join(tool.file_name());
+        if file.is_file() {
+            return Ok(file);
+        }
+        fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
+        let _lock = self.lock()?;
+        // Somebody may have built it while we waited.
+        if !file.is_file() {
+            let beside = self.folder.join(format!(".{}.partial", tool.file_name()));
+            build::build(tool, &beside)?;
+            fs::rename(&beside, &file).with_context(|| format!("renaming {}", beside.display()))?;
+        }
+        Ok(file)
+    }
+
+    /// One builder at a time on this machine. The lock goes when the file is closed, also by a crash.
+    fn lock(&self) -> Result<File> {
+        let path = self.folder.join(".lock");
+        let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
+        let mut heartbeat = None;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => {
+                    let what = "waiting for another process that builds the control plane";
+                    heartbeat.get_or_insert_with(|| Heartbeat::begin(what)).beat();
+                    std::thread::sleep(TRY_EVERY);
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(error).context("locking the cached build");
+                }
+            }
+        }
+    }
+}
+
+/// `$XDG_CACHE_HOME`, else `~/.cache`.
+fn user_cache() -> Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+    folder.context("neither XDG_CACHE_HOME nor HOME names a folder for the cached control plane")
+}
+
+/// What the build depends on, as 16 hex digits.
+fn key(module: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    for name in ["go.mod", "go.sum"] {
+        let path = module.join(name);
+        hash.update(fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
+    }
+    hash.update(format!("{}/{} {}", consts::OS, consts::ARCH, build::STAMPS));
+    let mut text = String::new();
+    for byte in hash.finalize().iter().take(8) {
+        write!(text, "{byte:02x}")?;
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_key_changes_with_either_file_and_with_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("go.mod", "a");
+        write("go.sum", "b");
+        let first = key(folder.path()).unwrap();
+        write("README", "x");
+        assert_eq!(key(folder.path()).unwrap(), first);
+        write("go.sum", "c");
+        let second = key(folder.path()).unwrap();
+        assert_ne!(second, first);
+        write("go.sum", "b");
+        write("go.mod", "z");
+        assert_ne!(key(folder.path()).unwrap(), first);
+    }
+}

@@ -1,0 +1,250 @@
+//! A real control plane: etcd and kube-apiserver on loopback, with RBAC and a ServiceAccount's tokens as in any
+//! cluster. No scheduler, no kubelet: nothing here runs Pods.
+//!
+//! One is shared by all tests of a test binary ([`ControlPlane::shared`]); a test that wants to freeze or restart
+//! the API server starts its own ([`ControlPlane::start`]).
+//!
+//! It must not know the two programs.
+
+mod api_server;
+mod audit;
+mod certificates;
+mod etcd;
+mod kubeconfig;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::sync::{Mutex, OnceCell};
+
+pub use audit::AuditRecord;
+use certificates::Keys;
+pub use kubeconfig::Access;
+
+use crate::binaries::{self, Binaries};
+use crate::kubectl::Kubectl;
+use crate::metrics::Metrics;
+use crate::process::{Exit, Process};
+use crate::wait::{self, Seen};
+use crate::{http_client, ports, progress, run_folder};
+
+/// How long the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long a token of a ServiceAccount lives: longer than any run, also one that is kept open for a day.
+const TOKEN_SECONDS: i64 = 24 * 3600;
+
+/// The administrator's token. It guards a loopback server that lives for minutes.
+const ADMIN_TOKEN: &str = "administrator-of-a-throwaway-cluster";
+
+/// A running control plane; dropping it ends its processes.
+#[derive(Debug)]
+pub struct ControlPlane {
+    folder: PathBuf,
+    url: String,
+    authority: String,
+    binaries: Binaries,
+    api_server: Mutex<Process>,
+    etcd: Mutex<Process>,
+    command: api_server::Settings,
+}
+
+impl ControlPlane {
+    /// The one that all tests of this process share, started at the first call. It is never dropped: the watchdogs
+    /// end it with the process.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn shared() -> Result<&'static Self> {
+        // A failure is kept too: what failed for one test would make each of the others wait for the same deadline.
+        static SHARED: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
+        let start = async || {
+            let folder = run_folder::path()?.join("control-plane");
+            Self::start(&folder).await
+        };
+        let shared = SHARED.get_or_init(async || start().await.map_err(|error| format!("{error:#}"))).await;
+        shared.as_ref().map_err(|error| anyhow::anyhow!("the shared control plane did not start: {error}"))
+    }
+
+    /// Starts one whose keys, logs and kubeconfigs lie in `folder`.
+    ///
+    /// # Errors
+    /// When the programs cannot be found or do not become ready, with what was seen last.
+    pub async fn start(folder: &Path) -> Result<Self> {
+        http_client::choose_tls();
+        let binaries = binaries::locate().await?;
+        progress::say("starting etcd and kube-apiserver");
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        let keys = Keys::generate(folder)?;
+        let (etcd, etcd_url) = etcd::start(&binaries.etcd, folder)?;
+        let command = api_server::Settings { etcd_url, port: ports::free_port()?, folder: folder.to_path_buf() };
+        let api_server = command.start(&binaries.api_server)?;
+        let plane = Self {
+            folder: folder.to_path_buf(),
+            url: format!("https://127.0.0.1:{}", command.port),
+            authority: keys.authority,
+            binaries,
+            api_server: Mutex::new(api_server),
+            etcd: Mutex::new(etcd),
+            command,
+        };
+        plane.wait_until_ready().await?;
+        plane.administrator().write(&plane.admin_kubeconfig())?;
+        Ok(plane)
+    }
+
+    /// The API server's address.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Where its logs and keys lie.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The programs that it was started from.
+    #[must_use]
+    pub fn binaries(&self) -> &Binaries {
+        &self.binaries
+    }
+
+    /// The administrator's kubeconfig file.
+    #[must_use]
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        self.folder.join("admin.kubeconfig")
+    }
+
+    /// The administrator's access.
+    #[must_use]
+    pub fn administrator(&self) -> Access {
+        self.access("administrator", ADMIN_TOKEN)
+    }
+
+    /// A client with all rights, bound to the calling test's runtime.
+    ///
+    /// # Errors
+    /// When the client cannot be built.
+    pub async fn admin_client(&self) -> Result<Client> {
+        self.administrator().client().await
+    }
+
+    /// kubectl as the administrator.
+    #[must_use]
+    pub fn kubectl(&self) -> Kubectl {
+        Kubectl::new(&self.binaries.kubectl, self.admin_kubeconfig(), &self.folder)
+    }
+
+    /// The access of a ServiceAccount and nothing more: a token by the TokenRequest API, as a Pod would get it.
+    ///
+    /// # Errors
+    /// When the ServiceAccount does not exist or the API server refuses.
+    pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Access> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.admin_client().await?, namespace);
+        let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
+        let answer = answer.with_context(|| format!("asking for a token of {namespace}/{name}"))?;
+        let token = answer.status.context("the TokenRequest came back without a token")?.token;
+        Ok(self.access(name, &token))
+    }
+
+    /// The API server's own metrics with this name.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn metrics(&self, client: &Client, name: &str) -> Result<Metrics> {
+        let request = http::Request::get("/metrics").body(Vec::new())?;
+        let text = client.request_text(request).await.context("reading the API server's metrics")?;
+        Ok(Metrics::parse_only(&text, name))
+    }
+
+    /// What the API server noted about writes (all verbs but get, list and watch) whose line contains `needle`,
+    /// in the order they were answered.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn audit(&self, needle: &str) -> Result<Vec<AuditRecord>> {
+        audit::read(&self.folder, needle)
+    }
+
+    /// Freezes the API server: connections stay open and nothing answers.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub async fn pause_api_server(&self) -> Result<()> {
+        self.api_server.lock().await.pause()
+    }
+
+    /// Lets a frozen API server go on.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub async fn resume_api_server(&self) -> Result<()> {
+        self.api_server.lock().await.resume()
+    }
+
+    /// Kills the API server; its data stays.
+    ///
+    /// # Errors
+    /// When it cannot be killed.
+    pub async fn kill_api_server(&self) -> Result<Exit> {
+        self.api_server.lock().await.kill().await
+    }
+
+    /// Starts the API server again on the same port and data, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not become ready.
+    pub async fn start_api_server_again(&self) -> Result<()> {
+        *self.api_server.lock().await = self.command.start(&self.binaries.api_server)?;
+        self.wait_until_ready().await
+    }
+
+    /// Ends both processes in good order.
+    ///
+    /// # Errors
+    /// When one cannot be ended.
+    pub async fn stop(self) -> Result<()> {
+        self.api_server.into_inner().stop().await?;
+        self.etcd.into_inner().stop().await?;
+        Ok(())
+    }
+
+    fn access(&self, user: &str, token: &str) -> Access {
+        Access {
+            server: self.url.clone(),
+            authority: self.authority.clone(),
+            user: user.to_owned(),
+            token: token.to_owned(),
+        }
+    }
+
+    async fn wait_until_ready(&self) -> Result<()> {
+        let client = self.admin_client().await?;
+        let what = format!("{}/readyz to answer ok (logs in {})", self.url, self.folder.display());
+        wait::until(what, READY_WITHIN, async || {
+            for process in [&self.etcd, &self.api_server] {
+                if let Some(obituary) = process.lock().await.obituary()? {
+                    return Ok(Seen::Hopeless(obituary));
+                }
+            }
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            let answer = tokio::time::timeout(Duration::from_secs(5), client.request_text(request)).await;
+            Ok(match answer {
+                Ok(Ok(text)) if text.trim() == "ok" => Seen::Met(()),
+                Ok(Ok(text)) => Seen::Instead(text),
+                Ok(Err(error)) => Seen::Instead(error.to_string()),
+                Err(_) => Seen::Instead("no answer within 5 s".to_owned()),
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,77 @@
+//! One identity's way to the API server, as a kubeconfig file and as a client.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+/// Where the API server is, whom to trust, and who we are.
+#[derive(Clone)]
+pub struct Access {
+    /// The API server's address; a test may put a fault injector in between.
+    pub server: String,
+    /// The authority's certificate, PEM.
+    pub authority: String,
+    /// A name for the kubeconfig's reader.
+    pub user: String,
+    /// The bearer token.
+    pub token: String,
+}
+
+impl Access {
+    /// The same identity by way of another address, such as a fault injector's.
+    #[must_use]
+    pub fn through(mut self, server: impl Into<String>) -> Self {
+        self.server = server.into();
+        self
+    }
+
+    /// Writes the kubeconfig file, readable by its owner only.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(path).with_context(|| format!("writing {}", path.display()))?;
+        Ok(file.write_all(self.document()?.to_string().as_bytes())?)
+    }
+
+    /// A client with this identity, bound to the calling runtime.
+    ///
+    /// # Errors
+    /// When the client cannot be built.
+    pub async fn client(&self) -> Result<Client> {
+        crate::http_client::choose_tls();
+        let kubeconfig = Kubeconfig::from_yaml(&self.document()?.to_string())?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(Client::try_from(config)?)
+    }
+
+    /// JSON, which is YAML too.
+    fn document(&self) -> Result<Value> {
+        let authority = k8s_openapi::ByteString(self.authority.clone().into_bytes());
+        Ok(json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "e2e",
+            "clusters": [{"name": "e2e", "cluster": {
+                "server": self.server,
+                "certificate-authority-data": serde_json::to_value(authority)?,
+            }}],
+            "users": [{"name": self.user, "user": {"token": self.token}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": self.user}}],
+        }))
+    }
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").field("server", &self.server).field("user", &self.user).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,86 @@
+//! `kubectl get … -o yaml --watch`, kept running: every version of the objects exactly as kubectl prints it.
+//!
+//! A verdict that is healed at once stands for a fraction of a second. A watch that was begun before sees it all the
+//! same, and what is shown is kubectl's own print, not a rendering of ours.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::kubectl::Kubectl;
+use crate::process::Process;
+use crate::wait::{self, Seen};
+
+/// One version of one object.
+#[derive(Clone, Debug)]
+pub(super) struct Version {
+    /// As kubectl printed it.
+    pub(super) text: String,
+    /// The same, read.
+    pub(super) object: Value,
+}
+
+/// The running watch.
+#[derive(Debug)]
+pub(super) struct KubectlWatch {
+    process: Process,
+}
+
+impl KubectlWatch {
+    /// The arguments, as one would type them.
+    pub(super) const ARGUMENTS: [&'static str; 7] =
+        ["get", "proxies", "--namespace", "drift-demo", "--output", "yaml", "--watch"];
+
+    /// Starts it and waits until it has printed this many objects: from then on it misses nothing.
+    pub(super) async fn start(kubectl: &Kubectl, folder: &Path, objects: usize) -> Result<Self> {
+        let process = kubectl.launch("kubectl-watch", &Self::ARGUMENTS).start(folder)?;
+        let watch = Self { process };
+        wait::until("kubectl to print the objects that it watches", wait::DEADLINE, async || {
+            let printed = watch.versions()?.len();
+            Ok(if printed >= objects { Seen::Met(()) } else { Seen::Instead(watch.output()?) })
+        })
+        .await?;
+        Ok(watch)
+    }
+
+    /// Waits for the first version of an object, after the first `skip` printed ones, that is as `wanted`.
+    pub(super) async fn wait_for(
+        &self,
+        name: &str,
+        skip: usize,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Version> {
+        wait::until(format!("the Proxy {name} to be {what}"), wait::DEADLINE, async || {
+            let versions =
+                self.versions()?.into_iter().skip(skip).filter(|each| each.object["metadata"]["name"] == name);
+            let versions: Vec<Version> = versions.collect();
+            let last = versions.last().map_or_else(|| "no news of it".to_owned(), |version| version.text.clone());
+            let found = versions.into_iter().find(|version| wanted(&version.object));
+            Ok(found.map_or(Seen::Instead(last), Seen::Met))
+        })
+        .await
+    }
+
+    /// How many versions have been printed.
+    pub(super) fn count(&self) -> Result<usize> {
+        Ok(self.versions()?.len())
+    }
+
+    fn output(&self) -> Result<String> {
+        std::fs::read_to_string(self.process.log()).context("reading kubectl's output")
+    }
+
+    /// Everything printed so far; a document that is still being written does not parse or lacks its end, and is
+    /// looked at again the next time.
+    fn versions(&self) -> Result<Vec<Version>> {
+        let output = self.output()?;
+        let texts = output.split("\n---\n").map(|text| text.trim_start_matches("---\n"));
+        let read = texts.filter_map(|text| {
+            let object: Value = serde_saphyr::from_str(text).ok()?;
+            object["metadata"]["name"].is_string().then(|| Version { text: text.trim_end().to_owned(), object })
+        });
+        Ok(read.collect())
+    }
+}

@@ -1,0 +1,148 @@
+//! The story, step by step; each step is what really happened, or the demonstration fails.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::kubectl_watch::KubectlWatch;
+use super::stage::Stage;
+use super::terminal::Terminal;
+use crate::manifests;
+use crate::programs::Which;
+use crate::world::{condition, describe};
+
+/// The objects of the shipped example.
+const NAMES: [&str; 3] = ["web", "database", "cache"];
+
+/// The one whose proxy is changed behind everybody's back, and what it is changed to.
+const CHANGED: &str = "web";
+const FOREIGN_UPSTREAM: &str = "127.0.0.1:6666";
+
+/// Tells all of it.
+pub(super) async fn tell(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    let watch = create_objects(terminal, stage).await?;
+    start_programs(terminal, stage).await?;
+    see_missing(terminal, &watch).await?;
+    see_created(terminal, stage, &watch).await?;
+    change_and_heal(terminal, stage, &watch).await?;
+    delete(terminal, stage).await?;
+    stage.ensure_programs_run().await?;
+    terminal.well("\u{2713} every step above happened and was checked against the API server and toxiproxy")
+}
+
+async fn create_objects(terminal: &Terminal, stage: &Stage) -> Result<KubectlWatch> {
+    terminal.step("Three Proxy objects are created; nothing outside knows of them yet")?;
+    let file = stage.objects.display().to_string();
+    let applied = stage.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
+    terminal.command("kubectl apply --server-side -f proxies.yaml")?;
+    terminal.note(applied.output.trim_end())?;
+    let outside = stage.toxiproxy.proxies().await?;
+    ensure!(outside.is_empty(), "toxiproxy is not empty: {outside:?}");
+    terminal.say("toxiproxy has no proxies")?;
+    let watch = KubectlWatch::start(&stage.kubectl, &stage.folder, NAMES.len()).await?;
+    terminal.command(&format!("kubectl {} &", KubectlWatch::ARGUMENTS.join(" ")))?;
+    Ok(watch)
+}
+
+async fn start_programs(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    terminal.step("The two programs start, each with its own ServiceAccount's token and nothing more")?;
+    // One after the other would let the poller's first verdicts wait for the controller's start for no reason.
+    tokio::try_join!(stage.start_program(Which::Poller), stage.start_program(Which::Controller))?;
+    terminal.say("drift-poller and drift-controller are ready")
+}
+
+async fn see_missing(terminal: &Terminal, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("The poller finds that the proxies do not exist")?;
+    for name in NAMES {
+        let wanted = |object: &Value| describe(object, "driftObserved") == "True/NotCreated";
+        let version = watch.wait_for(name, 0, "driftObserved True, NotCreated", wanted).await?;
+        terminal.say(&verdict(name, &version.object))?;
+    }
+    Ok(())
+}
+
+async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("The controller, which watches the API only, creates them")?;
+    for name in NAMES {
+        let version = watch.wait_for(name, 0, "in sync", in_sync).await?;
+        let wish = &version.object["spec"];
+        let enabled = wish["enabled"].as_bool().unwrap_or(true);
+        let proxy = stage.toxiproxy.wait_for(name, |proxy| {
+            proxy.is_some_and(|it| {
+                wish["listen"] == it.listen && wish["upstream"] == it.upstream && enabled == it.enabled
+            })
+        });
+        if let Some(proxy) = proxy.await? {
+            terminal.say(&format!(
+                "toxiproxy: {name} {} \u{2192} {}, enabled {}",
+                proxy.listen, proxy.upstream, proxy.enabled
+            ))?;
+        }
+    }
+    show_table(terminal, stage).await
+}
+
+async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("Someone changes a proxy behind their back")?;
+    let before = watch.count()?;
+    let Some(original) = stage.toxiproxy.proxy(CHANGED).await? else { anyhow::bail!("toxiproxy lost {CHANGED}") };
+    let changed = stage.toxiproxy.update(CHANGED, json!({"upstream": FOREIGN_UPSTREAM})).await?;
+    let began = Instant::now();
+    ensure!(changed.upstream == FOREIGN_UPSTREAM, "toxiproxy did not take the change: {changed:?}");
+    let url = stage.toxiproxy.url();
+    terminal.command(&format!("curl -X POST {url}/proxies/{CHANGED} -d '{{\"upstream\": \"{FOREIGN_UPSTREAM}\"}}'"))?;
+
+    terminal.step("The poller sees it: driftObserved is True; this is what kubectl printed while it stood")?;
+    let drifted = |object: &Value| describe(object, "driftObserved") == "True/FieldsDiffer";
+    let version = watch.wait_for(CHANGED, before, "driftObserved True, FieldsDiffer", drifted).await?;
+    terminal.note("# from the kubectl watch that was begun above")?;
+    terminal.note(&version.text)?;
+
+    terminal.step("The controller corrects it, and the poller confirms")?;
+    let healed = |object: &Value| in_sync(object) && correction(object) > correction(&version.object);
+    let healed = watch.wait_for(CHANGED, before, "in sync again, with a correction more", healed).await?;
+    let proxy = stage.toxiproxy.wait_for(CHANGED, |proxy| proxy == Some(&original)).await?;
+    terminal.say(&verdict(CHANGED, &healed.object))?;
+    terminal
+        .say(&format!("toxiproxy: {CHANGED} \u{2192} {} again", proxy.map(|it| it.upstream).unwrap_or_default()))?;
+    terminal
+        .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
+    show_table(terminal, stage).await
+}
+
+async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    terminal.step("The object is deleted, and its finalizer takes the proxy with it")?;
+    // kubectl waits until the object is really gone, which is when the finalizer was released.
+    let arguments = ["delete", "proxy", CHANGED, "--namespace", manifests::OBJECTS_NAMESPACE, "--timeout=50s"];
+    let deleted = stage.kubectl.run(&arguments).await?;
+    terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;
+    terminal.note(deleted.output.trim_end())?;
+    let left: Vec<String> = stage.toxiproxy.proxies().await?.into_keys().collect();
+    ensure!(left == ["cache", "database"], "toxiproxy should have cache and database left, and has {left:?}");
+    terminal.say(&format!("toxiproxy has {} left", left.join(" and ")))
+}
+
+async fn show_table(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    let arguments = ["get", "proxies", "--namespace", manifests::OBJECTS_NAMESPACE];
+    let table = stage.kubectl.run(&arguments).await?;
+    terminal.command(&format!("kubectl {}", arguments.join(" ")))?;
+    terminal.note(table.output.trim_end())
+}
+
+fn in_sync(object: &Value) -> bool {
+    describe(object, "driftObserved") == "False/InSync"
+}
+
+/// The number in `correction 7, owns "…"` of the controller's note; 0 where there is none.
+fn correction(object: &Value) -> u64 {
+    let message = condition(object, "driftCorrected").and_then(|note| note["message"].as_str()).unwrap_or_default();
+    let number = message.split("correction ").nth(1).unwrap_or_default();
+    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+fn verdict(name: &str, object: &Value) -> String {
+    let message = condition(object, "driftObserved").and_then(|entry| entry["message"].as_str());
+    format!("{name}: driftObserved {}: {}", describe(object, "driftObserved"), message.unwrap_or("-"))
+}

@@ -1,0 +1,83 @@
+//! What the demonstration looks like: a time beside each step, colours on a terminal only.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+
+const TIME: Style = Style::new().dimmed();
+const STEP: Style = Style::new().bold();
+const COMMAND: Style = AnsiColor::Cyan.on_default();
+const DRIFTED: Style = AnsiColor::Yellow.on_default().bold();
+const WELL: Style = AnsiColor::Green.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// The width of the time column, so that everything below a step is aligned with its text.
+const MARGIN: &str = "           ";
+
+/// Standard output with a clock.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    began: Instant,
+    step: RefCell<String>,
+}
+
+impl Terminal {
+    /// The clock starts now.
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), step: RefCell::default() }
+    }
+
+    /// Begins a step: its name is what a failure is reported under.
+    pub(super) fn step(&self, name: &str) -> Result<()> {
+        self.step.replace(name.to_owned());
+        self.line(&format!("\n{} {STEP}{name}{STEP:#}", self.time()))
+    }
+
+    /// Something that happened, with its time.
+    pub(super) fn say(&self, text: &str) -> Result<()> {
+        self.line(&format!("{} {text}", self.time()))
+    }
+
+    /// The same for good news.
+    pub(super) fn well(&self, text: &str) -> Result<()> {
+        self.line(&format!("{} {WELL}{text}{WELL:#}", self.time()))
+    }
+
+    /// A command that was just run, as one would type it.
+    pub(super) fn command(&self, text: &str) -> Result<()> {
+        self.line(&format!("{MARGIN}{COMMAND}$ {text}{COMMAND:#}"))
+    }
+
+    /// Text as a program printed it; what tells of drift stands out.
+    pub(super) fn note(&self, text: &str) -> Result<()> {
+        for line in text.lines() {
+            let drifted =
+                ["status: \"True\"", "type: driftObserved", "reason: FieldsDiffer", "fields differ", "field differs"];
+            match drifted.iter().any(|mark| line.contains(mark)) {
+                true => self.line(&format!("{MARGIN}{DRIFTED}{line}{DRIFTED:#}"))?,
+                false => self.line(&format!("{MARGIN}{line}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of a demonstration that went wrong.
+    pub(super) fn failed(&self, error: &anyhow::Error, logs: &Path) -> Result<()> {
+        self.line(&format!("\n{} {BAD}this step failed: {}{BAD:#}", self.time(), self.step.borrow()))?;
+        self.note(&format!("{error:#}"))?;
+        self.note(&format!("all logs: {}", logs.display()))
+    }
+
+    fn time(&self) -> String {
+        format!("{TIME}[{:>6.2} s]{TIME:#}", self.began.elapsed().as_secs_f64())
+    }
+
+    fn line(&self, text: &str) -> Result<()> {
+        // Strips the colours where nobody sees them: a pipe, a file, NO_COLOR.
+        Ok(writeln!(anstream::stdout().lock(), "{text}")?)
+    }
+}

@@ -1,0 +1,26 @@
+//! The one HTTP client of the bed: loopback only, no proxies, no redirects, a deadline on every request.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// No request of the bed's own does more than a loopback round trip; a hang is a finding, not something to sit out.
+const REQUEST_WITHIN: Duration = Duration::from_secs(20);
+
+/// Chooses the TLS implementation for the whole process; the first call counts.
+///
+/// kube and reqwest otherwise disagree about the default and panic at the first connection.
+pub fn choose_tls() {
+    // Refused only when somebody chose before us, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// A client for the programs' admin pages and the external systems.
+///
+/// # Errors
+/// When the TLS stack cannot be set up.
+pub fn new() -> Result<reqwest::Client> {
+    choose_tls();
+    let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    builder.timeout(REQUEST_WITHIN).build().context("building the HTTP client")
+}

@@ -1,0 +1,129 @@
+//! The shipped manifests, rendered by kubectl, and rewritten so that many tests can use them side by side.
+//!
+//! Tests run on what users apply: the same ServiceAccounts, Roles and CRD. Only names change: the programs'
+//! namespace, the demonstration group, and cluster-scoped RBAC names get the test's own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Names in the shipped manifests that a rewriting replaces.
+pub const NAMESPACE: &str = "drift-system";
+/// The demonstration kinds' group.
+pub const GROUP: &str = "demo.driftpoller.dev";
+/// The namespace of the shipped target's objects.
+pub const OBJECTS_NAMESPACE: &str = "drift-demo";
+/// The address in the shipped target.
+pub const TOXIPROXY_URL: &str = "http://toxiproxy.drift-demo.svc:8474";
+/// The ConfigMap of targets.
+pub const TARGETS: &str = "drift-targets";
+
+/// The folder with the shipped kustomization.
+#[must_use]
+pub fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests"))
+}
+
+/// What `kubectl kustomize manifests` prints, as documents; rendered once per process.
+///
+/// # Errors
+/// When the kustomization is broken.
+pub fn shipped(kubectl: &Path) -> Result<&'static [Value]> {
+    static RENDERED: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(documents) = RENDERED.get() {
+        return Ok(documents);
+    }
+    let documents = parse_stream(&render(kubectl, &folder())?)?;
+    Ok(RENDERED.get_or_init(|| documents))
+}
+
+/// The text of one key of the shipped targets.
+///
+/// # Errors
+/// When it is not there.
+pub fn shipped_target(kubectl: &Path, key: &str) -> Result<&'static str> {
+    let documents = shipped(kubectl)?;
+    let targets = documents.iter().find(|document| is(document, "ConfigMap", TARGETS));
+    let text = targets.and_then(|document| document["data"][key].as_str());
+    text.with_context(|| format!("the shipped ConfigMap {TARGETS} has no key {key}"))
+}
+
+/// Reads a stream of YAML documents.
+///
+/// # Errors
+/// When one is not YAML.
+pub fn parse_stream(text: &str) -> Result<Vec<Value>> {
+    serde_saphyr::from_multiple(text).context("parsing a stream of YAML documents")
+}
+
+/// Whether a document has this kind and name.
+#[must_use]
+pub fn is(document: &Value, kind: &str, name: &str) -> bool {
+    document["kind"] == kind && document["metadata"]["name"] == name
+}
+
+/// The names of one world.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// Also the prefix of cluster-scoped RBAC names.
+    pub id: String,
+    /// The programs' namespace.
+    pub programs: String,
+    /// The demonstration kinds' group.
+    pub group: String,
+}
+
+impl Names {
+    /// What the two programs need around them, for this world: namespace, CRD, ServiceAccounts and RBAC. Deployments
+    /// are left out (there is no node), and the ConfigMap of targets (each test has its own).
+    ///
+    /// # Errors
+    /// When the kustomization is broken.
+    pub fn surroundings(&self, kubectl: &Path) -> Result<Vec<Value>> {
+        const LEFT_OUT: [&str; 2] = ["Deployment", "ConfigMap"];
+        let documents = shipped(kubectl)?.iter();
+        let wanted = documents.filter(|document| !LEFT_OUT.iter().any(|kind| document["kind"] == *kind));
+        wanted.map(|document| self.rewrite(document)).collect()
+    }
+
+    fn rewrite(&self, document: &Value) -> Result<Value> {
+        let mut document = document.clone();
+        self.rewrite_strings(&mut document);
+        let kind = document["kind"].as_str().unwrap_or_default().to_owned();
+        if kind.starts_with("ClusterRole") {
+            self.prefix(&mut document["metadata"]["name"])?;
+        }
+        if kind == "ClusterRoleBinding" {
+            self.prefix(&mut document["roleRef"]["name"])?;
+        }
+        Ok(document)
+    }
+
+    fn rewrite_strings(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if text == NAMESPACE => text.clone_from(&self.programs),
+            Value::String(text) => *text = text.replace(GROUP, &self.group),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite_strings(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.rewrite_strings(field)),
+            _ => {}
+        }
+    }
+
+    fn prefix(&self, name: &mut Value) -> Result<()> {
+        let Value::String(text) = name else { bail!("a cluster-scoped role without a name") };
+        *text = format!("{}-{text}", self.id);
+        Ok(())
+    }
+}
+
+fn render(kubectl: &Path, folder: &Path) -> Result<String> {
+    let output = Command::new(kubectl).arg("kustomize").arg(folder).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("starting {}", kubectl.display()))?;
+    if !output.status.success() {
+        bail!("kubectl kustomize {}: {}", folder.display(), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

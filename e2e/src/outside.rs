@@ -1,0 +1,235 @@
+//! A server of our own that records what it is asked and misbehaves as told.
+//!
+//! It exists for what no real system does on demand: a truncated answer, a dropped connection, a 429 with a date, an
+//! answer lost after the write took effect. For everything else tests use a real system, and this server stands in
+//! front of it ([`Outside::forward_to`]) to count requests by method.
+//!
+//! ```no_run
+//! # async fn example(world: &drift_e2e::world::World) -> anyhow::Result<()> {
+//! use drift_e2e::outside::Answer;
+//!
+//! let toxiproxy = world.start_toxiproxy().await?;
+//! let outside = world.start_outside().await?;
+//! outside.forward_to(toxiproxy.url()); // whatever has no rule is passed on
+//! outside.once("POST", "/proxies", Answer::forwarded().answer_lost()); // it takes effect, but nobody learns
+//! outside.on("GET", "/proxies/*", Answer::status(429).header("retry-after", "5"));
+//! outside.forget(); // all rules; requests stay recorded
+//! assert_eq!(outside.count("POST"), 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod answer;
+mod serve;
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use answer::Answer;
+
+use crate::http_client;
+use crate::wait::{self, Seen};
+
+/// A running server; dropping it closes its port and all connections.
+#[derive(Debug)]
+pub struct Outside {
+    url: String,
+    state: Arc<State>,
+    task: JoinHandle<()>,
+}
+
+/// One request as it came in.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The path with its query, still percent-encoded.
+    pub path: String,
+    /// Names in lower case, in the order they came.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// When it had been read completely.
+    pub at: Instant,
+    /// Which connection it came on, counted from 1.
+    pub connection: u64,
+}
+
+impl Request {
+    /// The first header with this name (lower case).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_slice(&self.body).context("a request body that is no JSON")
+    }
+}
+
+/// What the connections share.
+#[derive(Debug)]
+pub(crate) struct State {
+    script: Mutex<Script>,
+    requests: Mutex<Vec<Request>>,
+    client: reqwest::Client,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    /// The last one that fits counts.
+    standing: Vec<Rule>,
+    /// The first one that fits is used up; asked before the standing ones.
+    queued: Vec<Rule>,
+    upstream: Option<String>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    method: String,
+    path: String,
+    answer: Answer,
+}
+
+impl Rule {
+    fn fits(&self, method: &str, path: &str) -> bool {
+        let fits_path = match self.path.strip_suffix('*') {
+            Some(beginning) => path.starts_with(beginning),
+            None => path == self.path,
+        };
+        (self.method == "*" || self.method == method) && fits_path
+    }
+}
+
+impl Outside {
+    /// Starts one on a free loopback port. Without rules and upstream it answers 404 with a JSON body.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub async fn start() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a loopback port")?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let state = State { script: Mutex::default(), requests: Mutex::default(), client: http_client::new()? };
+        let state = Arc::new(state);
+        let task = tokio::spawn(serve::accept(listener, state.clone()));
+        Ok(Self { url, state, task })
+    }
+
+    /// Its address, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// From now on answers requests with this method (`*`: any) and path (exact, or up to a `*` at its end) so.
+    /// A later rule goes before an earlier one.
+    pub fn on(&self, method: &str, path: &str, answer: Answer) {
+        self.script(|script| script.standing.push(Rule { method: method.into(), path: path.into(), answer }));
+    }
+
+    /// Answers the next such request so, once; several of these are used up in order.
+    pub fn once(&self, method: &str, path: &str, answer: Answer) {
+        self.script(|script| script.queued.push(Rule { method: method.into(), path: path.into(), answer }));
+    }
+
+    /// Forgets all rules. The upstream and the recorded requests stay.
+    pub fn forget(&self) {
+        self.script(|script| {
+            script.standing.clear();
+            script.queued.clear();
+        });
+    }
+
+    /// Passes on to this address whatever no rule fits.
+    pub fn forward_to(&self, upstream: &str) {
+        self.script(|script| script.upstream = Some(upstream.trim_end_matches('/').to_owned()));
+    }
+
+    /// All requests so far, in the order they were read.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget_requests(&self) {
+        self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// How many requests came with this method.
+    #[must_use]
+    pub fn count(&self, method: &str) -> usize {
+        self.requests().iter().filter(|request| request.method == method).count()
+    }
+
+    /// How many requests came that are no reads (neither GET nor HEAD nor OPTIONS).
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        let reads = ["GET", "HEAD", "OPTIONS"];
+        self.requests().iter().filter(|request| !reads.contains(&request.method.as_str())).count()
+    }
+
+    /// Waits until at least this many requests with this method have come.
+    ///
+    /// # Errors
+    /// When they have not before the deadline.
+    pub async fn wait_for_requests(&self, method: &str, least: usize) -> Result<()> {
+        wait::until(format!("{least} requests {method} to {}", self.url), wait::DEADLINE, async || {
+            let count = self.count(method);
+            Ok(if count >= least { Seen::Met(()) } else { Seen::Instead(format!("{count}")) })
+        })
+        .await
+    }
+
+    /// Fails if a request that is no read comes within `span`.
+    ///
+    /// # Errors
+    /// When one comes, with what it was.
+    pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
+        let before = self.writes();
+        wait::throughout(format!("no further write to {}", self.url), span, async || {
+            let all = self.requests();
+            let last = all.iter().rev().find(|request| request.method != "GET");
+            Ok(if self.writes() == before { Seen::Met(()) } else { Seen::Instead(format!("{last:?}")) })
+        })
+        .await
+    }
+
+    fn script(&self, change: impl FnOnce(&mut Script)) {
+        change(&mut self.state.script.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl State {
+    /// Records a request and decides how to answer it.
+    fn decide(&self, request: Request) -> (Answer, Option<String>) {
+        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
+        let queued = script.queued.iter().position(fits).map(|index| script.queued.remove(index).answer);
+        let standing = || script.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
+        let answer = queued.or_else(standing).unwrap_or_else(|| match script.upstream {
+            Some(_) => Answer::forwarded(),
+            None => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),
+        });
+        let upstream = script.upstream.clone();
+        drop(script);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        (answer, upstream)
+    }
+}

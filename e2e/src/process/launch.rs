@@ -1,0 +1,113 @@
+//! What to start and with what: the command line, environment, log and scratch folder of one child.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::Process;
+
+/// The variables that a child gets from ours. Everything else (KUBECONFIG, proxies, cloud credentials) stays out,
+/// so that a developer's shell cannot change what a test proves.
+const PASSED_ON: [&str; 6] = ["PATH", "HOME", "TMPDIR", "RUST_LOG", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
+
+const WATCHDOG: &str = include_str!("watchdog.sh");
+
+/// A child about to be started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    name: String,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    whole_environment: bool,
+    folder: Option<PathBuf>,
+    scratch: Option<PathBuf>,
+}
+
+impl Launch {
+    /// A child called `name` in messages and in its log's file name.
+    pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            whole_environment: false,
+            folder: None,
+            scratch: None,
+        }
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets one environment variable.
+    #[must_use]
+    pub fn variable(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Passes our whole environment on: for build tools, which are the user's own.
+    #[must_use]
+    pub fn with_whole_environment(mut self) -> Self {
+        self.whole_environment = true;
+        self
+    }
+
+    /// Runs it in this folder.
+    #[must_use]
+    pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// A folder that the watchdog removes once the child is gone, even when we are gone first.
+    #[must_use]
+    pub fn with_scratch(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.scratch = Some(folder.into());
+        self
+    }
+
+    /// Starts it, its output appended to `<folder>/<name>.log`.
+    ///
+    /// # Errors
+    /// When the log cannot be written or no shell can be started. A program that is missing shows as a child that
+    /// ended with code 127.
+    pub fn start(self, log_folder: &Path) -> Result<Process> {
+        std::fs::create_dir_all(log_folder)?;
+        let log = log_folder.join(format!("{}.log", self.name));
+        let complaints = OpenOptions::new().create(true).append(true).open(&log);
+        let complaints = complaints.with_context(|| format!("opening {}", log.display()))?;
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(WATCHDOG).arg("watchdog").arg(&log).arg(self.scratch.unwrap_or_default());
+        command.arg(&self.program).args(&self.arguments);
+        if !self.whole_environment {
+            command.env_clear();
+            command.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
+        command.envs(self.environment);
+        if let Some(folder) = self.folder {
+            command.current_dir(folder);
+        }
+        // A group of its own: Ctrl-C in a terminal reaches us alone, and we end the children in good order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
+        let watchdog = command.spawn().with_context(|| format!("starting sh for {}", self.name))?;
+        Process::adopt(self.name, log, watchdog)
+    }
+}

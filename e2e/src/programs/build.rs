@@ -1,0 +1,111 @@
+//! Building the two programs with the cargo, the profile and the target folder that built this very program.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+use super::Which;
+use crate::process::{Launch, Process, log_tail};
+use crate::progress::{self, Heartbeat};
+use crate::run_folder;
+use crate::wait::ASK_EVERY;
+
+/// Names a folder with ready-made programs, for example unpacked from the release images: nothing is built then.
+const READY_MADE: &str = "E2E_PROGRAMS";
+
+/// How long a build may take before something is wrong: a cold release build on two busy cores.
+const BUILD_WITHIN: Duration = Duration::from_secs(1800);
+
+/// Where the two programs are.
+#[derive(Clone, Debug)]
+pub struct Built {
+    poller: PathBuf,
+    controller: PathBuf,
+}
+
+impl Built {
+    /// The file of one program.
+    #[must_use]
+    pub fn path(&self, which: Which) -> &Path {
+        match which {
+            Which::Poller => &self.poller,
+            Which::Controller => &self.controller,
+        }
+    }
+}
+
+/// The two programs, built at the first call of this process.
+///
+/// # Errors
+/// When they do not compile, with what cargo said.
+pub async fn built() -> Result<&'static Built> {
+    // A failure is kept too: cargo would say the same to every test.
+    static BUILT: OnceCell<Result<Built, String>> = OnceCell::const_new();
+    let built = BUILT.get_or_init(async || build().await.map_err(|error| format!("{error:#}"))).await;
+    built.as_ref().map_err(|error| anyhow::anyhow!("the programs under test are missing: {error}"))
+}
+
+async fn build() -> Result<Built> {
+    if let Some(folder) = std::env::var_os(READY_MADE).map(PathBuf::from) {
+        progress::say(format!("using the programs in {}", folder.display()));
+        return find(|name| Some(folder.join(name)).filter(|file| file.is_file()));
+    }
+    let mut process = start()?;
+    let mut heartbeat = Heartbeat::begin("building drift-poller and drift-controller with cargo");
+    let began = Instant::now();
+    let exit = loop {
+        if let Some(exit) = process.ended_within(ASK_EVERY).await? {
+            break exit;
+        }
+        if began.elapsed() > BUILD_WITHIN {
+            bail!("cargo build still runs after {} s", BUILD_WITHIN.as_secs());
+        }
+        heartbeat.beat();
+    };
+    if !exit.success() {
+        bail!("cargo build failed: {exit}\n{}", log_tail(process.log(), 60));
+    }
+    heartbeat.end();
+    let text = std::fs::read_to_string(process.log())?;
+    find(|name| text.lines().rev().find_map(|line| executable(line, name)))
+}
+
+fn start() -> Result<Process> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let profile = run_folder::profile_folder()?;
+    let profile = profile.file_name().and_then(|name| name.to_str()).context("the profile folder has no name")?;
+    // The folder of the profile `dev` is called `debug`.
+    let profile = if profile == "debug" { "dev" } else { profile };
+    Launch::new("build-programs", cargo)
+        .arguments(["build", "-p", "drift-poller", "-p", "drift-controller", "--bins"])
+        .arguments(["--profile", profile, "--message-format", "json-render-diagnostics", "--target-dir"])
+        .argument(run_folder::target_folder()?)
+        .with_whole_environment()
+        .in_folder(env!("CARGO_MANIFEST_DIR"))
+        .start(run_folder::path()?)
+}
+
+fn find(locate: impl Fn(&str) -> Option<PathBuf>) -> Result<Built> {
+    let one = |which: Which| locate(which.name()).with_context(|| format!("there is no program {}", which.name()));
+    Ok(Built { poller: one(Which::Poller)?, controller: one(Which::Controller)? })
+}
+
+/// The file that a line of cargo's JSON messages names for the program `name`.
+fn executable(line: &str, name: &str) -> Option<PathBuf> {
+    let message: Message = serde_json::from_str(line).ok()?;
+    if message.target?.name == name { message.executable } else { None }
+}
+
+#[derive(Deserialize)]
+struct Message {
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}

@@ -1,0 +1,198 @@
+//! toxiproxy: a real REST system that behaves like a load balancer (GET, POST, DELETE /proxies), and the injector of
+//! network faults between others.
+//!
+//! Its oddities, which targets have to cope with: it reports the address that it bound (so `localhost:1` comes back
+//! as `127.0.0.1:1`, and port 0 as a real one), a POST updates, a second proxy of the same name is a 409, and a
+//! missing one a 404 with a JSON body.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use reqwest::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::process::{Launch, Process};
+use crate::wait::{self, Seen};
+use crate::{http_client, ports};
+
+/// One proxy as toxiproxy reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proxy {
+    /// Its name, which is its identity.
+    pub name: String,
+    /// The address that it bound.
+    pub listen: String,
+    /// Where it passes connections on to.
+    pub upstream: String,
+    /// Whether it listens.
+    pub enabled: bool,
+}
+
+/// A running toxiproxy; dropping it ends it.
+#[derive(Debug)]
+pub struct Toxiproxy {
+    process: Process,
+    api: ToxiproxyApi,
+}
+
+/// toxiproxy's API, for "someone changes it behind our back" and for looking.
+#[derive(Clone, Debug)]
+pub struct ToxiproxyApi {
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Toxiproxy {
+    /// Starts one on a free loopback port and waits until it answers; its log is `<folder>/<name>.log`.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self> {
+        Self::start_on(program, folder, name, ports::free_port()?).await
+    }
+
+    /// The same on a given port: an outside that comes back after it was gone.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub async fn start_on(program: &Path, folder: &Path, name: &str, port: u16) -> Result<Self> {
+        let launch = Launch::new(name, program).arguments(["-host", "127.0.0.1", "-port", &port.to_string()]);
+        let mut process = launch.start(folder)?;
+        let api = ToxiproxyApi::new(format!("http://127.0.0.1:{port}"))?;
+        wait::until("toxiproxy to answer", wait::DEADLINE, async || {
+            if let Some(obituary) = process.obituary()? {
+                return Ok(Seen::Hopeless(obituary));
+            }
+            Ok(Seen::Met(api.proxies().await?))
+        })
+        .await?;
+        Ok(Self { process, api })
+    }
+
+    /// A second handle on its API, for example for a task.
+    #[must_use]
+    pub fn api(&self) -> ToxiproxyApi {
+        self.api.clone()
+    }
+
+    /// Its process: to stop, kill, pause or resume it.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
+
+impl std::ops::Deref for Toxiproxy {
+    type Target = ToxiproxyApi;
+
+    fn deref(&self) -> &ToxiproxyApi {
+        &self.api
+    }
+}
+
+impl ToxiproxyApi {
+    /// The API at this address.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built.
+    pub fn new(url: impl Into<String>) -> Result<Self> {
+        Ok(Self { url: url.into(), client: http_client::new()? })
+    }
+
+    /// The API's address, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// All proxies by name.
+    ///
+    /// # Errors
+    /// When it does not answer as expected.
+    pub async fn proxies(&self) -> Result<BTreeMap<String, Proxy>> {
+        let answer = self.client.get(self.path("")).send().await?.error_for_status()?;
+        Ok(answer.json().await?)
+    }
+
+    /// One proxy, or nothing when toxiproxy says 404.
+    ///
+    /// # Errors
+    /// When it does not answer as expected.
+    pub async fn proxy(&self, name: &str) -> Result<Option<Proxy>> {
+        let answer = self.client.get(self.path(name)).send().await?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok(None),
+            _ => Ok(Some(answer.error_for_status()?.json().await?)),
+        }
+    }
+
+    /// Creates a proxy behind everybody's back.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses.
+    pub async fn create(&self, name: &str, listen: &str, upstream: &str) -> Result<Proxy> {
+        let body = json!({"name": name, "listen": listen, "upstream": upstream, "enabled": true});
+        self.post(&self.path(""), &body).await.with_context(|| format!("creating the proxy {name}"))
+    }
+
+    /// Changes fields (`listen`, `upstream`, `enabled`) of a proxy behind everybody's back.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses.
+    pub async fn update(&self, name: &str, fields: Value) -> Result<Proxy> {
+        self.post(&self.path(name), &fields).await.with_context(|| format!("changing the proxy {name}"))
+    }
+
+    /// Deletes a proxy behind everybody's back.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses, also when there is none.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        let answer = self.client.delete(self.path(name)).send().await?;
+        answer.error_for_status().with_context(|| format!("deleting the proxy {name}"))?;
+        Ok(())
+    }
+
+    /// Adds a toxic (a network fault) to a proxy, such as
+    /// `{"type": "latency", "attributes": {"latency": 2000}}` or `{"type": "timeout", "attributes": {"timeout": 0}}`.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses.
+    pub async fn add_toxic(&self, name: &str, toxic: Value) -> Result<()> {
+        let answer = self.client.post(format!("{}/toxics", self.path(name))).json(&toxic).send().await?;
+        refuse_failure(answer).await.map(drop)
+    }
+
+    /// Waits until a proxy is as wanted (nothing: until it is gone) and returns it.
+    ///
+    /// # Errors
+    /// When it is not before the deadline, with what was seen instead.
+    pub async fn wait_for(&self, name: &str, wanted: impl Fn(Option<&Proxy>) -> bool) -> Result<Option<Proxy>> {
+        wait::until(format!("the proxy {name} in toxiproxy to be as wanted"), wait::DEADLINE, async || {
+            let proxy = self.proxy(name).await?;
+            Ok(if wanted(proxy.as_ref()) { Seen::Met(proxy) } else { Seen::Instead(format!("{proxy:?}")) })
+        })
+        .await
+    }
+
+    fn path(&self, name: &str) -> String {
+        match name {
+            "" => format!("{}/proxies", self.url),
+            name => format!("{}/proxies/{name}", self.url),
+        }
+    }
+
+    async fn post(&self, url: &str, body: &Value) -> Result<Proxy> {
+        let answer = self.client.post(url).json(body).send().await?;
+        Ok(refuse_failure(answer).await?.json().await?)
+    }
+}
+
+async fn refuse_failure(answer: reqwest::Response) -> Result<reqwest::Response> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    bail!("toxiproxy answered {status}: {}", answer.text().await?)
+}

@@ -1,0 +1,147 @@
+//! Everything an object went through since a moment: each version that the API server showed, by a watch.
+//!
+//! Reading an object now and then misses what lasts milliseconds; this does not, as long as the watch lives.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::Api;
+use kube::api::{DynamicObject, ListParams, WatchEvent, WatchParams};
+use serde_json::Value;
+use tokio::sync::{Mutex, oneshot};
+use tokio::task::JoinHandle;
+
+use super::World;
+use crate::wait::{self, Seen};
+
+/// The versions of one object, recorded until this is dropped.
+#[derive(Debug)]
+pub struct History {
+    name: String,
+    versions: Arc<Mutex<Vec<Value>>>,
+    task: JoinHandle<()>,
+}
+
+/// The entry of an object's `status.conditions` with this type.
+#[must_use]
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|entry| entry["type"] == kind)
+}
+
+/// `status/reason` of a condition, or `-` where there is none: short enough to list.
+#[must_use]
+pub fn describe(object: &Value, kind: &str) -> String {
+    let Some(entry) = condition(object, kind) else {
+        return "-".to_owned();
+    };
+    format!("{}/{}", entry["status"].as_str().unwrap_or("?"), entry["reason"].as_str().unwrap_or("?"))
+}
+
+/// An object as people read it, without managed fields.
+pub(super) fn yaml(object: &Value) -> String {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    serde_saphyr::to_string(&object).unwrap_or_else(|_| object.to_string())
+}
+
+impl World {
+    /// Begins to record what happens to a Proxy, which need not exist yet. When this returns, the watch stands:
+    /// nothing that happens afterwards is missed.
+    ///
+    /// # Errors
+    /// When the watch cannot be begun.
+    pub async fn watch_object(&self, name: &str) -> Result<History> {
+        History::begin(self.proxies(), name).await
+    }
+}
+
+impl History {
+    async fn begin(api: Api<DynamicObject>, name: &str) -> Result<Self> {
+        let selector = format!("metadata.name={name}");
+        let list = api.list(&ListParams::default().fields(&selector)).await?;
+        let from = list.metadata.resource_version.clone().context("a list without a resourceVersion")?;
+        let first: Vec<Value> = list.items.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+        let versions = Arc::new(Mutex::new(first));
+        let (began, has_begun) = oneshot::channel();
+        let sink = versions.clone();
+        let task = tokio::spawn(async move {
+            let parameters = WatchParams::default().fields(&selector);
+            let stream = api.watch(&parameters, &from).await;
+            let _ = began.send(stream.as_ref().map(drop).map_err(ToString::to_string));
+            let Ok(stream) = stream else { return };
+            let mut stream = stream.boxed();
+            while let Ok(Some(event)) = stream.try_next().await {
+                record(&sink, event).await;
+            }
+        });
+        has_begun.await?.map_err(anyhow::Error::msg).context("beginning a watch")?;
+        Ok(Self { name: name.to_owned(), versions, task })
+    }
+
+    /// The versions so far, the one that stood at the beginning first.
+    ///
+    /// # Errors
+    /// When the watch has broken off: then versions may be missing.
+    pub async fn versions(&self) -> Result<Vec<Value>> {
+        ensure!(!self.task.is_finished(), "the watch of {} broke off", self.name);
+        Ok(self.versions.lock().await.clone())
+    }
+
+    /// The (status, reason) pairs that a condition went through, repetitions left out.
+    ///
+    /// # Errors
+    /// As [`History::versions`].
+    pub async fn transitions(&self, kind: &str) -> Result<Vec<String>> {
+        let mut all: Vec<String> = self.versions().await?.iter().map(|object| describe(object, kind)).collect();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Waits for the first version that is as `wanted` and returns it, however briefly it stood.
+    ///
+    /// # Errors
+    /// When there is none before the deadline, with the latest.
+    pub async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        wait::until(format!("{} to have been once: {what}", self.name), wait::DEADLINE, async || {
+            let versions = self.versions().await?;
+            let last = versions.last().map_or_else(|| "no version at all".to_owned(), yaml);
+            Ok(versions.into_iter().find(|object| wanted(object)).map_or(Seen::Instead(last), Seen::Met))
+        })
+        .await
+    }
+
+    /// Waits until a condition has gone through these (status, reason) pairs in this order, others in between
+    /// allowed.
+    ///
+    /// # Errors
+    /// When it has not before the deadline, with what it went through.
+    pub async fn wait_for_transitions(&self, kind: &str, wanted: &[(&str, &str)]) -> Result<()> {
+        let wanted: Vec<String> = wanted.iter().map(|(status, reason)| format!("{status}/{reason}")).collect();
+        let what = format!("{} to go through {kind} {}", self.name, wanted.join(" → "));
+        wait::until(what, wait::DEADLINE, async || {
+            let seen = self.transitions(kind).await?;
+            let mut rest = seen.iter();
+            let all = wanted.iter().all(|one| rest.any(|each| each == one));
+            Ok(if all { Seen::Met(()) } else { Seen::Instead(seen.join(" → ")) })
+        })
+        .await
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn record(sink: &Mutex<Vec<Value>>, event: WatchEvent<DynamicObject>) {
+    let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = event else {
+        return;
+    };
+    if let Ok(object) = serde_json::to_value(object) {
+        sink.lock().await.push(object);
+    }
+}

@@ -1,0 +1,236 @@
+//! Reading and writing objects as an administrator, the way people and other controllers do.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use drift_shared::names;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, core::GroupVersionKind};
+use serde_json::{Value, json};
+
+use super::{World, history};
+use crate::wait::{self, Seen};
+
+/// The field manager of what a test writes itself.
+const MANAGER: &str = "e2e-test";
+
+impl World {
+    /// The API of a kind; `namespace` is nothing for cluster-scoped ones.
+    ///
+    /// # Errors
+    /// When `api_version` is none.
+    pub fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Result<Api<DynamicObject>> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Ok(match namespace {
+            Some(namespace) => Api::namespaced_with(self.client(), namespace, &resource),
+            None => Api::all_with(self.client(), &resource),
+        })
+    }
+
+    /// This world's Proxy objects.
+    #[must_use]
+    pub fn proxies(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk(self.group(), "v1", "Proxy");
+        Api::namespaced_with(self.client(), &self.objects, &ApiResource::from_gvk(&kind))
+    }
+
+    /// Server-side applies any document (its own `metadata.namespace` counts), like `kubectl apply --server-side`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn apply(&self, document: &Value) -> Result<Value> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let metadata = &document["metadata"];
+        let kind = text(&document["kind"]).context("a document without a kind")?;
+        let name = text(&metadata["name"]).context("a document without a name")?;
+        let version = text(&document["apiVersion"]).context("a document without an apiVersion")?;
+        let api = self.api(&version, &kind, metadata["namespace"].as_str())?;
+        let parameters = PatchParams::apply(MANAGER).force();
+        let applied = api.patch(&name, &parameters, &Patch::Apply(document)).await;
+        Ok(serde_json::to_value(applied.with_context(|| format!("applying {kind} {name}"))?)?)
+    }
+
+    /// Creates a Proxy with this spec.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn create_proxy(&self, name: &str, spec: Value) -> Result<Value> {
+        self.create_proxy_with(name, json!({}), spec).await
+    }
+
+    /// Creates a Proxy with further metadata, such as `{"annotations": {…}}`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn create_proxy_with(&self, name: &str, mut metadata: Value, spec: Value) -> Result<Value> {
+        metadata["name"] = json!(name);
+        metadata["namespace"] = json!(self.objects);
+        let version = format!("{}/v1", self.group());
+        let document = json!({"apiVersion": version, "kind": "Proxy", "metadata": metadata, "spec": spec});
+        let object = serde_json::from_value(document)?;
+        let created = self.proxies().create(&PostParams::default(), &object).await;
+        Ok(serde_json::to_value(created.with_context(|| format!("creating the Proxy {name}"))?)?)
+    }
+
+    /// A Proxy as it is now, or nothing.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn proxy(&self, name: &str) -> Result<Option<Value>> {
+        let object = self.proxies().get_opt(name).await?;
+        Ok(object.map(serde_json::to_value).transpose()?)
+    }
+
+    /// All Proxies of this world.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn all_proxies(&self) -> Result<Vec<Value>> {
+        let list = self.proxies().list(&ListParams::default()).await?;
+        Ok(list.items.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?)
+    }
+
+    /// Merges a patch into a Proxy: `{"spec": {…}}`, `{"metadata": {"annotations": {…}}}`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn patch_proxy(&self, name: &str, patch: Value) -> Result<Value> {
+        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let patched = self.proxies().patch(name, &parameters, &Patch::Merge(patch)).await;
+        Ok(serde_json::to_value(patched.with_context(|| format!("patching the Proxy {name}"))?)?)
+    }
+
+    /// Merges a patch into a Proxy's status, as another controller would.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn patch_proxy_status(&self, name: &str, patch: Value) -> Result<Value> {
+        let parameters = PatchParams { field_manager: Some("e2e-other".to_owned()), ..PatchParams::default() };
+        let patched = self.proxies().patch_status(name, &parameters, &Patch::Merge(patch)).await;
+        Ok(serde_json::to_value(patched.with_context(|| format!("patching the status of {name}"))?)?)
+    }
+
+    /// Asks for a Proxy's deletion; a finalizer may keep it. See [`World::wait_until_gone`].
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn delete_proxy(&self, name: &str) -> Result<()> {
+        let deleted = self.proxies().delete(name, &DeleteParams::default()).await;
+        deleted.map(drop).with_context(|| format!("deleting the Proxy {name}"))
+    }
+
+    /// Waits until a Proxy is as `wanted`; `what` says it in words.
+    ///
+    /// # Errors
+    /// When it is not before the deadline, with the object as it was last.
+    pub async fn wait_for_proxy(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        wait::until(format!("the Proxy {name}: {what}"), wait::DEADLINE, async || {
+            let Some(object) = self.proxy(name).await? else {
+                return Ok(Seen::Instead("no such object".to_owned()));
+            };
+            Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(history::yaml(&object)) })
+        })
+        .await
+    }
+
+    /// Waits until the poller's verdict on a Proxy, `driftObserved`, has this status and reason at the object's
+    /// current generation.
+    ///
+    /// A verdict that is healed at once stands for milliseconds only: to see it use [`World::watch_object`].
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
+        self.wait_for_condition(name, names::DRIFT_OBSERVED, status, reason).await
+    }
+
+    /// Waits for the controller's note, `driftCorrected`, in the same way.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_for_note(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
+        self.wait_for_condition(name, names::DRIFT_CORRECTED, status, reason).await
+    }
+
+    async fn wait_for_condition(&self, name: &str, kind: &str, status: &str, reason: &str) -> Result<Value> {
+        let wanted = |object: &Value| {
+            history::condition(object, kind).is_some_and(|found| {
+                found["status"] == status
+                    && found["reason"] == reason
+                    && found["observedGeneration"] == object["metadata"]["generation"]
+            })
+        };
+        self.wait_for_proxy(name, &format!("{kind} {status}/{reason} at its generation"), wanted).await
+    }
+
+    /// Waits until a Proxy no longer exists.
+    ///
+    /// # Errors
+    /// When it still does at the deadline, with the object as it was last.
+    pub async fn wait_until_gone(&self, name: &str) -> Result<()> {
+        wait::until(format!("the Proxy {name} to be gone"), wait::DEADLINE, async || {
+            let object = self.proxy(name).await?;
+            Ok(object.map_or(Seen::Met(()), |object| Seen::Instead(history::yaml(&object))))
+        })
+        .await
+    }
+
+    /// Fails as soon as a Proxy stops being as `wanted` within `span`: for what must not happen.
+    ///
+    /// # Errors
+    /// When it changes, with the object as it was then.
+    pub async fn proxy_stays(
+        &self,
+        name: &str,
+        what: &str,
+        span: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<()> {
+        wait::throughout(format!("the Proxy {name}: {what}"), span, async || {
+            let object = self.proxy(name).await?.context("no such object")?;
+            Ok(if wanted(&object) { Seen::Met(()) } else { Seen::Instead(history::yaml(&object)) })
+        })
+        .await
+    }
+
+    /// A Lease of the programs, `drift-poller` or `drift-controller`, or nothing.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn lease(&self, name: &str) -> Result<Option<Value>> {
+        let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
+        Ok(leases.get_opt(name).await?.map(serde_json::to_value).transpose()?)
+    }
+
+    /// All Events (events.k8s.io) in this world's two namespaces.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn events(&self) -> Result<Vec<Value>> {
+        let mut events = Vec::new();
+        for namespace in [&self.names.programs, &self.objects] {
+            let list = self.api("events.k8s.io/v1", "Event", Some(namespace))?.list(&ListParams::default()).await?;
+            for event in list.items {
+                events.push(serde_json::to_value(event)?);
+            }
+        }
+        Ok(events)
+    }
+
+    /// Waits for an Event with this reason about an object of this name.
+    ///
+    /// # Errors
+    /// When there is none before the deadline, with those there are.
+    pub async fn wait_for_event(&self, reason: &str, about: &str) -> Result<Value> {
+        wait::until(format!("an Event {reason} about {about}"), wait::DEADLINE, async || {
+            let events = self.events().await?;
+            let found = events.iter().find(|event| event["reason"] == reason && event["regarding"]["name"] == about);
+            Ok(found.map_or_else(
+                || Seen::Instead(events.iter().map(history::yaml).collect()),
+                |event| Seen::Met(event.clone()),
+            ))
+        })
+        .await
+    }
+}

@@ -1,0 +1,49 @@
+//! The control plane that every other test stands on.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::control_plane::ControlPlane;
+use drift_e2e::world::World;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{ListParams, PostParams};
+use kube::{Api, Error};
+use serde_json::json;
+
+#[tokio::test]
+async fn the_shared_control_plane_answers_with_the_pinned_version() -> Result<()> {
+    let version = ControlPlane::shared().await?.admin_client().await?.apiserver_version().await?;
+    ensure!(version.git_version == "v1.36.3", "{version:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_service_account_has_the_shipped_rights_and_no_more() -> Result<()> {
+    World::run("rights", async |world| {
+        let namespace = world.programs_namespace();
+        let access = world.control_plane().service_account(namespace, "drift-poller").await?;
+        let client = access.client().await?;
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+        maps.list(&ListParams::default()).await.context("listing its own ConfigMaps")?;
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
+        let refused = secrets.list(&ListParams::default()).await;
+        ensure!(matches!(&refused, Err(Error::Api(status)) if status.code == 403), "{refused:?}");
+        let own = serde_json::from_value(json!({"metadata": {"name": "mine"}}))?;
+        let refused = maps.create(&PostParams::default(), &own).await;
+        ensure!(matches!(&refused, Err(Error::Api(status)) if status.code == 403), "{refused:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_api_server_that_was_killed_comes_back_with_its_data() -> Result<()> {
+    World::run_alone("killed api server", async |world| {
+        world.create_proxy("kept", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
+        let plane = world.control_plane();
+        plane.kill_api_server().await?;
+        ensure!(world.proxy("kept").await.is_err(), "a killed API server answered");
+        plane.start_api_server_again().await?;
+        ensure!(world.proxy("kept").await?.is_some(), "the object is gone");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,68 @@
+//! The shipped manifests are accepted by a real API server, whole and without a warning.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::control_plane::ControlPlane;
+use drift_e2e::kubectl::Kubectl;
+use drift_e2e::manifests;
+use drift_e2e::wait::{self, Seen};
+use serde_json::{Value, json};
+
+async fn kubectl() -> Result<Kubectl> {
+    Ok(ControlPlane::shared().await?.kubectl())
+}
+
+#[tokio::test]
+async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_nothing() -> Result<()> {
+    let kubectl = kubectl().await?;
+    let folder = manifests::folder();
+    let folder = folder.to_str().context("no UTF-8")?;
+    let first = kubectl.run(&["apply", "-k", folder]).await?;
+    ensure!(first.complaints.is_empty(), "{}", first.complaints);
+    for kind in ["deployment.apps/drift-poller", "deployment.apps/drift-controller", "configmap/drift-targets"] {
+        ensure!(first.output.contains(&format!("{kind} created")), "{}", first.output);
+    }
+    let again = kubectl.run(&["apply", "-k", folder]).await?;
+    ensure!(again.complaints.is_empty(), "{}", again.complaints);
+    ensure!(again.output.lines().all(|line| line.ends_with(" unchanged")), "{}", again.output);
+    let examples = manifests::folder().join("examples");
+    let examples = examples.to_str().context("no UTF-8")?;
+    wait::until("the example objects to be accepted", wait::DEADLINE, async || {
+        Ok(Seen::Met(kubectl.run(&["apply", "-f", examples]).await?))
+    })
+    .await?;
+    let table = kubectl.run(&["get", "proxies", "-n", manifests::OBJECTS_NAMESPACE]).await?.output;
+    let heading = table.lines().next().unwrap_or_default();
+    let columns: Vec<&str> = heading.split_whitespace().collect();
+    ensure!(columns == ["NAME", "DRIFT", "REASON", "SINCE", "CORRECTED", "AGE"], "{table}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_restricted_level_is_really_enforced_on_the_programs_namespace() -> Result<()> {
+    let plane = ControlPlane::shared().await?;
+    let documents = manifests::shipped(&plane.binaries().kubectl)?;
+    let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).cloned();
+    let mut namespace = find("Namespace", manifests::NAMESPACE).context("no Namespace")?;
+    namespace["metadata"]["name"] = json!("restricted-check");
+    let mut deployment = find("Deployment", "drift-poller").context("no Deployment")?;
+    deployment["metadata"]["namespace"] = json!("restricted-check");
+    let apply =
+        async |document: &Value| plane.kubectl().run_with_input(&["apply", "-f", "-"], &document.to_string()).await;
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": "drift-poller", "namespace": "restricted-check"}});
+    apply(&namespace).await?;
+    apply(&account).await?;
+    ensure!(apply(&deployment).await?.complaints.is_empty());
+    let pod = |deployment: &Value, name: &str| {
+        let metadata = json!({"name": name, "namespace": "restricted-check"});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": deployment["spec"]["template"]["spec"]})
+    };
+    apply(&pod(&deployment, "shipped")).await.context("the shipped Deployment's Pod")?;
+    deployment["spec"]["template"]["spec"]["containers"][0]["securityContext"] = json!({});
+    let complaints = apply(&deployment).await?.complaints;
+    ensure!(complaints.contains("would violate PodSecurity"), "no warning: {complaints:?}");
+    let refused = apply(&pod(&deployment, "loosened")).await.err().map(|error| error.to_string());
+    let refused = refused.unwrap_or_default();
+    ensure!(refused.contains("violates PodSecurity"), "{refused:?}");
+    Ok(())
+}
