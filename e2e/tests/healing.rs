@@ -1,0 +1,151 @@
+//! The loop closes: what is missing or changed outside is seen, shown and healed, with one external write and few
+//! status writes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use drift_e2e::outside::Outside;
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::world::{Target, World};
+use serde_json::json;
+
+/// A toxiproxy with a recording server in front of it, the shipped target for it, and both programs.
+struct Bed {
+    toxiproxy: Toxiproxy,
+    outside: Outside,
+}
+
+/// The interval is long, so that only prompt polls can be fast.
+async fn bed(world: &World, interval: &str) -> Result<Bed> {
+    let toxiproxy = world.start_toxiproxy().await?;
+    let outside = world.start_outside().await?;
+    outside.forward_to(toxiproxy.url());
+    let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!(interval));
+    world.apply_target(&target).await?;
+    world.start_poller().await?;
+    world.start_controller().await?;
+    Ok(Bed { toxiproxy, outside })
+}
+
+fn external_writes(outside: &Outside) -> usize {
+    outside.count("POST") + outside.count("DELETE")
+}
+
+#[tokio::test]
+async fn a_missing_proxy_is_created_with_one_external_write_and_four_status_writes() -> Result<()> {
+    World::run("created", async |world| {
+        let bed = bed(world, "1s").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        let history = world.watch_object("web").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        history.wait_for_transitions("driftObserved", &[("True", "NotCreated"), ("False", "InSync")]).await?;
+        ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9"));
+        ensure!(external_writes(&bed.outside) == 1, "{:?}", bed.outside.requests());
+        let status_writes = world.writes().await?.status;
+        ensure!(status_writes <= 4, "{status_writes} status writes for a creation");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_changed_proxy_is_healed_each_time_as_fast_with_one_external_write_and_three_status_writes() -> Result<()> {
+    World::run("changed", async |world| {
+        let bed = bed(world, "1s").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        for round in 1..=2 {
+            let (external, status) = (external_writes(&bed.outside), world.writes().await?.status);
+            let history = world.watch_object("web").await?;
+            let began = Instant::now();
+            bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+            let healed = [("True", "FieldsDiffer"), ("False", "InSync")];
+            history.wait_for_transitions("driftObserved", &healed).await?;
+            let took = began.elapsed();
+            ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9"));
+            ensure!(external_writes(&bed.outside) - external == 1, "round {round}: {:?}", bed.outside.requests());
+            let status = world.writes().await?.status - status;
+            ensure!(status <= 3, "round {round}: {status} status writes for a heal");
+            // No more than the delay before a third correction (2 s), which neither of these has to wait for.
+            ensure!(took < Duration::from_secs(10), "round {round}: healed only after {took:?}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_removed_proxy_is_created_again() -> Result<()> {
+    World::run("removed", async |world| {
+        let bed = bed(world, "1s").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let (external, status) = (external_writes(&bed.outside), world.writes().await?.status);
+        let history = world.watch_object("web").await?;
+        bed.toxiproxy.delete("web").await?;
+        let healed = [("True", "ExternalMissing"), ("False", "InSync")];
+        history.wait_for_transitions("driftObserved", &healed).await?;
+        ensure!(bed.toxiproxy.proxy("web").await?.is_some());
+        ensure!(external_writes(&bed.outside) - external == 1, "{:?}", bed.outside.requests());
+        let status = world.writes().await?.status - status;
+        ensure!(status <= 3, "{status} status writes for a heal");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_spec_edit_is_polled_within_a_second_and_brought_outside() -> Result<()> {
+    World::run("edited", async |world| {
+        let bed = bed(world, "10m").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        // Prompt polls keep a second between them: let the one that verified the creation be past.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let polls = bed.outside.requests().len();
+        let edited = Instant::now();
+        world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let first = bed.outside.requests().get(polls).map(|request| request.at.duration_since(edited));
+        ensure!(first.is_some_and(|after| after < Duration::from_secs(1)), "the first poll came after {first:?}");
+        ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:11"));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_deleted_object_takes_its_proxy_with_it() -> Result<()> {
+    World::run("deleted", async |world| {
+        let bed = bed(world, "1s").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        ensure!(bed.toxiproxy.proxy("web").await?.is_none());
+        ensure!(bed.outside.count("DELETE") == 1, "{:?}", bed.outside.requests());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_observing_target_shows_drift_and_touches_nothing() -> Result<()> {
+    World::run("observed", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        let target = Target::shipped(world, outside.url())?.with("/spec/correct/mode", json!("Observe"));
+        world.apply_target(&target).await?;
+        world.start_poller().await?;
+        world.start_controller().await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        let object = world.wait_for_verdict("web", "True", "NotCreated").await?;
+        ensure!(object["metadata"].get("finalizers").is_none(), "a finalizer on an observed object");
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        ensure!(external_writes(&outside) == 0 && toxiproxy.proxies().await?.is_empty());
+        Ok(())
+    })
+    .await
+}

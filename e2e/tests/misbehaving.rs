@@ -1,0 +1,175 @@
+//! A failed poll is never drift: whatever the external system answers, nothing is corrected on the strength of it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::programs::Which;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition};
+use serde_json::{Value, json};
+
+/// What an object's resource answers, and the reason that must stand after enough of it; nothing: the standing
+/// verdict is kept.
+fn cases() -> Vec<(&'static str, Answer, &'static str)> {
+    const HUNDRED_MEGABYTES: u64 = 100_000_000;
+    vec![
+        ("down", Answer::reset(), "ExternalUnreachable"),
+        ("slow", Answer::never(), "PollTimedOut"),
+        ("unauthorized", Answer::status(401), "Unauthorized"),
+        ("forbidden", Answer::html(403), "Unauthorized"),
+        ("broken", Answer::status(500), "ExternalError"),
+        ("redirecting", Answer::status(302).header("location", "http://127.0.0.1:1/"), "ExternalError"),
+        ("ingress", Answer::html(404), "ResponseInvalid"),
+        ("portal", Answer::html(200), "ResponseInvalid"),
+        ("empty", Answer::json(200, &json!({})), "ResponseInvalid"),
+        ("nothing", Answer::status(200), "ResponseInvalid"),
+        ("truncated", Answer::truncated(200, r#"{"listen": "127"#, 100), "ResponseInvalid"),
+        ("huge", Answer::streamed(200, HUNDRED_MEGABYTES), "ResponseInvalid"),
+        ("deep", Answer::nested(200, 100_000), "ResponseInvalid"),
+        ("teapot", Answer::json(418, &json!({"listen": "x"})), "ExternalError"),
+    ]
+}
+
+fn spec() -> Value {
+    json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})
+}
+
+/// An answer in which everything is as the objects wish.
+fn in_sync() -> Answer {
+    Answer::json(200, &json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true}))
+}
+
+async fn start(world: &World, outside: &Outside, target: Target) -> Result<()> {
+    outside.on("GET", "/proxies/*", in_sync());
+    world.apply_target(&target).await?;
+    world.start_poller().await?;
+    world.start_controller().await.map(drop)
+}
+
+fn ensure_never_drifted(versions: &[Value], name: &str) -> Result<()> {
+    let drifted =
+        versions.iter().find(|object| condition(object, "driftObserved").is_some_and(|it| it["status"] == "True"));
+    ensure!(drifted.is_none(), "{name} was called drifted: {drifted:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_misbehaviour_of_the_external_system_is_called_drift() -> Result<()> {
+    World::run("misbehaving", async |world| {
+        let outside = world.start_outside().await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("1s"));
+        start(world, &outside, target).await?;
+        let mut histories = Vec::new();
+        for (name, ..) in cases() {
+            world.create_proxy(name, spec()).await?;
+            histories.push(world.watch_object(name).await?);
+        }
+        for (name, ..) in cases() {
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        for (name, answer, _) in cases() {
+            outside.on("GET", &format!("/proxies/{name}"), answer);
+        }
+        for (name, _, reason) in cases() {
+            world.wait_for_verdict(name, "Unknown", reason).await.with_context(|| format!("the case «{name}»"))?;
+        }
+        outside.forget();
+        outside.on("GET", "/proxies/*", in_sync());
+        for ((name, ..), history) in cases().iter().zip(&histories) {
+            world.wait_for_verdict(name, "False", "InSync").await?;
+            ensure_never_drifted(&history.versions().await?, name)?;
+        }
+        ensure!(outside.count("POST") + outside.count("DELETE") == 0, "{:?}", outside.requests());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_host_that_asks_for_a_pause_gets_it_and_its_objects_are_late_not_drifted() -> Result<()> {
+    World::run("paused host", async |world| {
+        let outside = world.start_outside().await?;
+        start(world, &outside, Target::shipped(world, outside.url())?).await?;
+        world.create_proxy("web", spec()).await?;
+        let history = world.watch_object("web").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        outside.on("GET", "/proxies/*", Answer::status(429).header("retry-after", "3"));
+        world.wait_for_verdict("web", "Unknown", "RateLimited").await?;
+        let refused: Vec<_> = outside.requests().into_iter().map(|request| request.at).collect();
+        outside.forget();
+        outside.on("GET", "/proxies/*", in_sync());
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure_never_drifted(&history.versions().await?, "web")?;
+        // While it answers 429 with three seconds, no two requests come closer than that.
+        let gaps: Vec<_> = refused.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let long = gaps.iter().filter(|gap| **gap >= Duration::from_millis(2900)).count();
+        ensure!(long >= 1, "the pause was not obeyed: {gaps:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_holds() -> Result<()> {
+    World::run("flapping", async |world| {
+        let outside = world.start_outside().await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("1s"));
+        start(world, &outside, target).await?;
+        world.create_proxy("web", spec()).await?;
+        let history = world.watch_object("web").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let (before, polls) = (world.writes().await?.status, outside.count("GET"));
+        for round in 0..60 {
+            let bad = match round % 3 {
+                0 => Answer::status(500),
+                1 => Answer::status(503),
+                _ => Answer::never(),
+            };
+            outside.once("GET", "/proxies/web", bad);
+            if round % 5 == 4 {
+                outside.once("GET", "/proxies/web", in_sync());
+            }
+        }
+        let all = wait::DEADLINE * 3;
+        wait::until("sixty bad answers to be used up", all, async || {
+            let count = outside.count("GET") - polls;
+            Ok(if count >= 72 { Seen::Met(()) } else { Seen::Instead(format!("{count} polls")) })
+        })
+        .await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let writes = world.writes().await?.status - before;
+        // Six at once, then one a minute: sixty polls take about two minutes here.
+        ensure!(writes <= 6 + 4, "{writes} writes: {:?}", history.transitions("driftObserved").await?);
+        ensure_never_drifted(&history.versions().await?, "web")?;
+        ensure!(outside.count("POST") == 0);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kept_alive_connection_that_the_other_side_dropped_is_no_failed_poll() -> Result<()> {
+    World::run("dropped connection", async |world| {
+        let outside = world.start_outside().await?;
+        let target = Target::shipped(world, outside.url())?;
+        outside.on("GET", "/proxies/*", in_sync().then_reset_next());
+        world.apply_target(&target).await?;
+        let poller = world.start_poller().await?;
+        world.create_proxy("web", spec()).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let answered = outside.count("GET");
+        wait::until("ten more polls", wait::DEADLINE, async || {
+            let count = outside.count("GET") - answered;
+            Ok(if count >= 20 { Seen::Met(()) } else { Seen::Instead(format!("{count} requests")) })
+        })
+        .await?;
+        let metrics = poller.metrics().await?;
+        let polls = |outcome| metrics.sum("drift_poller_polls_total", &[("outcome", outcome)]);
+        ensure!(polls("InSync") >= 10.0, "only {} polls found it in sync", polls("InSync"));
+        ensure!(polls("ExternalUnreachable") == 0.0, "{} polls failed", polls("ExternalUnreachable"));
+        ensure!(world.writes_by(Which::Poller)?.iter().filter(|write| write.subresource == "status").count() == 1);
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,128 @@
+//! Every right that the manifests grant is needed: without any one of them a program says which, is not ready, and
+//! goes on running.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::programs::{Options, Which};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World};
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use serde_json::Value;
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+/// One verb of one rule of one role.
+struct Grant {
+    role: DynamicObject,
+    kind: &'static str,
+    rule: usize,
+    verb: String,
+}
+
+impl Grant {
+    fn rule(&self) -> &Value {
+        &self.role.data["rules"][self.rule]
+    }
+
+    /// The role without this verb; a rule that would be empty goes altogether.
+    fn removed(&self) -> DynamicObject {
+        let mut role = self.role.clone();
+        let rules = &mut role.data["rules"];
+        if let Some(verbs) = rules[self.rule]["verbs"].as_array_mut() {
+            verbs.retain(|verb| verb != &self.verb);
+            if verbs.is_empty()
+                && let Some(rules) = rules.as_array_mut()
+            {
+                rules.remove(self.rule);
+            }
+        }
+        role
+    }
+
+    fn words(&self) -> String {
+        format!("{} {}", self.verb, self.rule()["resources"][0].as_str().unwrap_or_default())
+    }
+}
+
+/// What a program's ServiceAccount is granted in this world.
+async fn grants(world: &World, which: Which) -> Result<Vec<Grant>> {
+    let mut grants = Vec::new();
+    for (kind, namespace) in [("Role", Some(world.programs_namespace())), ("ClusterRole", None)] {
+        let bindings = world.api(RBAC, &format!("{kind}Binding"), namespace)?.list(&ListParams::default()).await?;
+        for binding in bindings.items.iter().filter(|binding| is_bound_to(binding, world, which)) {
+            let name = binding.data["roleRef"]["name"].as_str().context("a binding without a role")?;
+            let role = world.api(RBAC, kind, namespace)?.get(name).await?;
+            for (rule, verb) in verbs(&role) {
+                grants.push(Grant { role: role.clone(), kind, rule, verb });
+            }
+        }
+    }
+    Ok(grants)
+}
+
+fn is_bound_to(binding: &DynamicObject, world: &World, which: Which) -> bool {
+    binding.data["subjects"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|subject| subject["namespace"] == world.programs_namespace() && subject["name"] == which.name())
+}
+
+fn verbs(role: &DynamicObject) -> Vec<(usize, String)> {
+    let rules = role.data["rules"].as_array().into_iter().flatten().enumerate();
+    rules
+        .flat_map(|(rule, content)| {
+            let verbs = content["verbs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            verbs.map(|verb| (rule, verb.to_owned())).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+async fn put(world: &World, kind: &str, role: &DynamicObject) -> Result<()> {
+    let namespace = role.metadata.namespace.as_deref();
+    let api: Api<DynamicObject> = world.api(RBAC, kind, namespace)?;
+    let mut role = role.clone();
+    let name = role.metadata.name.clone().context("a role without a name")?;
+    role.metadata.resource_version = None;
+    role.metadata.managed_fields = None;
+    api.replace(&name, &PostParams::default(), &role).await.map(drop).context("replacing a role")
+}
+
+/// Starts the program without one grant and waits for the sentence that names it.
+async fn start_without(world: &World, which: Which, grant: &Grant) -> Result<()> {
+    put(world, grant.kind, &grant.removed()).await?;
+    let program = world.start(which, Options { do_not_wait: true, ..Options::default() }).await?;
+    let resource = grant.rule()["resources"][0].as_str().unwrap_or_default().to_owned();
+    wait::until(format!("{} to miss «{}»", which.name(), grant.words()), wait::DEADLINE, async || {
+        if let Some(exit) = program.exit().await? {
+            return Ok(Seen::Hopeless(format!("it ended: {exit:?}")));
+        }
+        let (status, text) = program.page("/readyz").await?;
+        let named = text.lines().any(|line| line.contains(&grant.verb) && line.contains(&resource));
+        Ok(if status != 200 && named { Seen::Met(()) } else { Seen::Instead(format!("{status} {text}")) })
+    })
+    .await?;
+    let exit = program.stop().await?;
+    ensure!(exit.success(), "without «{}» it ended with {exit:?}", grant.words());
+    put(world, grant.kind, &grant.role).await
+}
+
+async fn every_right_is_missed(world: &World, which: Which) -> Result<()> {
+    let toxiproxy = world.start_toxiproxy().await?;
+    world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
+    let grants = grants(world, which).await?;
+    ensure!(grants.len() >= 10, "only {} grants were found", grants.len());
+    for grant in &grants {
+        start_without(world, which, grant).await?;
+    }
+    world.start(which, Options::default()).await.map(drop)
+}
+
+#[tokio::test]
+async fn the_poller_names_each_right_that_is_taken_away() -> Result<()> {
+    World::run("poller rights", async |world| every_right_is_missed(world, Which::Poller).await).await
+}
+
+#[tokio::test]
+async fn the_controller_names_each_right_that_is_taken_away() -> Result<()> {
+    World::run("controller rights", async |world| every_right_is_missed(world, Which::Controller).await).await
+}
