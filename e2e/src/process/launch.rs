@@ -28,6 +28,15 @@ pub struct Launch {
     scratch: Option<PathBuf>,
 }
 
+/// What cargo sets for the program it runs. A cargo that inherits it runs the build scripts that look at it again, and
+/// with them half of the tree, each time it is called in another way.
+fn is_of_this_program(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"]
+        .iter()
+        .any(|of| name.starts_with(of))
+}
+
 impl Launch {
     /// A child called `name` in messages and in its log's file name.
     pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
@@ -97,7 +106,10 @@ impl Launch {
         let mut command = Command::new("sh");
         command.arg("-c").arg(WATCHDOG).arg("watchdog").arg(&log).arg(self.scratch.unwrap_or_default());
         command.arg(&self.program).args(&self.arguments);
-        if !self.whole_environment {
+        if self.whole_environment {
+            let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| is_of_this_program(name));
+            ours.for_each(|name| _ = command.env_remove(name));
+        } else {
             command.env_clear();
             command.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
