@@ -71,17 +71,16 @@ impl Recorder {
             conditions: &before.conditions,
         };
         let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
-        let ended = |object, outcome, refusal, word| (object, outcome, refusal, word);
         let (object, outcome, refusal, word) =
             match self.objects.patch_status(&self.kind, &before.id, patch, &self.fields).await {
-                Ok(object) => ended(Some(object), WriteOutcome::Written, None, "written"),
-                Err(WriteError::Moved) => ended(self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
-                Err(WriteError::Gone) => ended(None, WriteOutcome::Moved, None, "gone"),
+                Ok(object) => (Some(object), WriteOutcome::Written, None, "written"),
+                Err(WriteError::Moved) => (self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
+                Err(WriteError::Gone) => (None, WriteOutcome::Moved, None, "gone"),
                 Err(WriteError::Unavailable(sentence)) => {
                     tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
-                    ended(None, WriteOutcome::Refused, None, "unavailable")
+                    (None, WriteOutcome::Refused, None, "unavailable")
                 }
-                Err(WriteError::Refused(sentence)) => ended(None, WriteOutcome::Refused, Some(sentence), "refused"),
+                Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
             };
         WriteResult { before, condition, object, outcome, refusal, word }
     }
