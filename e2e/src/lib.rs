@@ -47,6 +47,7 @@ pub mod ports;
 pub mod process;
 pub mod programs;
 pub mod progress;
+pub mod reliability;
 pub mod run_folder;
 pub mod toxiproxy;
 pub mod wait;

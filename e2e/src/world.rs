@@ -12,7 +12,7 @@ mod setup;
 mod targets;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -27,6 +27,7 @@ use crate::manifests::Names;
 use crate::outside::Outside;
 use crate::process::log_tail;
 use crate::programs::{Options, Program, Which};
+use crate::reliability::{self, Shown};
 use crate::toxiproxy::Toxiproxy;
 use crate::{ports, progress, run_folder};
 
@@ -38,6 +39,7 @@ pub struct World {
     control_plane: PlaneHandle,
     client: Client,
     programs: Mutex<Vec<Arc<Program>>>,
+    shown: std::sync::Mutex<Vec<Shown>>,
 }
 
 /// The shared control plane, or the world's own.
@@ -75,7 +77,7 @@ impl World {
         // A large future by nature: the whole test.
         let result = Box::pin(behaviour(&self)).await;
         let result = match result {
-            Ok(()) => self.finish_programs().await,
+            Ok(()) => self.finish_programs().await.and_then(|()| self.keep_shown()),
             failed => failed,
         };
         let result = result.with_context(|| self.account());
@@ -189,6 +191,15 @@ impl World {
     /// When there is no free port.
     pub fn free_listen_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", ports::free_port()?))
+    }
+
+    /// Hands in what this behaviour has shown; it counts once the whole behaviour has ended well.
+    pub fn shows(&self, row: Shown) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+    }
+
+    fn keep_shown(&self) -> Result<()> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).iter().try_for_each(reliability::keep)
     }
 
     /// Ends the programs that still run; each must end well.

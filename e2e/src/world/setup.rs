@@ -41,7 +41,8 @@ impl World {
         let client = plane.admin_client().await?;
         let objects = names.id.clone();
         let programs = tokio::sync::Mutex::default();
-        let world = Self { names, objects, folder, control_plane, client, programs };
+        let shown = std::sync::Mutex::default();
+        let world = Self { names, objects, folder, control_plane, client, programs, shown };
         world.furnish().await.with_context(|| format!("making the world {}", world.names.id))?;
         Ok(world)
     }

@@ -1,0 +1,46 @@
+//! Writes `docs/reliability.md` from what the last run of the suite showed. See [`drift_e2e::reliability`].
+//!
+//! With `--check` it writes nothing and fails when the document names a sequence that the suite did not show, or lacks
+//! one that it did: figures differ between runs, promises must not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use drift_e2e::reliability::{kept, render};
+
+/// Writes docs/reliability.md from what the end-to-end suite has shown.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Only compare the document's sequences with those shown.
+    #[arg(long)]
+    check: bool,
+}
+
+/// The document's place in this checkout.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reliability.md");
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let path = Path::new(DOCUMENT);
+    let shown = render(&kept()?);
+    if !arguments.check {
+        return std::fs::write(path, shown).context("writing docs/reliability.md");
+    }
+    let written = std::fs::read_to_string(path).context("reading docs/reliability.md")?;
+    let (promised, held) = (promises(&written), promises(&shown));
+    let missing: Vec<_> = promised.difference(&held).collect();
+    let unnamed: Vec<_> = held.difference(&promised).collect();
+    ensure!(
+        missing.is_empty() && unnamed.is_empty(),
+        "docs/reliability.md is not what the suite showed.\nNot shown: {missing:#?}\nNot in the document: {unnamed:#?}\n\
+         Run `cargo run -p drift-e2e --bin reliability` after a whole run of the suite."
+    );
+    Ok(())
+}
+
+/// Every line of the document without its last column, the figures.
+fn promises(document: &str) -> BTreeSet<&str> {
+    document.lines().map(|line| line.trim_end_matches(" |").rsplit_once(" | ").map_or(line, |(row, _)| row)).collect()
+}
