@@ -47,7 +47,7 @@ pub async fn play(keep: bool, interrupted: impl Future<Output = ()>) -> Result<(
 
 async fn end(terminal: &Terminal, stage: Stage, keep: bool, interrupted: impl Future<Output = ()>) -> Result<()> {
     if keep {
-        terminal.note(&stage.things_to_try())?;
+        terminal.note(&stage.things_to_try().await)?;
         interrupted.await;
     }
     terminal.step("Taking everything down")?;

@@ -115,7 +115,11 @@ impl Stage {
     }
 
     /// What `--keep` prints.
-    pub(super) fn things_to_try(&self) -> String {
+    pub(super) async fn things_to_try(&self) -> String {
+        let programs = self.programs.lock().await;
+        let line =
+            |program: &Program| format!("\n  {:<17}{}/readyz, /metrics", program.which().name(), program.admin_url());
+        let programs: String = programs.iter().map(line).collect();
         let kubectl = self.plane.binaries().kubectl.display().to_string();
         let kubeconfig = self.plane.admin_kubeconfig().display().to_string();
         let toxiproxy = self.toxiproxy.url();
@@ -123,10 +127,10 @@ impl Stage {
         format!(
             "
 It goes on running until Ctrl-C.
-  API server  {url}
-  kubeconfig  {kubeconfig}
-  toxiproxy   {toxiproxy}/proxies
-  logs        {logs}
+  API server       {url}
+  kubeconfig       {kubeconfig}
+  toxiproxy        {toxiproxy}/proxies
+  logs             {logs}{programs}
 
 Three things to try in another terminal:
 
