@@ -18,6 +18,8 @@ pub const GROUP: &str = "demo.driftpoller.dev";
 pub const OBJECTS_NAMESPACE: &str = "drift-demo";
 /// The address in the shipped target.
 pub const TOXIPROXY_URL: &str = "http://toxiproxy.drift-demo.svc:8474";
+/// How the API server calls a ServiceAccount, up to its namespace.
+const ACCOUNTS: &str = "system:serviceaccount:";
 /// The ConfigMap of targets.
 pub const TARGETS: &str = "drift-targets";
 
@@ -68,7 +70,7 @@ pub fn is(document: &Value, kind: &str, name: &str) -> bool {
 /// The names of one world.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Also the prefix of cluster-scoped RBAC names.
+    /// Also the prefix of the names of cluster-scoped roles and admission policies.
     pub id: String,
     /// The programs' namespace.
     pub programs: String,
@@ -77,7 +79,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// What the two programs need around them, for this world: namespace, CRD, ServiceAccounts and RBAC. Deployments
+    /// What the two programs need around them, for this world: namespace, CRD, ServiceAccounts, RBAC and admission. Deployments
     /// are left out (there is no node), and the ConfigMap of targets (each test has its own).
     ///
     /// # Errors
@@ -93,8 +95,11 @@ impl Names {
         let mut document = document.clone();
         self.rewrite_strings(&mut document);
         let kind = document["kind"].as_str().unwrap_or_default().to_owned();
-        if kind.starts_with("ClusterRole") {
+        if kind.starts_with("ClusterRole") || kind.starts_with("ValidatingAdmissionPolicy") {
             self.prefix(&mut document["metadata"]["name"])?;
+        }
+        if kind == "ValidatingAdmissionPolicyBinding" {
+            self.prefix(&mut document["spec"]["policyName"])?;
         }
         if kind == "ClusterRoleBinding" {
             self.prefix(&mut document["roleRef"]["name"])?;
@@ -105,7 +110,10 @@ impl Names {
     fn rewrite_strings(&self, value: &mut Value) {
         match value {
             Value::String(text) if text == NAMESPACE => text.clone_from(&self.programs),
-            Value::String(text) => *text = text.replace(GROUP, &self.group),
+            Value::String(text) => {
+                let accounts = format!("{ACCOUNTS}{}:", self.programs);
+                *text = text.replace(GROUP, &self.group).replace(&format!("{ACCOUNTS}{NAMESPACE}:"), &accounts);
+            }
             Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite_strings(item)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.rewrite_strings(field)),
             _ => {}

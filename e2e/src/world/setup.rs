@@ -104,7 +104,8 @@ impl World {
         .await
     }
 
-    /// Takes the world's kind away, which takes its objects with it: what is left costs the API server nothing.
+    /// Takes away what costs the API server something as long as it stands: the admission policies, and the world's
+    /// kind, which takes its objects with it.
     /// The test's result does not depend on it.
     pub(super) async fn withdraw(&self) {
         for program in self.programs.lock().await.iter() {
@@ -114,6 +115,13 @@ impl World {
         for object in self.proxies().list(&ListParams::default()).await.into_iter().flatten() {
             let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             let _ = self.proxies().patch(&object.name_any(), &PatchParams::default(), &patch).await;
+        }
+        for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
+            let Ok(policies) = self.api("admissionregistration.k8s.io/v1", kind, None) else { continue };
+            for which in [Which::Poller, Which::Controller] {
+                let name = format!("{}-{}-writes", self.names.id, which.name());
+                let _ = policies.delete(&name, &DeleteParams::default()).await;
+            }
         }
         let name = format!("proxies.{}", self.group());
         let kinds = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
