@@ -127,7 +127,11 @@ impl Names {
     }
 }
 
-fn render(kubectl: &Path, folder: &Path) -> Result<String> {
+/// What `kubectl kustomize` prints for a folder.
+///
+/// # Errors
+/// When the kustomization is broken.
+pub fn render(kubectl: &Path, folder: &Path) -> Result<String> {
     let output = Command::new(kubectl).arg("kustomize").arg(folder).stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("starting {}", kubectl.display()))?;
     if !output.status.success() {

@@ -38,6 +38,42 @@ async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_no
 }
 
 #[tokio::test]
+async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
+    let plane = ControlPlane::shared().await?;
+    let kubectl = plane.kubectl();
+    let base = manifests::shipped(&plane.binaries().kubectl)?.iter();
+    // A dry run creates no namespace, so what lies in one would be refused.
+    for namespace in base.filter(|document| document["kind"] == "Namespace") {
+        kubectl.run_with_input(&["apply", "-f", "-"], &namespace.to_string()).await?;
+    }
+    for overlay in ["demo", "production", "observe-only"] {
+        let rendered =
+            manifests::render(&plane.binaries().kubectl, &manifests::folder().join("overlays").join(overlay))?;
+        let arguments = ["apply", "--dry-run=server", "-f", "-"];
+        let printed = kubectl.run_with_input(&arguments, &rendered).await.with_context(|| overlay.to_owned())?;
+        ensure!(printed.complaints.is_empty(), "{overlay}: {}", printed.complaints);
+        let (documents, answers) = (manifests::parse_stream(&rendered)?.len(), printed.output.lines().count());
+        ensure!(documents == answers, "{overlay}: {documents} documents, {answers} answers:\n{}", printed.output);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_rendered_file_is_what_the_production_overlay_says() -> Result<()> {
+    let plane = ControlPlane::shared().await?;
+    let folder = manifests::folder();
+    let rendered = manifests::render(&plane.binaries().kubectl, &folder.join("overlays/production"))?;
+    let kept = std::fs::read_to_string(folder.join("install.yaml"))?;
+    let head: String = kept.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let kept = kept.strip_prefix(&head).unwrap_or_default();
+    ensure!(
+        kept == rendered,
+        "manifests/install.yaml is old: put `kubectl kustomize manifests/overlays/production` below its head"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_restricted_level_is_really_enforced_on_the_programs_namespace() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let documents = manifests::shipped(&plane.binaries().kubectl)?;

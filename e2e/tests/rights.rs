@@ -2,6 +2,8 @@
 //! goes on running.
 
 use anyhow::{Context as _, Result, ensure};
+use drift_e2e::kubectl::Kubectl;
+use drift_e2e::manifests;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
@@ -125,4 +127,36 @@ async fn the_poller_names_each_right_that_is_taken_away() -> Result<()> {
 #[tokio::test]
 async fn the_controller_names_each_right_that_is_taken_away() -> Result<()> {
     World::run("controller rights", async |world| every_right_is_missed(world, Which::Controller).await).await
+}
+
+#[tokio::test]
+async fn all_that_both_accounts_may_do_is_on_record() -> Result<()> {
+    World::run("can-i", async |world| {
+        let mut record = String::new();
+        for which in [Which::Poller, Which::Controller] {
+            let access = world.control_plane().service_account(world.programs_namespace(), which.name()).await?;
+            let kubeconfig = world.folder().join(format!("{}-can-i.kubeconfig", which.name()));
+            access.write(&kubeconfig)?;
+            let kubectl = Kubectl::new(&world.control_plane().binaries().kubectl, kubeconfig, world.folder());
+            for namespace in [world.programs_namespace(), world.objects_namespace()] {
+                let listed =
+                    kubectl.run(&["auth", "can-i", "--list", "--no-headers", "--namespace", namespace]).await?;
+                let shown = if namespace == world.programs_namespace() { "its own namespace" } else { "any other" };
+                record.push_str(&format!("{} in {shown}:\n{}\n", which.name(), table(world, &listed.output)));
+            }
+        }
+        insta::assert_snapshot!("can_i", record);
+        Ok(())
+    })
+    .await
+}
+
+/// What kubectl lists beyond what every account may do, sorted, with the shipped group's name.
+fn table(world: &World, listed: &str) -> String {
+    let rights = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let is_everybodys = |line: &String| line.starts_with("[/") || line.starts_with("selfsubject");
+    let mut rights: Vec<String> =
+        rights.filter(|line| !is_everybodys(line)).map(|line| line.replace(world.group(), manifests::GROUP)).collect();
+    rights.sort();
+    rights.iter().map(|line| format!("  {line}\n")).collect()
 }
