@@ -127,13 +127,29 @@ mod tests {
     }
 
     #[test]
-    fn refused_deletions_back_off_along_the_series() {
-        let scene = deleting().with(|scene| {
-            for _ in 0..4 {
+    fn deletions_that_are_refused_or_not_done_yet_back_off_along_the_series() {
+        for outcome in [Outcome::Refused { status: 409, step: 0 }, Outcome::Underway { retry_after: None }] {
+            let scene = deleting().with(|scene| {
+                for _ in 0..4 {
+                    scene.memory.begin(at(995), None);
+                    scene.memory.finish_deletion(&outcome, at(995));
+                }
+            });
+            assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_under_way_keeps_the_finalizer_and_is_asked_for_again_when_the_outside_says() {
+        let asked = |retry_after| {
+            deleting().noted(CorrectedReason::CorrectionStarted, 8, Some("db")).with(|scene| {
                 scene.memory.begin(at(995), None);
-                scene.memory.finish_deletion(&Outcome::Refused { status: 409, step: 0 }, at(995));
-            }
-        });
-        assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed });
+                scene.memory.finish_deletion(&Outcome::Underway { retry_after }, at(995));
+            })
+        };
+        let Decision::Delete(again) = asked(None).decide() else { unreachable!("{:?}", asked(None).decide()) };
+        assert_eq!(again.number, 9, "a new request, which a stored answer does not stand for");
+        let later = asked(Some(std::time::Duration::from_secs(60)));
+        assert_eq!(later.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
     }
 }

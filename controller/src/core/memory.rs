@@ -34,8 +34,8 @@ pub struct ObjectMemory {
     doubtful: u32,
     /// Not before, since the external system asked for it.
     not_before: Option<Moment>,
-    /// Deletions in a row that were definitely refused.
-    deletions_refused: u32,
+    /// Deletions in a row that were answered, and left the resource there.
+    deletions_undone: u32,
     /// Whether the external resource is deleted already, so that only the finalizer is left.
     pub deleted_outside: bool,
     /// The last note that we know to have been written, by this process.
@@ -87,6 +87,10 @@ impl ObjectMemory {
                 self.doubtful = self.doubtful.saturating_add(1);
                 self.not_before = retry_after.map(|span| now + span);
             }
+            Outcome::Underway { retry_after } => {
+                self.settle();
+                self.not_before = retry_after.map(|span| now + span);
+            }
             Outcome::Applied | Outcome::Refused { .. } => self.settle(),
         }
     }
@@ -96,7 +100,9 @@ impl ObjectMemory {
         self.finish(outcome, now);
         match outcome {
             Outcome::Applied => self.deleted_outside = true,
-            Outcome::Refused { .. } => self.deletions_refused = self.deletions_refused.saturating_add(1),
+            Outcome::Refused { .. } | Outcome::Underway { .. } => {
+                self.deletions_undone = self.deletions_undone.saturating_add(1)
+            }
             Outcome::Doubtful { .. } => {}
         }
     }
@@ -146,7 +152,7 @@ impl ObjectMemory {
     /// When the next deletion may begin.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
-        self.ready_at(self.deletions_refused, now)
+        self.ready_at(self.deletions_undone, now)
     }
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
