@@ -3,6 +3,7 @@
 mod configuration;
 mod control_plane;
 mod corrections;
+mod deletion;
 mod ending;
 mod healing;
 mod manifests;
