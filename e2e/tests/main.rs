@@ -8,6 +8,7 @@ mod ending;
 mod healing;
 mod manifests;
 mod misbehaving;
+mod ordering;
 mod other_writers;
 mod outside;
 mod process;
