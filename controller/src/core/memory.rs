@@ -13,6 +13,7 @@ use drift_shared::object::LeanObject;
 use super::delay::{WINDOW, pause};
 use super::note::NoteChange;
 use super::outcome::Outcome;
+use super::races;
 
 /// How many begun corrections are kept: more than the longest delay's index, so that forgetting older ones changes nothing.
 const KEPT_ATTEMPTS: usize = 8;
@@ -48,6 +49,8 @@ pub struct ObjectMemory {
     restored: Option<Moment>,
     /// Writes in a row that the API server refused, and when the last one was.
     refused_writes: Option<(u32, Moment)>,
+    /// Writes in a row that another writer overtook, and when the last one was.
+    lost_races: Option<(u32, Moment)>,
 }
 
 impl ObjectMemory {
@@ -186,9 +189,22 @@ impl ObjectMemory {
         self.refused_writes = Some((refused, now));
     }
 
+    /// Another writer was faster, or the API server did not answer.
+    pub fn lose_race(&mut self, now: Moment) {
+        let lost = self.lost_races.map_or(0, |(count, _)| count).saturating_add(1);
+        self.lost_races = Some((lost, now));
+    }
+
     /// A write landed.
     pub fn land_write(&mut self) {
         self.refused_writes = None;
+        self.lost_races = None;
+    }
+
+    /// Until when no write to the object is tried, because the last ones were overtaken; `None` where none was.
+    #[must_use]
+    pub fn races_ready_at(&self) -> Option<Moment> {
+        self.lost_races.map(|(lost, last)| last + races::pause(lost))
     }
 
     /// Until when no write to the object is tried, because the last ones were refused; `None` where none was.
@@ -269,6 +285,18 @@ mod tests {
         memory.call_off();
         memory.finish(&Outcome::Applied, at(2));
         assert!(memory.retry_is_requested(Some("b")));
+    }
+
+    #[test]
+    fn five_lost_races_in_a_row_are_followed_by_a_pause_and_a_landed_write_ends_the_row() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        assert_eq!(memory.races_ready_at(), None);
+        for lost in 1..=races::AT_ONCE {
+            memory.lose_race(at(10));
+            assert_eq!(memory.races_ready_at(), Some(at(if lost < races::AT_ONCE { 10 } else { 11 })));
+        }
+        memory.land_write();
+        assert_eq!(memory.races_ready_at(), None);
     }
 
     #[test]
