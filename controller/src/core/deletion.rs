@@ -58,8 +58,8 @@ fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> De
 mod tests {
     use super::*;
     use crate::core::fixtures::{Scene, at};
-    use crate::core::outcome::Outcome;
-    use drift_shared::condition::CorrectedReason;
+    use crate::core::outcome::{Doubt, Outcome};
+    use drift_shared::condition::{CorrectedReason, ObservedReason};
     use drift_shared::target::Mode;
 
     fn deleting() -> Scene {
@@ -137,6 +137,18 @@ mod tests {
             });
             assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn a_verdict_of_before_the_deletion_ends_no_doubt_about_it() {
+        let retry_after = Some(std::time::Duration::from_secs(60));
+        let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after, step: 0 };
+        let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
+            scene.memory.begin(at(995), None);
+            scene.memory.finish_deletion(&doubtful, at(995));
+            scene.memory.observe(&scene.object, 10);
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
     }
 
     #[test]

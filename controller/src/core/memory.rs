@@ -162,7 +162,8 @@ impl ObjectMemory {
     pub fn observe(&mut self, object: &LeanObject, allowed_attempts: u32) {
         let standing = object.conditions.observed().and_then(Standing::read);
         let reason = standing.as_ref().map(|standing| standing.reason);
-        if reason == Some(ObservedReason::InSync) {
+        // What stands on a deleting object is of before its deletion, which may be in doubt.
+        if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.settle();
         }
         let exhausted = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
