@@ -205,9 +205,9 @@ async fn an_object_that_is_made_anew_during_a_poll_gets_nothing_of_the_old_one()
 }
 
 /// How long other writers rest between two writes: shorter than any read and write of ours together.
-const REST: Duration = Duration::from_millis(4);
+const REST: Duration = Duration::from_millis(1);
 
-/// Two other writers of `web`, each every few milliseconds: one of its metadata, one of a condition of its own.
+/// Two other writers of `web`, each as soon as its last write is answered: one of its metadata, one of a condition of its own.
 struct Others {
     stop: Arc<AtomicBool>,
     annotating: JoinHandle<Result<u64>>,
@@ -266,7 +266,7 @@ async fn writers_who_never_rest_neither_lose_their_words_nor_keep_ours_out() -> 
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         world.apply_target(&Target::shipped(world, outside.url())?).await?;
         world.create_some_proxy("web").await?;
-        let others = Others::start(world);
+        let (others, busy) = (Others::start(world), Instant::now());
         world.start_both().await?;
         let began = Instant::now();
         world.wait_for_verdict("web", "False", "InSync").await?;
@@ -276,25 +276,27 @@ async fn writers_who_never_rest_neither_lose_their_words_nor_keep_ours_out() -> 
         toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         history.wait_for_transitions(DRIFT_OBSERVED, &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
         let healed = began.elapsed();
-        let (annotations, declarations) = others.stop().await?;
+        let ((annotations, declarations), busy) = (others.stop().await?, busy.elapsed());
         let object = world.wait_for_note("web", "True", "CorrectionApplied").await?;
         let theirs = condition(&object, "Ready").context("their condition is gone")?;
-        ensure!(theirs["message"] == declarations.to_string(), "after {declarations}: {theirs}");
-        ensure!(object["metadata"]["annotations"]["e2e/count"] == annotations.to_string(), "{object}");
+        ensure!(theirs["message"].as_str() == Some(&declarations.to_string()), "after {declarations}: {theirs}");
+        let theirs = &object["metadata"]["annotations"]["e2e/count"];
+        ensure!(theirs.as_str() == Some(&annotations.to_string()), "after {annotations}: {theirs}");
         ensure!(external_writes(&outside) == 2, "{:?}", outside.requests());
         let refused = world.writes().await?.refused;
         // Five tries of each program at once, then it waits; two first words and a finalizer are at stake.
-        let spent = (created + healed).as_secs() + 1;
-        ensure!(refused <= 10 + 6 * spent, "{refused} refused writes in {spent} s");
+        let spent = created + healed;
+        ensure!(refused <= 10 + 6 * spent.as_secs(), "{refused} refused writes in {spent:?}");
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
         world.shows(Shown::new(
             Group::Ordering,
             "Others write to the object without rest",
-            "two writers patch its metadata and its status every few milliseconds, from before the first verdict on",
+            "two writers patch its metadata and its status as fast as the API server answers, from before the first verdict on",
             "our words land within seconds, theirs all survive, our tries are bounded",
             format!(
-                "{} writes of theirs; created in {:.1} s, healed in {:.1} s, {refused} refused writes of ours",
+                "{} writes of theirs, one in {:.0} ms; created in {:.1} s, healed in {:.1} s, {refused} refused writes of ours",
                 annotations + declarations,
+                busy.as_secs_f64() * 1000.0 / (annotations + declarations) as f64,
                 created.as_secs_f64(),
                 healed.as_secs_f64(),
             ),
