@@ -13,14 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::core::decide::Correction;
 use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::Outcome;
+use crate::core::races;
 use crate::notices::Announcer;
 use crate::pen::Pen;
 
-/// Races lost in a row before the next try waits: another writer that is this fast will be as fast the next time.
-const RACES_AT_ONCE: u32 = 5;
 /// The first wait after an API server that does not answer.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest wait while the API server does not answer or another writer is faster.
+/// The longest wait while the API server does not answer.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The longest wait while the API server refuses.
 const MAX_REFUSED_PAUSE: Duration = Duration::from_secs(300);
@@ -73,11 +72,7 @@ pub async fn record(
             Err(WriteError::Gone) => return Recorded::default(),
             Err(WriteError::Moved) => {
                 races += 1;
-                if races.is_multiple_of(RACES_AT_ONCE) {
-                    pause_after(races / RACES_AT_ONCE, MAX_PAUSE)
-                } else {
-                    Duration::ZERO
-                }
+                races::pause(races)
             }
             Err(WriteError::Unavailable(sentence)) => {
                 failures += 1;

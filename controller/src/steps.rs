@@ -13,7 +13,7 @@ use drift_shared::outside::{
     retry_after,
 };
 use drift_shared::runtime::{Leadership, clock};
-use drift_shared::target::{HttpCorrect, HttpStep, StatusSet, Target};
+use drift_shared::target::{HttpCorrect, HttpStep, Target};
 use drift_shared::template::Variables;
 use http::HeaderName;
 use http::HeaderValue;
@@ -40,7 +40,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 #[derive(Debug)]
 pub struct RenderedSteps<'a> {
     http: &'a HttpCorrect,
-    steps: Vec<(HttpRequest, &'a StatusSet)>,
+    steps: Vec<(HttpRequest, &'a HttpStep)>,
 }
 
 /// A template cannot be evaluated for the object. Nothing was sent.
@@ -80,7 +80,7 @@ pub fn render<'a>(
         let key = correction.idempotency_key(&object.id.uid, index);
         let key = HeaderValue::from_str(&key).map_err(|error| unrenderable(&error))?;
         request.headers.insert(IDEMPOTENCY_KEY, key);
-        Ok((request, &step.accept))
+        Ok((request, step))
     });
     Ok(RenderedSteps { http, steps: rendered.collect::<Result<_, _>>()? })
 }
@@ -145,8 +145,8 @@ impl StepSender {
     /// Sends the steps in order; the first that is not accepted ends it.
     pub async fn send(&self, rendered: &RenderedSteps<'_>) -> Outcome {
         let options = options_of(rendered.http);
-        for (index, (request, accept)) in rendered.steps.iter().enumerate() {
-            let outcome = self.send_step(request, &options, accept).await;
+        for (index, (request, step)) in rendered.steps.iter().enumerate() {
+            let outcome = self.send_step(request, &options, step).await;
             if let Some(ended) = Outcome::after_step(index, outcome) {
                 return ended;
             }
@@ -164,7 +164,7 @@ impl StepSender {
         }
     }
 
-    async fn send_step(&self, request: &HttpRequest, options: &HttpOptions<'_>, accept: &StatusSet) -> StepOutcome {
+    async fn send_step(&self, request: &HttpRequest, options: &HttpOptions<'_>, step: &HttpStep) -> StepOutcome {
         let in_doubt = |why| StepOutcome::Indefinite { why, retry_after: None };
         let host = host_and_port(&request.url);
         let entered = self.enter(&host).await;
@@ -187,13 +187,13 @@ impl StepSender {
                 in_doubt(Doubt::CredentialUnavailable)
             }
             Ok(Ok(HttpReply { status, headers, .. })) => {
-                if !accept.contains(status.as_u16()) {
+                if !step.accept.contains(status.as_u16()) {
                     tracing::warn!(host, status = status.as_u16(), "a step of a correction is not accepted");
                 }
                 if let Some(pause) = asked_pause(status, &headers, clock::wall()) {
                     self.gate.pause(&host, clock::now() + pause);
                 }
-                judge(status.as_u16(), accept, retry_after(&headers, clock::wall()))
+                judge(status.as_u16(), &step.accept, &step.done_on, retry_after(&headers, clock::wall()))
             }
         }
     }

@@ -20,6 +20,7 @@
 //! ```
 
 mod answer;
+mod hold;
 mod serve;
 
 use std::net::Ipv4Addr;
@@ -32,6 +33,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use answer::Answer;
+pub use hold::Hold;
 
 use crate::http_client;
 use crate::wait::{self, Seen};
@@ -189,6 +191,25 @@ impl Outside {
             Ok(if count >= least { Seen::Met(()) } else { Seen::Instead(format!("{count}")) })
         })
         .await
+    }
+
+    /// Waits for the request with this method and exact path that comes after `before` such, and returns it.
+    ///
+    /// # Errors
+    /// When it has not come before the deadline, with what came instead.
+    pub async fn wait_for_next(&self, method: &str, path: &str, before: usize) -> Result<Request> {
+        wait::until(format!("request {} {method} {path}", before + 1), wait::DEADLINE, async || {
+            let mut fitting = self.requests_to(method, path);
+            let count = fitting.len();
+            Ok(if count > before { Seen::Met(fitting.swap_remove(before)) } else { Seen::Instead(format!("{count}")) })
+        })
+        .await
+    }
+
+    /// All requests so far with this method and exact path.
+    #[must_use]
+    pub fn requests_to(&self, method: &str, path: &str) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| request.method == method && request.path == path).collect()
     }
 
     /// Fails if a request that is no read comes within `span`.

@@ -10,6 +10,7 @@ mod history;
 mod objects;
 mod setup;
 mod targets;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -21,6 +22,7 @@ use tokio::sync::Mutex;
 pub use counting::Writes;
 pub use history::{History, condition, describe};
 pub use targets::Target;
+pub use words::{note, tag};
 
 use crate::control_plane::ControlPlane;
 use crate::manifests::Names;
@@ -183,6 +185,26 @@ impl World {
     /// When no port can be bound.
     pub async fn start_outside(&self) -> Result<Outside> {
         Outside::start().await
+    }
+
+    /// A toxiproxy with such a server in front of it, which passes on whatever no rule fits.
+    ///
+    /// # Errors
+    /// When one of them does not start.
+    pub async fn start_fronted_toxiproxy(&self) -> Result<(Toxiproxy, Outside)> {
+        let toxiproxy = self.start_toxiproxy().await?;
+        let outside = self.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        Ok((toxiproxy, outside))
+    }
+
+    /// Starts the poller, then the controller.
+    ///
+    /// # Errors
+    /// When one does not become ready.
+    pub async fn start_both(&self) -> Result<()> {
+        self.start_poller().await?;
+        self.start_controller().await.map(drop)
     }
 
     /// An address on loopback that nothing listens on, for a Proxy's `listen`.

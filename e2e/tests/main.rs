@@ -3,10 +3,13 @@
 mod admission;
 mod configuration;
 mod control_plane;
+mod corrections;
+mod deletion;
 mod ending;
 mod healing;
 mod manifests;
 mod misbehaving;
+mod ordering;
 mod other_writers;
 mod outside;
 mod process;

@@ -126,11 +126,19 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     let noted = Noted::read(situation.object, situation.memory.noted.as_ref());
     let decision =
         if situation.object.deleting { decide_deletion(situation, &noted) } else { decide_living(situation, &noted) };
-    match (&decision, situation.memory.writes_ready_at()) {
-        (Decision::Nothing(_) | Decision::Wait { .. }, _) | (_, None) => decision,
-        (_, Some(until)) if situation.now < until => Decision::Wait { until, why: Held::WriteRefused },
-        _ => decision,
+    match &decision {
+        Decision::Nothing(_) | Decision::Wait { .. } => decision,
+        _ => patience(situation).unwrap_or(decision),
     }
+}
+
+/// What was refused or overtaken just now is not tried again at every change of the object.
+fn patience(situation: &Situation<'_>) -> Option<Decision> {
+    let Situation { memory, now, .. } = situation;
+    let refused = memory.writes_ready_at().map(|until| (until, Held::WriteRefused));
+    let overtaken = memory.races_ready_at().map(|until| (until, Held::RaceLost));
+    let (until, why) = refused.into_iter().chain(overtaken).max_by_key(|(until, _)| *until)?;
+    (*now < until).then_some(Decision::Wait { until, why })
 }
 
 /// Why the target may not so much as take a finalizer off: two targets that each write would never come to rest.
@@ -580,6 +588,15 @@ mod tests {
         let scene = Scene::new().with(|scene| scene.memory.refuse_write(at(999)));
         assert_eq!(scene.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
         assert_eq!(scene.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
+    }
+
+    #[test]
+    fn a_write_that_another_writer_keeps_overtaking_is_not_tried_at_each_of_their_writes() {
+        let scene = Scene::new().with(|scene| (0..4).for_each(|_| scene.memory.lose_race(at(999))));
+        assert_eq!(scene.decide(), correct(Action::Update, false));
+        let fifth = scene.with(|scene| scene.memory.lose_race(at(1000)));
+        assert_eq!(fifth.decide(), Decision::Wait { until: at(1001), why: Held::RaceLost });
+        assert_eq!(fifth.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
     }
 
     #[test]

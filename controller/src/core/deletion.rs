@@ -58,8 +58,8 @@ fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> De
 mod tests {
     use super::*;
     use crate::core::fixtures::{Scene, at};
-    use crate::core::outcome::Outcome;
-    use drift_shared::condition::CorrectedReason;
+    use crate::core::outcome::{Doubt, Outcome};
+    use drift_shared::condition::{CorrectedReason, ObservedReason};
     use drift_shared::target::Mode;
 
     fn deleting() -> Scene {
@@ -127,13 +127,41 @@ mod tests {
     }
 
     #[test]
-    fn refused_deletions_back_off_along_the_series() {
-        let scene = deleting().with(|scene| {
-            for _ in 0..4 {
-                scene.memory.begin(at(995), None);
-                scene.memory.finish_deletion(&Outcome::Refused { status: 409, step: 0 }, at(995));
-            }
+    fn deletions_that_are_refused_or_not_done_yet_back_off_along_the_series() {
+        for outcome in [Outcome::Refused { status: 409, step: 0 }, Outcome::Underway { retry_after: None }] {
+            let scene = deleting().with(|scene| {
+                for _ in 0..4 {
+                    scene.memory.begin(at(995), None);
+                    scene.memory.finish_deletion(&outcome, at(995));
+                }
+            });
+            assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_of_before_the_deletion_ends_no_doubt_about_it() {
+        let retry_after = Some(std::time::Duration::from_secs(60));
+        let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after, step: 0 };
+        let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
+            scene.memory.begin(at(995), None);
+            scene.memory.finish_deletion(&doubtful, at(995));
+            scene.memory.observe(&scene.object, 10);
         });
-        assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
+    }
+
+    #[test]
+    fn a_deletion_under_way_keeps_the_finalizer_and_is_asked_for_again_when_the_outside_says() {
+        let asked = |retry_after| {
+            deleting().noted(CorrectedReason::CorrectionStarted, 8, Some("db")).with(|scene| {
+                scene.memory.begin(at(995), None);
+                scene.memory.finish_deletion(&Outcome::Underway { retry_after }, at(995));
+            })
+        };
+        let Decision::Delete(again) = asked(None).decide() else { unreachable!("{:?}", asked(None).decide()) };
+        assert_eq!(again.number, 9, "a new request, which a stored answer does not stand for");
+        let later = asked(Some(std::time::Duration::from_secs(60)));
+        assert_eq!(later.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
     }
 }

@@ -66,6 +66,8 @@ words! {
     NotListed => "not_listed",
     /// The API server refuses our writes to this object; tried again later.
     WriteRefused => "write_refused",
+    /// Another writer keeps overtaking our writes to this object; tried again later.
+    RaceLost => "race_lost",
     /// The object is being deleted and there is nothing of ours on it.
     Deleting => "deleting",
 }

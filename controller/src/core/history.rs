@@ -1,14 +1,15 @@
 //! Random histories: the core against a model of the world, with crashes, lost answers and other people at work.
 //!
 //! The model knows one object, one external resource, a poller that follows the rules of the conditions, and an API
-//! that keeps what is written. Each request to the external system is checked the moment it is sent.
+//! that keeps what is written, unless another writer is faster. Each request to the external system is checked the moment it is sent.
 
 use std::time::Duration;
 
 use drift_shared::condition::{CorrectedReason, ObservedReason, Standing, Tag, Verdict, Wish};
 use drift_shared::moment::Moment;
+use drift_shared::names::FINALIZER;
 use drift_shared::object::LeanObject;
-use drift_shared::target::Existing;
+use drift_shared::target::{Existing, Mode};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -39,11 +40,19 @@ enum Crash {
     BeforeRecord,
 }
 
+/// What happens to the object while a request is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    Edited(u8),
+    Deleted,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Event {
     PollBegins,
     PollEnds,
-    Controller(Answer, Crash),
+    Controller(Answer, Crash, Meanwhile),
     Passes(u64),
     Edited(u8),
     ChangedOutside(u8),
@@ -52,6 +61,11 @@ enum Event {
     Vouched(bool),
     NoteTaken,
     Restarted,
+    /// Another writer is faster than our next so many writes.
+    Overtaken(u8),
+    RetryRequested(u8),
+    ModeSet(Mode),
+    Deleted,
 }
 
 /// The resource outside.
@@ -75,7 +89,11 @@ struct World {
     now: Moment,
     requests: Vec<(String, bool)>,
     writes: usize,
+    overtaken: u8,
+    lost_races: usize,
     crashed: bool,
+    /// The object is no more.
+    gone: bool,
     /// Another writer took the note and the process died before it could put it back: nobody knows of the claim.
     claim_lost: bool,
 }
@@ -94,7 +112,10 @@ impl World {
             now: at(0),
             requests: Vec::new(),
             writes: 0,
+            overtaken: 0,
+            lost_races: 0,
             crashed: false,
+            gone: false,
             claim_lost: false,
         }
     }
@@ -112,17 +133,15 @@ impl World {
     }
 
     fn apply(&mut self, event: Event) {
+        if self.gone {
+            return;
+        }
         match event {
             Event::PollBegins => self.begin_poll(),
             Event::PollEnds => self.end_poll(),
-            Event::Controller(answer, crash) => self.control(answer, crash),
+            Event::Controller(answer, crash, meanwhile) => self.control(answer, crash, meanwhile),
             Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
-            Event::Edited(value) => {
-                if value != self.spec {
-                    self.spec = value;
-                    self.object.generation = self.object.generation.map(|generation| generation + 1);
-                }
-            }
+            Event::Edited(value) => self.edit(value),
             Event::ChangedOutside(value) => {
                 if let Some(resource) = &mut self.outside {
                     resource.value = value;
@@ -139,7 +158,33 @@ impl World {
                 self.object.conditions.corrected = None;
             }
             Event::Restarted => self.restart(),
+            Event::Overtaken(times) => self.overtaken = times,
+            Event::RetryRequested(value) => self.object.retry_requested = Some(value.to_string()),
+            Event::ModeSet(mode) => self.target.mode = mode,
+            Event::Deleted => self.delete(),
         }
+    }
+
+    fn edit(&mut self, value: u8) {
+        if value != self.spec {
+            self.spec = value;
+            self.object.generation = self.object.generation.map(|generation| generation + 1);
+        }
+    }
+
+    /// Somebody deletes the object; a finalizer keeps it.
+    fn delete(&mut self) {
+        self.object.deleting = true;
+        self.gone = !self.object.has_finalizer();
+    }
+
+    /// Whether another writer was faster than a write of ours that insists on the whole state.
+    fn is_overtaken(&mut self) -> bool {
+        let Some(left) = self.overtaken.checked_sub(1) else { return false };
+        self.overtaken = left;
+        self.lost_races += 1;
+        self.memory.lose_race(self.now);
+        true
     }
 
     fn restart(&mut self) {
@@ -150,6 +195,9 @@ impl World {
 
     /// The verdict by the rules of `driftObserved`, of the state in which the poll begins.
     fn begin_poll(&mut self) {
+        if self.object.deleting {
+            return;
+        }
         let correction = self.object.conditions.correction();
         let standing = self.object.conditions.observed().and_then(Standing::read);
         let of_this = standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.wish())));
@@ -175,13 +223,14 @@ impl World {
     /// A result is written only onto the state its poll began from.
     fn end_poll(&mut self) {
         let Some((generation, correction, verdict)) = self.poll.take() else { return };
-        if generation == self.object.generation && correction == self.object.conditions.correction() {
+        let same = generation == self.object.generation && correction == self.object.conditions.correction();
+        if same && !self.object.deleting {
             self.verified = correction;
             set_observed(&mut self.object.conditions, &verdict);
         }
     }
 
-    fn control(&mut self, answer: Answer, crash: Crash) {
+    fn control(&mut self, answer: Answer, crash: Crash, meanwhile: Meanwhile) {
         self.memory.observe(&self.object, self.target.limits.attempts);
         let surroundings = Surroundings {
             listed: true,
@@ -202,33 +251,61 @@ impl World {
         };
         match decide(&situation) {
             Decision::Nothing(_) | Decision::Wait { .. } => {}
-            Decision::Correct(correction) => self.correct(&correction, answer, crash),
+            Decision::Correct(correction) => self.correct(&correction, answer, (crash, meanwhile)),
+            Decision::Delete(correction) => self.delete_outside(&correction, answer, crash),
             Decision::Note(change) => {
                 if self.noted().lost {
                     self.memory.restore(self.now);
                 }
-                self.write(change);
+                if !self.is_overtaken() {
+                    self.write(change);
+                }
             }
+            Decision::RemoveNote if self.is_overtaken() => {}
             Decision::RemoveNote => {
-                self.writes += 1;
+                self.land();
                 self.memory.noted = None;
                 self.object.conditions.corrected = None;
             }
-            other => unreachable!("{other:?}"),
+            Decision::PutFinalizer if self.is_overtaken() => {}
+            Decision::PutFinalizer => self.put_finalizer(),
+            Decision::ReleaseFinalizer { left_behind } => {
+                assert!(left_behind || self.memory.deleted_outside, "let go before it was done");
+                self.land();
+                self.object.finalizers.clear();
+                self.gone = self.object.deleting;
+            }
         }
+    }
+
+    fn land(&mut self) {
+        self.writes += 1;
+        self.memory.land_write();
+    }
+
+    fn put_finalizer(&mut self) {
+        assert!(!self.object.deleting && !self.object.has_finalizer(), "a finalizer that the API server refuses");
+        self.land();
+        self.object.finalizers = vec![FINALIZER.to_owned()];
     }
 
     fn write(&mut self, change: NoteChange) {
         assert!(!change.stands(self.object.conditions.corrected()), "a write that changes nothing: {change:?}");
-        self.writes += 1;
+        self.land();
         set_corrected(&mut self.object.conditions, &change);
         self.memory.noted = Some(change);
     }
 
-    fn correct(&mut self, correction: &Correction, answer: Answer, crash: Crash) {
+    fn correct(&mut self, correction: &Correction, answer: Answer, (crash, meanwhile): (Crash, Meanwhile)) {
         let noted = self.noted();
         let was_in_doubt = self.memory.is_in_doubt();
-        self.memory.begin(self.now, None);
+        self.memory.begin(self.now, self.object.retry_requested.as_deref());
+        if (correction.put_finalizer || correction.claim_first) && self.is_overtaken() {
+            return self.memory.call_off();
+        }
+        if correction.put_finalizer {
+            self.put_finalizer();
+        }
         if correction.claim_first {
             self.write(NoteChange::claim(&noted, correction));
             if crash == Crash::AfterClaim {
@@ -239,6 +316,14 @@ impl World {
         self.check_request(correction);
         let outcome = self.ask(correction, answer);
         self.requests.push((correction.idempotency_key("u", 0), outcome.is_definite()));
+        match meanwhile {
+            Meanwhile::Nothing => {}
+            Meanwhile::Edited(value) => self.edit(value),
+            Meanwhile::Deleted => self.delete(),
+        }
+        if self.gone {
+            return;
+        }
         if !outcome.is_definite() || crash == Crash::BeforeRecord {
             self.cannot_tell_whose();
         }
@@ -246,8 +331,44 @@ impl World {
             return self.restart();
         }
         self.memory.finish(&outcome, self.now);
+        self.record(&noted, correction, &outcome, was_in_doubt);
+    }
+
+    /// The deletion of what the object claims.
+    fn delete_outside(&mut self, correction: &Correction, answer: Answer, crash: Crash) {
+        let noted = self.noted();
+        let was_in_doubt = self.memory.is_in_doubt();
+        assert!(self.object.deleting && noted.owns.is_some(), "what is not ours is deleted");
+        let is_foreign = self.outside.is_some_and(|resource| resource.foreign);
+        assert!(!is_foreign || self.target.existing == Existing::Adopt || self.claim_lost, "what was there is deleted");
+        self.memory.begin(self.now, None);
+        if matches!(answer, Answer::Done | Answer::LostAfter) {
+            self.outside = None;
+        }
+        let outcome = match answer {
+            Answer::Done => Outcome::Applied,
+            Answer::AcceptedWithoutEffect => Outcome::Underway { retry_after: None },
+            Answer::Refused => Outcome::Refused { status: 409, step: 0 },
+            Answer::LostBefore | Answer::LostAfter => {
+                Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: None, step: 0 }
+            }
+        };
+        let key = correction.idempotency_key("u", 0);
+        let repeated = self.requests.iter().any(|(sent, definite)| *sent == key && *definite);
+        assert!(!repeated || self.crashed, "a definite deletion is asked for again with its key without a crash");
+        self.requests.push((key, outcome.is_definite()));
+        if crash != Crash::Never {
+            return self.restart();
+        }
+        self.memory.finish_deletion(&outcome, self.now);
+        if outcome != Outcome::Applied {
+            self.record(&noted, correction, &outcome, was_in_doubt);
+        }
+    }
+
+    fn record(&mut self, noted: &Noted, correction: &Correction, outcome: &Outcome, was_in_doubt: bool) {
         let standing = self.noted();
-        let change = NoteChange::to_record(&noted, &standing, correction, &outcome, was_in_doubt);
+        let change = NoteChange::to_record(noted, &standing, correction, outcome, was_in_doubt);
         if let Some(change) = change.filter(|change| !change.stands(self.object.conditions.corrected())) {
             self.write(change);
         }
@@ -269,6 +390,9 @@ impl World {
         assert_eq!(standing.generation, self.object.generation, "a verdict of another generation");
         assert_eq!(standing.tag.wish, Some(self.wish()), "a verdict of another wish");
         assert!(self.vouched, "nobody vouches");
+        assert!(!self.object.deleting, "a deleting object is corrected");
+        assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");
+        assert!(self.object.has_finalizer() || !self.target.deletes(), "a claim that a deletion would not see");
         let is_started = self.noted().reason == Some(CorrectedReason::CorrectionStarted);
         assert!(!is_started || correction.claim_first, "a claim of an earlier process is acted on without a poll");
         assert_eq!(self.verified + 1, correction.number, "the correction before is not verified");
@@ -300,9 +424,9 @@ impl World {
 
     /// One quiet round: everything works, a poll follows, time passes.
     fn quiet_round(&mut self, seconds: u64) {
-        self.apply(Event::Controller(Answer::Done, Crash::Never));
-        self.begin_poll();
-        self.end_poll();
+        self.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+        self.apply(Event::PollBegins);
+        self.apply(Event::PollEnds);
         self.now += Duration::from_secs(seconds);
     }
 }
@@ -321,11 +445,24 @@ fn crashes() -> impl Strategy<Value = Crash> {
     prop_oneof![8 => Just(Crash::Never), 1 => Just(Crash::AfterClaim), 1 => Just(Crash::BeforeRecord)]
 }
 
+fn meanwhiles() -> impl Strategy<Value = Meanwhile> {
+    prop_oneof![
+        12 => Just(Meanwhile::Nothing),
+        2 => (1_u8..4).prop_map(Meanwhile::Edited),
+        1 => Just(Meanwhile::Deleted),
+    ]
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    prop_oneof![1 => Just(Mode::Observe), 2 => Just(Mode::Correct)]
+}
+
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         4 => Just(Event::PollBegins),
         4 => Just(Event::PollEnds),
-        6 => (answers(), crashes()).prop_map(|(answer, crash)| Event::Controller(answer, crash)),
+        8 => (answers(), crashes(), meanwhiles())
+            .prop_map(|(answer, crash, meanwhile)| Event::Controller(answer, crash, meanwhile)),
         4 => (0_u64..400).prop_map(Event::Passes),
         1 => (1_u8..4).prop_map(Event::Edited),
         1 => (1_u8..4).prop_map(Event::ChangedOutside),
@@ -334,6 +471,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => any::<bool>().prop_map(Event::Vouched),
         1 => Just(Event::NoteTaken),
         1 => Just(Event::Restarted),
+        1 => (1_u8..12).prop_map(Event::Overtaken),
+        1 => any::<u8>().prop_map(Event::RetryRequested),
+        1 => modes().prop_map(Event::ModeSet),
     ];
     proptest::collection::vec(event, 1..120)
 }
@@ -352,9 +492,11 @@ proptest! {
 
     #[test]
     fn every_history_is_safe_and_comes_to_rest(
-        existing in existing(), outside in proptest::option::of(1_u8..4), has_generation: bool, events in events()
+        existing in existing(), outside in proptest::option::of(1_u8..4), has_generation: bool, deletes: bool,
+        mode in modes(), events in events(), deleted: bool
     ) {
         let mut world = World::new(existing, outside);
+        world.target.actions.delete = deletes;
         if !has_generation {
             world.object.generation = None;
         }
@@ -363,11 +505,25 @@ proptest! {
         }
         world.vouched = true;
         world.poll = None;
+        world.overtaken = 0;
+        world.target.mode = mode;
+        if deleted {
+            world.apply(Event::Deleted);
+        }
+        let was_gone = world.gone;
         for _ in 0..ROUNDS {
             world.quiet_round(LONGEST_WAIT);
         }
         let foreign = world.outside.is_some_and(|resource| resource.foreign) || world.claim_lost;
-        if !(foreign && existing == Existing::Refuse) {
+        let claims = world.noted().owns.is_some();
+        if world.object.deleting {
+            prop_assert!(world.gone, "a finalizer holds the object for ever");
+            let takes_along = world.target.deletes() && claims && !was_gone;
+            prop_assert!(!takes_along || world.outside.is_none(), "what was ours is left behind");
+        } else if mode == Mode::Observe {
+            prop_assert!(!world.object.has_finalizer(), "an observed object is held");
+        } else if !(foreign && existing == Existing::Refuse) {
+            prop_assert!(!claims || world.object.has_finalizer() == deletes, "the finalizer is not where it belongs");
             prop_assert_eq!(world.outside.map(|resource| resource.value), Some(world.spec));
         }
         let (writes, requests) = (world.writes, world.requests.len());
@@ -384,7 +540,7 @@ const STEP: u64 = 10;
 /// Lets the controller and the poller take turns for so many hours; `between` is what happens between two rounds.
 fn run_for(world: &mut World, hours: usize, answer: Answer, between: impl Fn(&mut World)) {
     for _ in 0..hours * 3600 / STEP as usize {
-        world.apply(Event::Controller(answer, Crash::Never));
+        world.apply(Event::Controller(answer, Crash::Never, Meanwhile::Nothing));
         world.begin_poll();
         world.end_poll();
         between(world);
@@ -434,4 +590,79 @@ fn a_war_is_slowed_down() {
     // At most eight corrections in any ten minutes, since the pauses before the ninth add up to more.
     let asked = world.requests.len();
     assert!((hours * 6..=hours * 6 * 8).contains(&asked), "{asked}");
+}
+
+#[test]
+fn an_edit_that_comes_during_a_correction_is_brought_outside_by_the_next_one() {
+    let mut world = World::new(Existing::Adopt, Some(9));
+    world.quiet_round(STEP);
+    world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Edited(2)));
+    assert_eq!((world.noted().correction, world.noted().generation), (1, Some(3)), "noted as what it was");
+    world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+    assert_eq!(world.requests.len(), 1, "nothing is sent on a verdict of the old spec");
+    world.apply(Event::PollBegins);
+    world.apply(Event::PollEnds);
+    world.quiet_round(STEP);
+    assert_eq!(world.outside.map(|resource| resource.value), Some(2));
+    assert_eq!((world.requests.len(), world.noted().generation), (2, Some(4)));
+}
+
+#[test]
+fn a_writer_who_is_always_faster_costs_a_bounded_number_of_tries() {
+    let (hours, per_second) = (1, 50);
+    let mut world = World::new(Existing::Adopt, Some(9));
+    world.begin_poll();
+    world.end_poll();
+    for _ in 0..hours * 3600 * per_second {
+        world.overtaken = 1;
+        world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+        world.now += Duration::from_secs(1) / per_second;
+    }
+    assert!(world.requests.is_empty(), "sent without a claim");
+    // Five in a row, then 1, 2, 4 … 30 s of rest.
+    let most = 5 * (hours * 3600 / 30 + 6) as usize;
+    assert!((most / 2..=most).contains(&world.lost_races), "{}", world.lost_races);
+    world.overtaken = 0;
+    world.now += Duration::from_secs(30);
+    world.quiet_round(STEP);
+    assert_eq!(world.outside.map(|resource| resource.value), Some(world.spec), "done once the other rests");
+}
+
+#[test]
+fn a_note_that_is_taken_away_again_and_again_is_put_back_once_a_minute() {
+    let mut world = World::new(Existing::Adopt, Some(1));
+    run_for(&mut world, 1, Answer::Done, |_| {});
+    world.apply(Event::ChangedOutside(9));
+    run_for(&mut world, 1, Answer::Done, |_| {});
+    let (noted, writes) = (world.noted(), world.writes);
+    assert_eq!((noted.correction, noted.owns.as_deref()), (1, Some("db")));
+    run_for(&mut world, 1, Answer::Done, |world| world.apply(Event::NoteTaken));
+    assert!((50..=61).contains(&(world.writes - writes)), "{} in an hour", world.writes - writes);
+    assert_eq!(world.requests.len(), 1, "nothing is corrected because of it");
+    world.quiet_round(LONGEST_WAIT);
+    world.quiet_round(LONGEST_WAIT);
+    assert_eq!(world.noted(), noted, "with its number and claim");
+}
+
+#[test]
+fn a_deletion_that_is_not_done_is_asked_for_less_and_less_often_until_it_is() {
+    for (answer, is_definite) in
+        [(Answer::AcceptedWithoutEffect, true), (Answer::Refused, true), (Answer::LostBefore, false)]
+    {
+        let hours = 6;
+        let mut world = World::new(Existing::Adopt, None);
+        world.target.actions.delete = true;
+        (0..4).for_each(|_| world.quiet_round(STEP));
+        assert!(world.object.has_finalizer() && world.requests.len() == 1, "{:?}", world.requests);
+        world.apply(Event::Deleted);
+        let writes = world.writes;
+        run_for(&mut world, hours, answer, |_| {});
+        let asked = world.requests.len() - 1;
+        assert!((hours * 12..=hours * 12 + 8).contains(&asked), "{answer:?}: {asked}");
+        let expected = if is_definite { asked } else { 1 };
+        assert_eq!(world.writes - writes, expected, "{answer:?}");
+        world.now += Duration::from_secs(300);
+        (0..2).for_each(|_| world.quiet_round(STEP));
+        assert!(world.gone && world.outside.is_none(), "{answer:?}");
+    }
 }

@@ -13,6 +13,7 @@ use drift_shared::object::LeanObject;
 use super::delay::{WINDOW, pause};
 use super::note::NoteChange;
 use super::outcome::Outcome;
+use super::races;
 
 /// How many begun corrections are kept: more than the longest delay's index, so that forgetting older ones changes nothing.
 const KEPT_ATTEMPTS: usize = 8;
@@ -34,8 +35,8 @@ pub struct ObjectMemory {
     doubtful: u32,
     /// Not before, since the external system asked for it.
     not_before: Option<Moment>,
-    /// Deletions in a row that were definitely refused.
-    deletions_refused: u32,
+    /// Deletions in a row that were answered, and left the resource there.
+    deletions_undone: u32,
     /// Whether the external resource is deleted already, so that only the finalizer is left.
     pub deleted_outside: bool,
     /// The last note that we know to have been written, by this process.
@@ -48,6 +49,8 @@ pub struct ObjectMemory {
     restored: Option<Moment>,
     /// Writes in a row that the API server refused, and when the last one was.
     refused_writes: Option<(u32, Moment)>,
+    /// Writes in a row that another writer overtook, and when the last one was.
+    lost_races: Option<(u32, Moment)>,
 }
 
 impl ObjectMemory {
@@ -87,6 +90,10 @@ impl ObjectMemory {
                 self.doubtful = self.doubtful.saturating_add(1);
                 self.not_before = retry_after.map(|span| now + span);
             }
+            Outcome::Underway { retry_after } => {
+                self.settle();
+                self.not_before = retry_after.map(|span| now + span);
+            }
             Outcome::Applied | Outcome::Refused { .. } => self.settle(),
         }
     }
@@ -96,7 +103,9 @@ impl ObjectMemory {
         self.finish(outcome, now);
         match outcome {
             Outcome::Applied => self.deleted_outside = true,
-            Outcome::Refused { .. } => self.deletions_refused = self.deletions_refused.saturating_add(1),
+            Outcome::Refused { .. } | Outcome::Underway { .. } => {
+                self.deletions_undone = self.deletions_undone.saturating_add(1)
+            }
             Outcome::Doubtful { .. } => {}
         }
     }
@@ -146,14 +155,15 @@ impl ObjectMemory {
     /// When the next deletion may begin.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
-        self.ready_at(self.deletions_refused, now)
+        self.ready_at(self.deletions_undone, now)
     }
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
     pub fn observe(&mut self, object: &LeanObject, allowed_attempts: u32) {
         let standing = object.conditions.observed().and_then(Standing::read);
         let reason = standing.as_ref().map(|standing| standing.reason);
-        if reason == Some(ObservedReason::InSync) {
+        // What stands on a deleting object is of before its deletion, which may be in doubt.
+        if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.settle();
         }
         let exhausted = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
@@ -180,9 +190,22 @@ impl ObjectMemory {
         self.refused_writes = Some((refused, now));
     }
 
+    /// Another writer was faster, or the API server did not answer.
+    pub fn lose_race(&mut self, now: Moment) {
+        let lost = self.lost_races.map_or(0, |(count, _)| count).saturating_add(1);
+        self.lost_races = Some((lost, now));
+    }
+
     /// A write landed.
     pub fn land_write(&mut self) {
         self.refused_writes = None;
+        self.lost_races = None;
+    }
+
+    /// Until when no write to the object is tried, because the last ones were overtaken; `None` where none was.
+    #[must_use]
+    pub fn races_ready_at(&self) -> Option<Moment> {
+        self.lost_races.map(|(lost, last)| last + races::pause(lost))
     }
 
     /// Until when no write to the object is tried, because the last ones were refused; `None` where none was.
@@ -263,6 +286,18 @@ mod tests {
         memory.call_off();
         memory.finish(&Outcome::Applied, at(2));
         assert!(memory.retry_is_requested(Some("b")));
+    }
+
+    #[test]
+    fn five_lost_races_in_a_row_are_followed_by_a_pause_and_a_landed_write_ends_the_row() {
+        let mut memory = ObjectMemory::new(at(0), None);
+        assert_eq!(memory.races_ready_at(), None);
+        for lost in 1..=races::AT_ONCE {
+            memory.lose_race(at(10));
+            assert_eq!(memory.races_ready_at(), Some(at(if lost < races::AT_ONCE { 10 } else { 11 })));
+        }
+        memory.land_write();
+        assert_eq!(memory.races_ready_at(), None);
     }
 
     #[test]

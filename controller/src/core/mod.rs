@@ -17,6 +17,7 @@ pub mod limits;
 pub mod memory;
 pub mod note;
 pub mod outcome;
+pub mod races;
 pub mod roster;
 pub mod vouching;
 

@@ -103,7 +103,8 @@ impl NoteChange {
     pub fn finished(noted: &Noted, correction: &Correction, outcome: &Outcome) -> Self {
         let reason = match outcome {
             Outcome::Applied => CorrectedReason::CorrectionApplied,
-            _ => CorrectedReason::CorrectionFailed,
+            Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
+            Outcome::Refused { .. } | Outcome::Doubtful { .. } => CorrectedReason::CorrectionFailed,
         };
         let mut change =
             Self::keeping(noted, reason, &finished_text(correction.action, outcome), correction.generation);
@@ -177,6 +178,7 @@ fn finished_text(action: Action, outcome: &Outcome) -> String {
     let verb = action.as_str();
     match outcome {
         Outcome::Applied => format!("{verb}d"),
+        Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
         Outcome::Refused { status, .. } => format!("the external system refused to {verb} with status {status}"),
         Outcome::Doubtful { why, .. } => format!("{verb}: {}; it is tried again", why.as_text()),
     }
@@ -215,6 +217,13 @@ mod tests {
         assert_eq!(
             message(&before, &update, &refused),
             r#"correction 8, owns "db": the external system refused to update with status 409"#
+        );
+        let underway =
+            NoteChange::finished(&before, &correction(Action::Delete, false), &Outcome::Underway { retry_after: None });
+        assert_eq!(underway.reason, CorrectedReason::CorrectionStarted);
+        assert_eq!(
+            underway.note.to_string(),
+            r#"correction 8, owns "db": delete: accepted, and not done yet; it is asked for again"#
         );
         let doubtful = Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: None, step: 0 };
         assert_eq!(

@@ -76,6 +76,11 @@ impl Doubt {
 pub enum StepOutcome {
     /// The target accepts the status.
     Accepted,
+    /// The target accepts the status, but it does not mean that the resource is gone yet.
+    Underway {
+        /// When the external system wants to be asked again.
+        retry_after: Option<Duration>,
+    },
     /// A definite no.
     Refused {
         /// The status of the answer.
@@ -90,11 +95,13 @@ pub enum StepOutcome {
     },
 }
 
-/// Judges the answer of one step by its status. `retry_after` is what the answer asked for.
+/// Judges the answer of one step by its status: whether the target accepts it, and whether that means `done_on`.
+/// `retry_after` is what the answer asked for.
 #[must_use]
-pub fn judge(status: u16, accept: &StatusSet, retry_after: Option<Duration>) -> StepOutcome {
+pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: Option<Duration>) -> StepOutcome {
     if accept.contains(status) {
-        return StepOutcome::Accepted;
+        let done = done_on.contains(status);
+        return if done { StepOutcome::Accepted } else { StepOutcome::Underway { retry_after } };
     }
     let why = match status {
         401 | 403 => Doubt::CredentialRefused,
@@ -111,6 +118,11 @@ pub fn judge(status: u16, accept: &StatusSet, retry_after: Option<Duration>) -> 
 pub enum Outcome {
     /// Every step was accepted.
     Applied,
+    /// A deletion was accepted and is not done: it has to be asked for again.
+    Underway {
+        /// When the external system wants to be asked again.
+        retry_after: Option<Duration>,
+    },
     /// A step was definitely refused.
     Refused {
         /// The status of the answer.
@@ -135,6 +147,7 @@ impl Outcome {
     pub const fn after_step(step: usize, outcome: StepOutcome) -> Option<Self> {
         match outcome {
             StepOutcome::Accepted => None,
+            StepOutcome::Underway { retry_after } => Some(Self::Underway { retry_after }),
             StepOutcome::Refused { status } => Some(Self::Refused { status, step }),
             StepOutcome::Indefinite { why, retry_after } => Some(Self::Doubtful { why, retry_after, step }),
         }
@@ -143,14 +156,14 @@ impl Outcome {
     /// Whether it counts as a correction: a definite outcome spends one K.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
-        matches!(self, Self::Applied | Self::Refused { .. })
+        !matches!(self, Self::Doubtful { .. })
     }
 
     /// Whether it is certain that this correction changed nothing outside.
     #[must_use]
     pub const fn changed_nothing(&self) -> bool {
         match *self {
-            Self::Applied => false,
+            Self::Applied | Self::Underway { .. } => false,
             Self::Refused { status, step } => step == 0 && status >= 400,
             Self::Doubtful { why, step, .. } => step == 0 && why.sent_nothing(),
         }
@@ -161,6 +174,7 @@ impl Outcome {
     pub const fn as_label(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
+            Self::Underway { .. } => "underway",
             Self::Refused { .. } => "refused",
             Self::Doubtful { why, .. } => why.as_label(),
         }
@@ -192,14 +206,28 @@ mod tests {
             (599, doubt(Doubt::ServerError)),
         ];
         for (status, expected) in table {
-            assert_eq!(judge(status, &accept, None), expected, "{status}");
+            assert_eq!(judge(status, &accept, &accept, None), expected, "{status}");
         }
-        assert_eq!(judge(202, &StatusSet(vec![200..=200]), None), StepOutcome::Refused { status: 202 });
+        let only_ok = StatusSet(vec![200..=200]);
+        assert_eq!(judge(202, &only_ok, &only_ok, None), StepOutcome::Refused { status: 202 });
     }
 
     #[test]
     fn an_accepted_status_wins_over_what_it_usually_means() {
-        assert_eq!(judge(429, &StatusSet(vec![429..=429]), None), StepOutcome::Accepted);
+        let accept = StatusSet(vec![429..=429]);
+        assert_eq!(judge(429, &accept, &accept, None), StepOutcome::Accepted);
+    }
+
+    #[test]
+    fn an_accepted_deletion_is_under_way_until_an_answer_means_done() {
+        let (accept, done_on) = (StatusSet(vec![200..=299, 404..=404]), StatusSet(vec![404..=404]));
+        let retry_after = Some(Duration::from_secs(3));
+        let underway = judge(202, &accept, &done_on, retry_after);
+        assert_eq!(underway, StepOutcome::Underway { retry_after });
+        assert_eq!(judge(404, &accept, &done_on, None), StepOutcome::Accepted);
+        let outcome = Outcome::Underway { retry_after };
+        assert_eq!(Outcome::after_step(0, underway), Some(outcome), "what comes after it has to wait");
+        assert!(outcome.is_definite() && !outcome.changed_nothing());
     }
 
     #[test]

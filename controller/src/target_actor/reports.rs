@@ -151,7 +151,7 @@ impl TargetActor {
                 }
             }
             Ended::Postponed(until) => memory.hold_until(*until),
-            Ended::Lost | Ended::CalledOff => {}
+            Ended::Lost | Ended::CalledOff => memory.lose_race(now),
         }
     }
 }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::hold::Hold;
+
 /// An answer; the methods that add something return it, so that rules read as one sentence.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(super) content: Content,
     pub(super) headers: Vec<(String, String)>,
     pub(super) delay: Duration,
+    pub(super) hold: Option<Hold>,
     pub(super) ending: Ending,
 }
 
@@ -42,7 +45,7 @@ pub(super) enum Ending {
 
 impl Answer {
     fn new(content: Content) -> Self {
-        Self { content, headers: Vec::new(), delay: Duration::ZERO, ending: Ending::KeptAlive }
+        Self { content, headers: Vec::new(), delay: Duration::ZERO, hold: None, ending: Ending::KeptAlive }
     }
 
     fn given(status: u16, body: Body) -> Self {
@@ -122,6 +125,13 @@ impl Answer {
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// Waits until `hold` is released before it answers. A forwarded request takes effect first.
+    #[must_use]
+    pub fn held_by(mut self, hold: &Hold) -> Self {
+        self.hold = Some(hold.clone());
         self
     }
 

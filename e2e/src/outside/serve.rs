@@ -52,6 +52,9 @@ async fn serve(mut stream: TcpStream, connection: u64, state: &State) -> io::Res
         }
         let ready = prepare(&answer, &request, upstream.as_deref(), state).await;
         tokio::time::sleep(answer.delay).await;
+        if let Some(hold) = &answer.hold {
+            hold.released().await;
+        }
         if answer.ending == Ending::Reset {
             return reset(&stream);
         }

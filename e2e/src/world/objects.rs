@@ -59,6 +59,14 @@ impl World {
         self.create_proxy_with(name, json!({}), spec).await
     }
 
+    /// Creates a Proxy that any toxiproxy can make: an address of its own, passed on to `127.0.0.1:9`.
+    ///
+    /// # Errors
+    /// When the API server refuses, or there is no free port.
+    pub async fn create_some_proxy(&self, name: &str) -> Result<Value> {
+        self.create_proxy(name, json!({"listen": self.free_listen_address()?, "upstream": "127.0.0.1:9"})).await
+    }
+
     /// Creates a Proxy with further metadata, such as `{"annotations": {…}}`.
     ///
     /// # Errors

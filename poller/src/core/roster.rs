@@ -317,6 +317,22 @@ spec:
     }
 
     #[test]
+    fn a_result_of_an_object_that_was_made_anew_meanwhile_lands_nowhere() {
+        let mut roster = roster();
+        let (old, new) = (Uid::from("a"), Uid::from("ab"));
+        let object = |roster: &Roster, uid| object(roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
+        let before = object(&roster, "a");
+        roster.see(before, at(0));
+        let basis = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
+        roster.forget(&old, at(2).moment);
+        let anew = object(&roster, "ab");
+        roster.see(anew, at(2));
+        let late = roster.update(&old, at(3).moment, |track| track.finish_poll(basis, Finding::InSync, at(3).moment));
+        assert_eq!((late, reason(&mut roster, "ab", at(3).moment)), (None, None));
+        assert!(roster.track(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
+    }
+
+    #[test]
     fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() {
         let mut roster = roster();
         let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));

@@ -116,6 +116,9 @@ pub struct HttpStep {
     pub body: Option<ValueTemplate>,
     /// Statuses that mean done; default 200–299, and always 404 for a step of a deletion.
     pub accept: StatusSet,
+    /// Statuses that mean that the resource is gone, for a step of a deletion; any other that is accepted means that it
+    /// is under way. The same as `accept` where the target says nothing, and for all other steps.
+    pub done_on: StatusSet,
 }
 
 impl HttpStep {
@@ -190,13 +193,30 @@ fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Corr
     })
 }
 
-impl HttpStep {
-    /// What is gone already need not be deleted, whatever else the step accepts.
-    fn accepting_absence(mut self) -> Self {
-        if !self.accept.contains(404) {
-            self.accept.0.push(404..=404);
+/// What the steps of an action are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Writing,
+    Deleting,
+}
+
+impl Purpose {
+    const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Writing => &["method", "url", "headers", "body", "accept"],
+            Self::Deleting => &["method", "url", "headers", "body", "accept", "doneOn"],
         }
-        self
+    }
+
+    /// What a step accepts and what means done. What is gone already need not be deleted, and what means done is
+    /// accepted.
+    fn settle(self, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
+        let gone = || StatusSet(vec![404..=404]);
+        let accept = if self == Self::Deleting { accept.and(&gone()) } else { accept };
+        match done_on {
+            None => (accept.clone(), accept),
+            Some(done_on) => (accept.and(&done_on), done_on.and(&gone())),
+        }
     }
 }
 
@@ -204,13 +224,11 @@ fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCo
     let fields = reader.fields(node, place, &["auth", "tls", "create", "update", "delete"])?;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
-    let written =
-        |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, &StatusSet::success());
-    let gone = StatusSet(vec![200..=299, 404..=404]);
-    let create = reader.or(&fields, "create", Vec::new(), written);
-    let update = reader.or(&fields, "update", Vec::new(), written);
-    let delete = reader.or(&fields, "delete", Vec::new(), |reader, node, place| read_steps(reader, node, place, &gone));
-    let delete = delete.map(|steps| steps.into_iter().map(HttpStep::accepting_absence).collect());
+    let steps =
+        |purpose| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, purpose);
+    let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Writing));
+    let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Writing));
+    let delete = reader.or(&fields, "delete", Vec::new(), steps(Purpose::Deleting));
     if !["create", "update", "delete"].iter().any(|key| fields.get(key).is_some()) {
         return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
     }
@@ -223,18 +241,18 @@ fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCo
     Some(http)
 }
 
-fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, accept: &StatusSet) -> Option<Vec<HttpStep>> {
+fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let steps: Vec<Option<HttpStep>> = items
         .iter()
         .enumerate()
-        .map(|(position, item)| read_step(reader, item, &format!("{place}[{position}]"), accept))
+        .map(|(position, item)| read_step(reader, item, &format!("{place}[{position}]"), purpose))
         .collect();
     steps.into_iter().collect()
 }
 
-fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, accept: &StatusSet) -> Option<HttpStep> {
-    let fields = reader.fields(node, place, &["method", "url", "headers", "body", "accept"])?;
+fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<HttpStep> {
+    let fields = reader.fields(node, place, purpose.keys())?;
     let site = |place: &str| Site::new(place, Scope::Correction);
     let method = reader.required(&fields, "method").and_then(|node| {
         // By index: a Method cannot be copied.
@@ -246,6 +264,8 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, accept: &StatusS
     let headers =
         reader.or(&fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site(place)));
     let body = reader.optional(&fields, "body", |reader, node, place| read_value(reader, node, &site(place)));
-    let accept = reader.or(&fields, "accept", accept.clone(), read_accept);
-    Some(HttpStep { method: method?, url: url?, headers: headers?, body: body?, accept: accept? })
+    let accept = reader.or(&fields, "accept", StatusSet::success(), read_accept);
+    let done_on = reader.optional(&fields, "doneOn", read_accept);
+    let (accept, done_on) = purpose.settle(accept?, done_on?);
+    Some(HttpStep { method: method?, url: url?, headers: headers?, body: body?, accept, done_on })
 }

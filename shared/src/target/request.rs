@@ -45,6 +45,12 @@ impl StatusSet {
         self.0.iter().any(|range| range.contains(&status))
     }
 
+    /// Both together.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        let further = other.0.iter().filter(|range| !self.0.contains(range));
+        Self(self.0.iter().chain(further).cloned().collect())
+    }
+
     /// 200 to 299.
     pub(super) fn success() -> Self {
         Self(vec![200..=299])

@@ -156,6 +156,17 @@ fn a_deletion_takes_what_is_gone_whatever_it_says() {
     let correct = parse(&own).correct.http.unwrap();
     assert!(correct.delete[0].accept.contains(404) && correct.delete[0].accept.contains(204));
     assert!(!correct.delete[0].accept.contains(200));
+    assert_eq!(correct.delete[0].done_on, correct.delete[0].accept);
+}
+
+#[test]
+fn a_deletion_that_is_done_later_says_what_done_looks_like() {
+    let later = "      delete: [{accept: [202], doneOn: [410], method: DELETE,";
+    let correct = parse(&PROXIES.replace("      delete: [{method: DELETE,", later)).correct.http.unwrap();
+    let delete = &correct.delete[0];
+    assert!([202, 404, 410].iter().all(|status| delete.accept.contains(*status)));
+    assert!([404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
+    assert_eq!(correct.update[0].done_on, correct.update[0].accept);
 }
 
 #[test]
@@ -489,6 +500,11 @@ fn every_mistake_is_told_with_its_place() {
             "auth: {basic: {secretRef: {name: proxies-write}}}",
             "doneOn: [404]",
             &["37:7 unknown key `doneOn` in correct.http; known: auth, tls, create, update, delete"],
+        ),
+        (
+            "method: PATCH",
+            "doneOn: [204], method: PATCH",
+            &["40:17 unknown key `doneOn` in correct.http.update[0]; known: method, url, headers, body, accept"],
         ),
         (
             "method: PATCH",

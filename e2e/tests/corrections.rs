@@ -1,0 +1,297 @@
+//! Corrections that change nothing, are refused, or are undone by somebody else: each next one waits for the last to
+//! be verified and then longer each time, up to an end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::{Answer, Hold, Outside};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::world::{Target, World, describe, note, tag};
+use drift_shared::names;
+use serde_json::{Value, json};
+
+/// Where the shipped target creates, and where it updates the object `web`.
+const CREATE: &str = "/proxies";
+const UPDATE: &str = "/proxies/web";
+
+/// An edit of `driftpoller.dev/retry-requested-at` asks for a try at once; the rest is what two busy cores take.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// The shipped target, believing an absence at the first poll: the pauses under test begin at two seconds.
+fn target(world: &World, outside: &Outside) -> Result<Target> {
+    Ok(Target::shipped(world, outside.url())?.with("/spec/confirm", json!({"absent": 1})))
+}
+
+fn spec() -> Value {
+    json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})
+}
+
+fn in_sync() -> Answer {
+    Answer::json(200, &json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true}))
+}
+
+fn uid(object: &Value) -> Result<&str> {
+    object["metadata"]["uid"].as_str().context("an object without uid")
+}
+
+/// The idempotency keys of the writes to a path, without the object's uid.
+fn keys(outside: &Outside, path: &str, object: &Value) -> Result<Vec<String>> {
+    let uid = uid(object)?;
+    let key = |request: &drift_e2e::outside::Request| {
+        let key = request.header("idempotency-key").and_then(|key| key.strip_prefix(uid)?.strip_prefix('-'));
+        key.map(str::to_owned).context("a write without the object's idempotency key")
+    };
+    outside.requests_to("POST", path).iter().map(key).collect()
+}
+
+/// The seconds between the writes to a path, as they came in.
+fn gaps(outside: &Outside, path: &str) -> Vec<f64> {
+    let requests = outside.requests_to("POST", path);
+    requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect()
+}
+
+fn seconds(gaps: &[f64]) -> String {
+    gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
+}
+
+/// That no gap is shorter than the documented pause. It is kept between the moments at which corrections begin, and a
+/// request arrives up to this much later on a busy machine.
+fn ensure_no_shorter(gaps: &[f64], pauses: &[f64]) -> Result<()> {
+    const ON_ITS_WAY: f64 = 0.5;
+    let kept = |(gap, pause): (&f64, &f64)| gap + ON_ITS_WAY >= *pause;
+    let all = gaps.len() >= pauses.len() && gaps.iter().zip(pauses).all(kept);
+    ensure!(all, "between corrections there were {gaps:?} s, not at least {pauses:?} s");
+    Ok(())
+}
+
+async fn request_retry(world: &World, value: &str) -> Result<Value> {
+    let annotations = json!({names::RETRY_REQUESTED_ANNOTATION: value});
+    world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await
+}
+
+#[tokio::test]
+async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_each_time() -> Result<()> {
+    World::run("without effect", async |world| {
+        let outside = world.start_outside().await?;
+        world.apply_target(&target(world, &outside)?).await?;
+        let mut hold = Hold::default();
+        outside.once("POST", CREATE, Answer::json(201, &json!({})).held_by(&hold));
+        world.start_both().await?;
+        let object = world.create_proxy("web", spec()).await?;
+        for number in 0..4_u64 {
+            outside.wait_for_next("POST", CREATE, usize::try_from(number)?).await?;
+            // The answer is kept back, so this is the state that it was sent on.
+            let sent_on = world.proxy("web").await?.context("no such object")?;
+            let (tag, note) = (tag(&sent_on), note(&sent_on));
+            ensure!(tag.correction == number, "correction {} was sent on {sent_on}", number + 1);
+            ensure!(note.correction == number && u64::from(tag.unhealed) == number, "{sent_on}");
+            let next = Hold::default();
+            outside.once("POST", CREATE, Answer::json(201, &json!({})).held_by(&next));
+            std::mem::replace(&mut hold, next).release();
+        }
+        let gaps = gaps(&outside, CREATE);
+        ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
+        ensure!(keys(&outside, CREATE, &object)? == ["1", "2", "3", "4"], "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Corrections,
+            "Answers 200 and changes nothing",
+            "every create is answered 201 and has no effect",
+            "each next one is sent only when the tag says that the last was verified, and not before its pause of 0, 2, 6 s",
+            format!("pauses of {} s", seconds(&gaps)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn exhausted_attempts_write_nothing_until_somebody_asks_for_one_more() -> Result<()> {
+    World::run("exhausted", async |world| {
+        let outside = world.start_outside().await?;
+        outside.on("POST", CREATE, Answer::json(201, &json!({})));
+        let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 2}));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        // The value that is there first is old.
+        let annotations = json!({"annotations": {names::RETRY_REQUESTED_ANNOTATION: "monday"}});
+        world.create_proxy_with("web", annotations, spec()).await?;
+        let exhausted = world.wait_for_note("web", "False", "AttemptsExhausted").await?;
+        ensure!(note(&exhausted).correction == 2 && tag(&exhausted).unhealed == 2, "{exhausted}");
+        // With attempts left the next would come after two seconds.
+        world.nothing_is_written_for(Duration::from_secs(8)).await?;
+        ensure!(outside.count("POST") == 2, "{:?}", outside.requests());
+
+        let asked = Instant::now();
+        request_retry(world, "tuesday").await?;
+        let third = outside.wait_for_next("POST", CREATE, 2).await?.at - asked;
+        ensure!(third < AT_ONCE, "the requested try came after {third:?}");
+        world
+            .wait_for_proxy("web", "exhausted again", |object| {
+                describe(object, "driftCorrected") == "False/AttemptsExhausted" && note(object).correction == 3
+            })
+            .await?;
+        // And after that one, after six.
+        world.nothing_is_written_for(Duration::from_secs(10)).await?;
+        ensure!(outside.count("POST") == 3, "{:?}", outside.requests());
+
+        outside.on("GET", "/proxies/*", in_sync());
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.shows(Shown::new(
+            Group::Corrections,
+            "Attempts are exhausted",
+            "creates without effect under `attempts: 2`; a changed retry-requested-at; then the outside heals by itself",
+            "AttemptsExhausted, no write anywhere; one more try at once when asked; CorrectionApplied once in sync",
+            format!("{} writes outside, the requested one after {:.1} s", outside.writes(), third.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_refusal_spends_a_number_and_ends_in_exhausted_attempts() -> Result<()> {
+    World::run("refused", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        outside.on("POST", CREATE, Answer::json(422, &json!({"error": "no"})));
+        let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 2}));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let object = world.create_some_proxy("web").await?;
+        let history = world.watch_object("web").await?;
+        let exhausted = world.wait_for_note("web", "False", "AttemptsExhausted").await?;
+        ensure!(note(&exhausted).correction == 2, "{exhausted}");
+        history.wait_for_transitions("driftCorrected", &[("False", "CorrectionFailed")]).await?;
+        world.nothing_is_written_for(Duration::from_secs(8)).await?;
+        ensure!(keys(&outside, CREATE, &object)? == ["1", "2"], "{:?}", outside.requests());
+        outside.forget();
+        request_retry(world, "now").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(toxiproxy.proxy("web").await?.is_some());
+        let keys = keys(&outside, CREATE, &object)?;
+        ensure!(keys == ["1", "2", "3"], "{keys:?}");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "The outside answers 422",
+            "every create is refused under `attempts: 2`, then accepted",
+            "each refusal spends a number; after two AttemptsExhausted and silence; the try that is asked for heals",
+            format!("{} writes outside with the numbers {}", keys.len(), keys.join(", ")),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_answer_that_leaves_a_doubt_is_asked_again_with_the_same_key_for_ever() -> Result<()> {
+    World::run("in doubt", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        outside.on("POST", CREATE, Answer::status(503));
+        let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 1}));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let object = world.create_some_proxy("web").await?;
+        let history = world.watch_object("web").await?;
+        outside.wait_for_next("POST", CREATE, 1).await?;
+        let failed = world.wait_for_note("web", "False", "CorrectionFailed").await?;
+        ensure!(note(&failed).correction == 0, "{failed}");
+        let written = world.writes().await?;
+        outside.wait_for_next("POST", CREATE, 2).await?;
+        outside.forget();
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let noted = world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        ensure!(note(&noted).correction == 1, "{noted}");
+        ensure!(toxiproxy.proxy("web").await?.is_some());
+        let keys = keys(&outside, CREATE, &object)?;
+        ensure!(keys == ["1", "1", "1", "1"], "{keys:?}");
+        let gaps = gaps(&outside, CREATE);
+        ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
+        let seen = history.transitions("driftCorrected").await?;
+        ensure!(!seen.iter().any(|one| one.contains("AttemptsExhausted")), "{seen:?}");
+        // What follows the first failure: that it was done, and that it was verified.
+        let written = world.writes().await? - written;
+        ensure!(written.status <= 2 && written.refused == 0, "{written:?}");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "The outside answers 503",
+            "every create is answered 503 under `attempts: 1`, until writes work again",
+            "never exhausted, one note, the same idempotency key on every try; healed once writes work",
+            format!("{} tries with one key, pauses of {} s", keys.len(), seconds(&gaps)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Result<()> {
+    World::run("third party", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        world.apply_target(&target(world, &outside)?).await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        for round in 1..=4 {
+            world
+                .wait_for_proxy("web", "in sync after the last heal", |object| {
+                    describe(object, "driftObserved") == "False/InSync" && tag(object).correction == round
+                })
+                .await?;
+            toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+            if round < 4 {
+                outside.wait_for_next("POST", UPDATE, usize::try_from(round)? - 1).await?;
+            }
+        }
+        // The creation counts too, so these are the second to the fourth; the fifth comes after 18 s.
+        outside.nothing_is_written_for(Duration::from_secs(11)).await?;
+        let object = world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(note(&object).correction == 5, "{object}");
+        let gaps = gaps(&outside, UPDATE);
+        ensure_no_shorter(&gaps, &[2.0, 6.0, 18.0])?;
+        world.shows(Shown::new(
+            Group::Corrections,
+            "A third party undoes every heal",
+            "the outside is changed again as soon as it is in sync, four times",
+            "every heal is later than the one before, though each was verified; healed once the other stops",
+            format!("pauses of {} s", seconds(&gaps)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_outside_that_lags_behind_its_answers_gets_one_write() -> Result<()> {
+    const LAG: Duration = Duration::from_secs(5);
+    const SETTLE: Duration = Duration::from_secs(7);
+    World::run("lagging", async |world| {
+        let outside = world.start_outside().await?;
+        outside.on("POST", CREATE, Answer::json(201, &json!({})));
+        let target = target(world, &outside)?.with("/spec/correct/settle", json!("7s"));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        world.create_proxy("web", spec()).await?;
+        let history = world.watch_object("web").await?;
+        let written = outside.wait_for_next("POST", CREATE, 0).await?.at;
+        // Until then reads show nothing of what was accepted.
+        tokio::time::sleep_until((written + LAG).into()).await;
+        outside.on("GET", "/proxies/*", in_sync());
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(outside.writes() == 1, "{:?}", outside.requests());
+        let seen = history.transitions("driftObserved").await?;
+        ensure!(seen.iter().filter(|one| one.starts_with("True")).count() <= 1, "{seen:?}");
+        let reads = outside.requests_to("GET", UPDATE);
+        let first = reads.iter().find(|read| read.at > written + SETTLE).context("no poll after settle")?.at - written;
+        let early =
+            reads.iter().filter(|read| read.at > written + Duration::from_secs(3) && read.at < written + SETTLE);
+        ensure!(early.count() == 0, "polled before the correction had settled");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "The outside lags behind its answers",
+            "a create shows in reads 5 s after it was accepted; `settle: 7s`",
+            "one write outside, no poll before settle is over, no second word of drift",
+            format!("{} write outside, verified after {:.1} s", outside.writes(), first.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}

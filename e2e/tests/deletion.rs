@@ -1,0 +1,356 @@
+//! A deletion takes the outside along exactly when it is the object's, waits as long as that takes, and never holds
+//! up what nobody corrects any more.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::programs::Which;
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition, describe, note};
+use drift_shared::names;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+
+const WEB: &str = "/proxies/web";
+
+/// Both programs, and the object `web` in sync and held by our finalizer.
+async fn begin(world: &World, target: &Target) -> Result<Value> {
+    world.apply_target(target).await?;
+    world.start_both().await?;
+    world.create_some_proxy("web").await?;
+    let object = world.wait_for_verdict("web", "False", "InSync").await?;
+    ensure!(is_held(&object), "no finalizer on {object}");
+    Ok(object)
+}
+
+fn is_held(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == names::FINALIZER))
+}
+
+async fn wait_until_held(world: &World, held: bool) -> Result<Value> {
+    world.wait_for_proxy("web", &format!("held by our finalizer: {held}"), |object| is_held(object) == held).await
+}
+
+/// The requests of deletions: their idempotency keys without the object's uid, and the seconds between them.
+fn deletions(outside: &Outside, object: &Value) -> Result<(Vec<String>, Vec<f64>)> {
+    let requests = outside.requests_to("DELETE", WEB);
+    let uid = object["metadata"]["uid"].as_str().context("an object without uid")?;
+    let keys = requests.iter().filter_map(|request| request.header("idempotency-key")?.strip_prefix(uid));
+    let keys: Vec<String> = keys.map(str::to_owned).collect();
+    ensure!(keys.len() == requests.len(), "a deletion without its key: {requests:?}");
+    Ok((keys, requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect()))
+}
+
+fn seconds(gaps: &[f64]) -> String {
+    gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_an_outside_that_is_down_and_tries_less_and_less_often() -> Result<()> {
+    World::run("outside down", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let object = begin(world, &Target::shipped(world, outside.url())?).await?;
+        for method in ["GET", "POST", "DELETE"] {
+            outside.on(method, "/*", Answer::reset());
+        }
+        world.delete_proxy("web").await?;
+        outside.wait_for_next("DELETE", WEB, 1).await?;
+        let waiting = world.wait_for_note("web", "False", "CorrectionFailed").await?;
+        ensure!(is_held(&waiting) && note(&waiting).correction == 1, "{waiting}");
+        let written = world.writes().await?;
+        outside.forget();
+        world.wait_until_gone("web").await?;
+        ensure!(toxiproxy.proxy("web").await?.is_none());
+        let (keys, gaps) = deletions(&outside, &object)?;
+        ensure!(keys == ["-2-delete", "-2-delete", "-2-delete"], "{keys:?}");
+        // The creation counts too: these come 2 s and 6 s after the ones before; less what was on its way.
+        ensure!(gaps[0] > 1.5 && gaps[1] > 5.5, "{gaps:?}");
+        let written = world.writes().await? - written;
+        ensure!(written.status == 0 && written.objects == 1, "more than the finalizer: {written:?}");
+        world.shows(Shown::new(
+            Group::Deletion,
+            "The outside is down at the deletion",
+            "connections are reset while the object is deleted, then served again",
+            "the finalizer waits, one note, the same idempotency key, growing pauses; then the object goes with its resource",
+            format!("{} tries, pauses of {} s", keys.len(), seconds(&gaps)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_accepted_and_done_later_holds_the_object_until_then() -> Result<()> {
+    World::run("done later", async |world| {
+        let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?
+            .with("/spec/correct/http/delete/0/accept", json!([202]))
+            .with("/spec/correct/http/delete/0/doneOn", json!([404]));
+        let object = begin(world, &target).await?;
+        outside.on("DELETE", WEB, Answer::status(202));
+        world.delete_proxy("web").await?;
+        outside.wait_for_next("DELETE", WEB, 1).await?;
+        let waiting = world
+            .wait_for_proxy("web", "noted that it was asked for twice", |object| note(object).correction == 3)
+            .await?;
+        ensure!(is_held(&waiting), "{waiting}");
+        ensure!(describe(&waiting, names::DRIFT_CORRECTED) == "Unknown/CorrectionStarted", "{waiting}");
+        outside.on("DELETE", WEB, Answer::json(404, &json!({})));
+        world.wait_until_gone("web").await?;
+        let (keys, gaps) = deletions(&outside, &object)?;
+        ensure!(keys == ["-2-delete", "-3-delete", "-4-delete"], "{keys:?}");
+        world.shows(Shown::new(
+            Group::Deletion,
+            "A deletion is answered 202 and done later",
+            "DELETE is answered 202 twice, then 404; `accept: [202]`, `doneOn: [404]`",
+            "the finalizer stays until the outside says that nothing is there; each request has a key of its own",
+            format!("{} requests, pauses of {} s", keys.len(), seconds(&gaps)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Lets a change make the object nobody's, and checks that it is let go with its resource left behind.
+async fn is_let_go(sequence: &str, change: impl AsyncFnOnce(&World, Target) -> Result<()>) -> Result<()> {
+    World::run(sequence, async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/objects/labelSelector", json!("tier!=test"));
+        begin(world, &target).await?;
+        let began = Instant::now();
+        change(world, target).await?;
+        wait_until_held(world, false).await?;
+        let took = began.elapsed();
+        world.wait_for_event("ExternalLeftBehind", "web").await?;
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        ensure!(toxiproxy.proxy("web").await?.is_some(), "it was deleted outside");
+        ensure!(outside.count("DELETE") == 0, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Deletion,
+            sequence,
+            "the object was created by the controller and is held by its finalizer; afterwards it is deleted",
+            "the finalizer is released, nothing is deleted outside, Event ExternalLeftBehind",
+            format!("released after {:.1} s", took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_target_that_is_removed_lets_its_objects_go() -> Result<()> {
+    is_let_go("The target is removed", async |world, _| world.apply_targets(&[]).await).await
+}
+
+#[tokio::test]
+async fn a_target_that_only_observes_from_now_on_lets_its_objects_go() -> Result<()> {
+    is_let_go("The target is set to Observe", async |world, target| set_mode(world, &target, "Observe").await).await
+}
+
+#[tokio::test]
+async fn a_target_that_loses_its_delete_lets_its_objects_go() -> Result<()> {
+    is_let_go("`delete` is removed from the target", async |world, target| {
+        world.apply_target(&target.without("/spec/correct/http/delete")).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_that_is_relabelled_out_of_the_selection_is_let_go() -> Result<()> {
+    is_let_go("The object is relabelled out of the selection", async |world, _| {
+        world.patch_proxy("web", json!({"metadata": {"labels": {"tier": "test"}}})).await.map(drop)
+    })
+    .await
+}
+
+/// What the namespace controller of a real cluster does, which this bed lacks: the content goes, then the namespace.
+async fn delete_namespace(world: &World, when_terminating: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Namespace"));
+    let namespaces: Api<DynamicObject> = Api::all_with(world.client(), &kind);
+    let name = world.objects_namespace();
+    namespaces.delete(name, &DeleteParams::default()).await?;
+    let terminating = namespaces.get(name).await?;
+    ensure!(terminating.data["status"]["phase"] == "Terminating", "{terminating:?}");
+    world.proxies().delete_collection(&DeleteParams::default(), &Default::default()).await?;
+    when_terminating().await?;
+    wait::until("the namespace to be empty", wait::DEADLINE, async || {
+        let left = world.all_proxies().await?;
+        Ok(if left.is_empty() { Seen::Met(()) } else { Seen::Instead(format!("{left:#?}")) })
+    })
+    .await?;
+    let mut emptied = namespaces.get(name).await?;
+    emptied.data["spec"]["finalizers"] = json!([]);
+    let request =
+        http::Request::put(format!("/api/v1/namespaces/{name}/finalize")).body(serde_json::to_vec(&emptied)?)?;
+    world.client().request::<Value>(request).await?;
+    ensure!(namespaces.get_opt(name).await?.is_none(), "the namespace is still there");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_deleted_with_its_objects_does_not_hang() -> Result<()> {
+    World::run("namespace", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        begin(world, &Target::shipped(world, outside.url())?).await?;
+        for name in ["cache", "database"] {
+            world.create_some_proxy(name).await?;
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        // A failure in the terminating namespace, where its Event cannot be created.
+        outside.once("DELETE", WEB, Answer::status(503));
+        let began = Instant::now();
+        delete_namespace(world, async || outside.wait_for_next("DELETE", WEB, 0).await.map(drop)).await?;
+        let took = began.elapsed();
+        ensure!(toxiproxy.proxies().await?.is_empty(), "{:?}", toxiproxy.proxies().await?);
+        let refused: Vec<_> =
+            world.writes_by(Which::Controller)?.into_iter().filter(|write| write.resource == "events" && !write.accepted()).collect();
+        ensure!(!refused.is_empty(), "no Event was refused: the test shows nothing of that");
+        world.shows(Shown::new(
+            Group::Deletion,
+            "The namespace is deleted",
+            "a namespace with three held objects terminates, one deletion fails once; nothing can be created in it, Events neither",
+            "every resource is deleted outside, every finalizer released, the namespace goes",
+            format!("gone after {:.1} s, {} Events refused", took.as_secs_f64(), refused.len()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Another controller's finalizer, which keeps a deleted object in sight.
+const THEIRS: &str = "e2e.driftpoller.dev/other";
+
+async fn add_their_finalizer(world: &World) -> Result<()> {
+    let add = json!([{"op": "add", "path": "/metadata/finalizers/-", "value": THEIRS}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(add)?);
+    world.proxies().patch("web", &PatchParams::default(), &patch).await.map(drop).context("adding a finalizer")
+}
+
+#[tokio::test]
+async fn an_object_that_is_being_deleted_is_neither_polled_nor_created_again() -> Result<()> {
+    World::run("being deleted", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        begin(world, &Target::shipped(world, outside.url())?).await?;
+        add_their_finalizer(world).await?;
+        // The outside is gone, and the verdict says so, when the deletion comes.
+        world.patch_proxy("web", json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: "true"}}})).await?;
+        toxiproxy.delete("web").await?;
+        world.wait_for_verdict("web", "True", "ExternalMissing").await?;
+        world.delete_proxy("web").await?;
+        world.wait_for_event("DeletionHeld", "web").await?;
+        let polls = outside.count("GET");
+        world.patch_proxy("web", json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: null}}})).await?;
+        let object = wait_until_held(world, false).await?;
+        ensure!(object["metadata"]["finalizers"] == json!([THEIRS]), "{object}");
+        world.nothing_is_written_for(Duration::from_secs(5)).await?;
+        // One may have been under way.
+        let polls = outside.count("GET") - polls;
+        ensure!(polls <= 1, "{polls} polls of an object that is being deleted, at an interval of a second");
+        ensure!(outside.count("POST") == 1 && toxiproxy.proxies().await?.is_empty(), "{:?}", outside.requests());
+        ensure!(
+            condition(&object, names::DRIFT_OBSERVED).is_some_and(|verdict| verdict["status"] == "True"),
+            "{object}"
+        );
+        world.patch_proxy("web", json!({"metadata": {"finalizers": null}})).await?;
+        world.wait_until_gone("web").await?;
+        world.shows(Shown::new(
+            Group::Deletion,
+            "An object is deleted whose resource is missing",
+            "ExternalMissing stands on a paused object; it is deleted, then let go on; another finalizer keeps it",
+            "our finalizer goes, nothing is created, the object is not polled any more",
+            format!("{} create in its whole life, {polls} polls after the deletion", outside.count("POST")),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+async fn set_mode(world: &World, target: &Target, mode: &str) -> Result<()> {
+    world.apply_target(&target.clone().with("/spec/correct/mode", json!(mode))).await
+}
+
+#[tokio::test]
+async fn a_target_that_goes_back_and_forth_ends_with_the_finalizer_where_it_belongs() -> Result<()> {
+    World::run("back and forth", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?;
+        set_mode(world, &target, "Observe").await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        world.wait_for_verdict("web", "True", "NotCreated").await?;
+        wait_until_held(world, false).await?;
+        for (mode, held) in [("Correct", true), ("Observe", false), ("Correct", true)] {
+            set_mode(world, &target, mode).await?;
+            wait_until_held(world, held).await?;
+        }
+        // Faster than anybody can follow.
+        for _ in 0..3 {
+            set_mode(world, &target, "Observe").await?;
+            set_mode(world, &target, "Correct").await?;
+        }
+        // Whatever was under way lands within the five seconds between two housekeepings.
+        wait::until("our finalizer to stand and to stay", wait::DEADLINE, async || {
+            wait_until_held(world, true).await?;
+            let stays = world.proxy_stays("web", "held", Duration::from_secs(6), is_held).await;
+            Ok(stays.map_or_else(|error| Seen::Instead(format!("{error:#}")), Seen::Met))
+        })
+        .await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(toxiproxy.proxy("web").await?.is_some() && outside.count("POST") == 1, "{:?}", outside.requests());
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        ensure!(toxiproxy.proxies().await?.is_empty() && outside.count("DELETE") == 1, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Deletion,
+            "Observe, Correct, Observe, Correct",
+            "the target's mode goes back and forth, slowly and then six times at once; then the object is deleted",
+            "the finalizer stands exactly in mode Correct, the claim survives, the deletion takes the resource along",
+            format!("{} create and {} delete outside", outside.count("POST"), outside.count("DELETE")),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Both objects name one resource: what stands before the dash of their names.
+fn sharing(world: &World, outside: &Outside) -> Result<Target> {
+    let text = Target::shipped(world, outside.url())?.text()?;
+    let shared = text.replace("${self.metadata.name}", "${self.metadata.name.split('-')[0]}");
+    ensure!(shared != text, "the shipped target names its resources otherwise: {text}");
+    Ok(Target::from_document(serde_saphyr::from_str(&shared)?))
+}
+
+async fn takes_over(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> Result<Value> {
+    world.delete_proxy("web").await?;
+    world.wait_until_gone("web").await?;
+    let heir = world.wait_for_verdict("web-copy", "False", "InSync").await?;
+    ensure!(toxiproxy.proxy("web").await?.is_some() && outside.count("DELETE") == 0, "{:?}", outside.requests());
+    Ok(heir)
+}
+
+#[tokio::test]
+async fn a_resource_that_another_object_names_too_outlives_the_object_that_made_it() -> Result<()> {
+    World::run("shared identity", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let object = begin(world, &sharing(world, &outside)?).await?;
+        world.create_proxy("web-copy", object["spec"].clone()).await?;
+        world.wait_for_verdict("web-copy", "Unknown", "IdentityTaken").await?;
+        takes_over(world, &toxiproxy, &outside).await?;
+        world.wait_for_event("ExternalLeftBehind", "web").await?;
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.shows(Shown::new(
+            Group::Deletion,
+            "One of two objects with one identity is deleted",
+            "the one that made the resource goes, the other waited with IdentityTaken",
+            "the resource stays, Event ExternalLeftBehind, the other is polled at once and found in sync",
+            format!("{} deletes outside", outside.count("DELETE")),
+        ));
+        Ok(())
+    })
+    .await
+}

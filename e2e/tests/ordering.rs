@@ -1,0 +1,383 @@
+//! Results that come late, in another order, or onto an object that changed meanwhile land nowhere, and others who
+//! write to the object neither lose their words nor stop ours.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::{Answer, Hold, Outside};
+use drift_e2e::programs::Which;
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::world::{History, Target, World, condition, describe, note, tag};
+use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const WEB: &str = "/proxies/web";
+
+/// Both programs, and the object `web` created and in sync.
+async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
+    let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+    world.apply_target(&Target::shipped(world, outside.url())?).await?;
+    world.start_both().await?;
+    world.create_some_proxy("web").await?;
+    world.wait_for_verdict("web", "False", "InSync").await?;
+    Ok((toxiproxy, outside))
+}
+
+/// Keeps the answer of the next poll back: what it found is what the outside was when it was asked.
+async fn hold_poll(outside: &Outside) -> Result<Hold> {
+    let hold = Hold::default();
+    outside.once("GET", WEB, Answer::forwarded().held_by(&hold));
+    hold.wait_until_reached().await?;
+    Ok(hold)
+}
+
+/// The versions that carry a verdict as `wanted`.
+async fn with_verdict(history: &History, wanted: impl Fn(&Value, &Value) -> bool) -> Result<Vec<Value>> {
+    let versions = history.versions().await?;
+    let fits = |object: &Value| condition(object, DRIFT_OBSERVED).is_some_and(|verdict| wanted(object, verdict));
+    Ok(versions.into_iter().filter(fits).collect())
+}
+
+#[tokio::test]
+async fn a_poll_that_began_before_a_correction_and_ends_after_it_is_not_believed() -> Result<()> {
+    World::run("late poll", async |world| {
+        let (toxiproxy, outside) = begin(world).await?;
+        world.patch_proxy("web", json!({"metadata": {"annotations": {PAUSED_ANNOTATION: "true"}}})).await?;
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
+        let history = world.watch_object("web").await?;
+        let late = hold_poll(&outside).await?;
+        world.patch_proxy("web", json!({"metadata": {"annotations": {PAUSED_ANNOTATION: null}}})).await?;
+        let corrected = world.wait_for_proxy("web", "corrected", |object| note(object).correction == 2).await?;
+        ensure!(tag(&corrected).correction == 1, "verified with the poll under way: {corrected}");
+        let began = Instant::now();
+        late.release();
+        let verified = world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(tag(&verified).correction == 2, "{verified}");
+        let took = began.elapsed();
+        let wrong =
+            with_verdict(&history, |object, verdict| verdict["status"] == "True" && tag(object).correction == 2);
+        ensure!(wrong.await?.is_empty(), "the late answer was taken for the state after the correction");
+        ensure!(outside.requests_to("POST", WEB).len() == 1, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Ordering,
+            "A poll begins before a correction and ends after it",
+            "the answer of a poll is kept back until the correction is done and noted",
+            "what it read is dropped, the next poll verifies the correction; one write outside",
+            format!("in sync {:.1} s after the late answer", took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_a_later_one_changes_nothing() -> Result<()> {
+    World::run("out of order", async |world| {
+        let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        world.apply_target(&Target::shipped(world, outside.url())?.with("/spec/timeout", json!("1s"))).await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let history = world.watch_object("web").await?;
+        let written = world.writes().await?;
+        let first = Hold::default();
+        outside.once("GET", WEB, Answer::json(200, &json!({"listen": "x", "upstream": "y"})).held_by(&first));
+        first.wait_until_reached().await?;
+        let polls = outside.count("GET");
+        outside.wait_for_next("GET", WEB, polls + 1).await?;
+        first.release();
+        outside.wait_for_next("GET", WEB, polls + 3).await?;
+        ensure!(world.writes().await? == written, "{:?}", history.transitions(DRIFT_OBSERVED).await?);
+        ensure!(outside.writes() == 1, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Ordering,
+            "Two polls of one object end in the other order",
+            "the first answer says drifted and comes after two later ones that say in sync",
+            "nothing is written, nothing is corrected",
+            "0 writes",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_poll_of_the_old_spec_says_nothing_of_the_edited_one() -> Result<()> {
+    World::run("edited in a poll", async |world| {
+        let (toxiproxy, outside) = begin(world).await?;
+        let history = world.watch_object("web").await?;
+        let late = hold_poll(&outside).await?;
+        world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
+        late.release();
+        let released = Instant::now();
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let took = released.elapsed();
+        let new = with_verdict(&history, |_, verdict| verdict["observedGeneration"] == 2).await?;
+        let first = new.first().context("no verdict of the edited spec")?;
+        ensure!(describe(first, DRIFT_OBSERVED) == "True/NotUpdated", "the first word on the edited spec was {first}");
+        ensure!(toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:11"));
+        ensure!(outside.requests_to("POST", WEB).len() == 1, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Ordering,
+            "An edit during a poll",
+            "the spec is edited while the answer of a poll, in sync with the old spec, is under way",
+            "the answer is dropped, the edited spec is polled at once and brought outside with one write",
+            format!("in sync {:.1} s after the late answer", took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_edit_during_a_correction_is_brought_outside_by_the_next_one() -> Result<()> {
+    World::run("edited in a correction", async |world| {
+        let (toxiproxy, outside) = begin(world).await?;
+        let history = world.watch_object("web").await?;
+        let slow = Hold::default();
+        outside.once("POST", WEB, Answer::forwarded().held_by(&slow));
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        slow.wait_until_reached().await?;
+        world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
+        world.wait_for_verdict("web", "True", "NotUpdated").await?;
+        // A verdict on the edited spec stands, and a correction is under way: nothing may be sent beside it.
+        outside.nothing_is_written_for(Duration::from_secs(3)).await?;
+        slow.release();
+        let object = world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(note(&object).correction == 3 && tag(&object).correction == 3, "{object}");
+        ensure!(toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:11"));
+        let updates = outside.requests_to("POST", WEB);
+        let wishes: Vec<Value> = updates.iter().map(|request| Ok(request.json()?["upstream"].clone())).collect::<Result<_>>()?;
+        ensure!(wishes == ["127.0.0.1:9", "127.0.0.1:11"], "{wishes:?}");
+        let versions = history.versions().await?;
+        let noted = versions.iter().find(|object| note(object).correction == 2).context("the first was not noted")?;
+        ensure!(condition(noted, DRIFT_CORRECTED).is_some_and(|note| note["observedGeneration"] == 1), "{noted}");
+        world.shows(Shown::new(
+            Group::Ordering,
+            "An edit during a correction",
+            "the spec is edited while the answer to an update is under way, and a verdict on the edit stands",
+            "no second write beside the first; the first is noted at the old generation, then a poll, then the edit is brought outside",
+            format!("{} updates with the numbers 2 and 3", updates.len()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_that_is_made_anew_during_a_poll_gets_nothing_of_the_old_one() -> Result<()> {
+    World::run("made anew", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/correct/mode", json!("Observe"));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let old = world.create_some_proxy("web").await?;
+        let listen = old["spec"]["listen"].as_str().context("no listen")?;
+        toxiproxy.create("web", listen, "127.0.0.1:9").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let late = hold_poll(&outside).await?;
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        toxiproxy.delete("web").await?;
+        let new = world.create_proxy("web", old["spec"].clone()).await?;
+        let history = world.watch_object("web").await?;
+        world.wait_for_verdict("web", "True", "NotCreated").await?;
+        late.release();
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        let wrong = with_verdict(&history, |_, verdict| verdict["status"] == "False").await?;
+        ensure!(wrong.is_empty() && new["metadata"]["uid"] != old["metadata"]["uid"], "{wrong:?}");
+        world.shows(Shown::new(
+            Group::Ordering,
+            "An object is deleted and made anew during a poll",
+            "the answer of the old object's poll, in sync, comes when the new one of that name stands with NotCreated",
+            "the new object gets only what its own polls found",
+            "0 writes after the late answer",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// How long other writers rest between two writes: shorter than any read and write of ours together.
+const REST: Duration = Duration::from_millis(1);
+
+/// Two other writers of `web`, each as soon as its last write is answered: one of its metadata, one of a condition of its own.
+struct Others {
+    stop: Arc<AtomicBool>,
+    annotating: JoinHandle<Result<u64>>,
+    declaring: JoinHandle<Result<u64>>,
+}
+
+impl Others {
+    fn start(world: &World) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let version = format!("{}/v1", world.group());
+        let annotating = tokio::spawn(write_often(world.proxies(), stop.clone(), |count| {
+            Patch::Merge(json!({"metadata": {"annotations": {"e2e/count": count.to_string()}}}))
+        }));
+        let declaring = tokio::spawn(write_often(world.proxies(), stop.clone(), move |count| {
+            let ready = json!({"type": "Ready", "status": "True", "reason": "Theirs", "message": count.to_string(),
+                               "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            Patch::Apply(json!({"apiVersion": version, "kind": "Proxy", "metadata": {"name": "web"},
+                                "status": {"conditions": [ready]}}))
+        }));
+        Self { stop, annotating, declaring }
+    }
+
+    /// Ends them; how often each wrote.
+    async fn stop(self) -> Result<(u64, u64)> {
+        self.stop.store(true, Ordering::Relaxed);
+        Ok((self.annotating.await??, self.declaring.await??))
+    }
+}
+
+async fn write_often(
+    api: Api<DynamicObject>,
+    stop: Arc<AtomicBool>,
+    patch: impl Fn(u64) -> Patch<Value> + Send,
+) -> Result<u64> {
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        count += 1;
+        let patch = patch(count);
+        let whole = matches!(patch, Patch::Merge(_));
+        let parameters = match whole {
+            true => PatchParams::default(),
+            false => PatchParams::apply("e2e-other").force(),
+        };
+        match whole {
+            true => drop(api.patch("web", &parameters, &patch).await?),
+            false => drop(api.patch_status("web", &parameters, &patch).await?),
+        }
+        tokio::time::sleep(REST).await;
+    }
+    Ok(count)
+}
+
+#[tokio::test]
+async fn writers_who_never_rest_neither_lose_their_words_nor_keep_ours_out() -> Result<()> {
+    World::run("busy writers", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        world.apply_target(&Target::shipped(world, outside.url())?).await?;
+        world.create_some_proxy("web").await?;
+        let (others, busy) = (Others::start(world), Instant::now());
+        world.start_both().await?;
+        let began = Instant::now();
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let created = began.elapsed();
+        let history = world.watch_object("web").await?;
+        let began = Instant::now();
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        history.wait_for_transitions(DRIFT_OBSERVED, &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
+        let healed = began.elapsed();
+        let ((annotations, declarations), busy) = (others.stop().await?, busy.elapsed());
+        let object = world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        let theirs = condition(&object, "Ready").context("their condition is gone")?;
+        ensure!(theirs["message"].as_str() == Some(&declarations.to_string()), "after {declarations}: {theirs}");
+        let theirs = &object["metadata"]["annotations"]["e2e/count"];
+        ensure!(theirs.as_str() == Some(&annotations.to_string()), "after {annotations}: {theirs}");
+        ensure!(external_writes(&outside) == 2, "{:?}", outside.requests());
+        let refused = world.writes().await?.refused;
+        // Five tries of each program at once, then it waits; two first words and a finalizer are at stake.
+        let spent = created + healed;
+        ensure!(refused <= 10 + 6 * spent.as_secs(), "{refused} refused writes in {spent:?}");
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.shows(Shown::new(
+            Group::Ordering,
+            "Others write to the object without rest",
+            "two writers patch its metadata and its status as fast as the API server answers, from before the first verdict on",
+            "our words land within seconds, theirs all survive, our tries are bounded",
+            format!(
+                "{} writes of theirs, one in {:.0} ms; created in {:.1} s, healed in {:.1} s, {refused} refused writes of ours",
+                annotations + declarations,
+                busy.as_secs_f64() * 1000.0 / (annotations + declarations) as f64,
+                created.as_secs_f64(),
+                healed.as_secs_f64(),
+            ),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+fn external_writes(outside: &Outside) -> usize {
+    outside.count("POST") + outside.count("DELETE")
+}
+
+/// Replaces the whole list of conditions, as somebody does who thinks that it is theirs.
+async fn overwrite_conditions(world: &World, list: Value) -> Result<()> {
+    world.patch_proxy_status("web", json!({"status": {"conditions": list}})).await.map(drop)
+}
+
+#[tokio::test]
+async fn somebody_who_keeps_taking_or_changing_our_verdict_is_put_right_less_and_less_often() -> Result<()> {
+    World::run("verdict taken", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/correct/mode", json!("Observe"));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let object = world.create_some_proxy("web").await?;
+        toxiproxy.create("web", object["spec"]["listen"].as_str().context("no listen")?, "127.0.0.1:9").await?;
+        let truth = world.wait_for_verdict("web", "False", "InSync").await?;
+        let mut lie = condition(&truth, DRIFT_OBSERVED).context("no verdict")?.clone();
+        lie["status"] = json!("True");
+        lie["reason"] = json!("FieldsDiffer");
+        let began = Instant::now();
+        for round in 0..6 {
+            let list = if round % 2 == 0 { json!([]) } else { json!([lie]) };
+            overwrite_conditions(world, list).await?;
+            world.wait_for_verdict("web", "False", "InSync").await?;
+        }
+        let took = began.elapsed();
+        overwrite_conditions(world, json!([])).await?;
+        // The bucket held six; the next one is there a minute after the first was taken.
+        let rest = Duration::from_secs(50).saturating_sub(began.elapsed()).min(Duration::from_secs(20));
+        let polls = outside.count("GET");
+        world.nothing_is_written_for(rest).await?;
+        ensure!(rest > Duration::from_secs(5) && outside.count("GET") > polls + 3, "no time was left: {took:?}");
+        let writes = world.writes_by(Which::Poller)?.into_iter().filter(|write| write.subresource == "status").count();
+        // Our first word, which may have been drift, and six times right.
+        ensure!((7..=8).contains(&writes), "{writes} writes");
+        world.shows(Shown::new(
+            Group::Ordering,
+            "Somebody keeps removing or changing our verdict",
+            "it is removed or forged each time it stands, at an interval of a second",
+            "put right by the next poll six times, then once a minute; never a loop",
+            format!("six times within {:.1} s, then 0 writes in {:.0} s", took.as_secs_f64(), rest.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_note_that_somebody_removes_is_put_back_once_a_minute_with_its_number_and_claim() -> Result<()> {
+    World::run("note taken", async |world| {
+        let (_toxiproxy, outside) = begin(world).await?;
+        let object = world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        let only_ours = || json!([condition(&object, DRIFT_OBSERVED)]);
+        let began = Instant::now();
+        overwrite_conditions(world, only_ours()).await?;
+        let restored = world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        let took = began.elapsed();
+        ensure!(note(&restored) == note(&object), "{restored}");
+        overwrite_conditions(world, only_ours()).await?;
+        world.nothing_is_written_for(Duration::from_secs(15)).await?;
+        ensure!(external_writes(&outside) == 1, "{:?}", outside.requests());
+        world.shows(Shown::new(
+            Group::Ordering,
+            "Somebody removes the controller's note",
+            "driftCorrected is removed, and again as soon as it is back",
+            "put back with its number and claim, once a minute at most; nothing is corrected on its absence",
+            format!("back after {:.1} s, then 0 writes in 15 s", took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
