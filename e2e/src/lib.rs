@@ -35,6 +35,7 @@
 //! }
 //! ```
 
+pub mod api_gate;
 pub mod binaries;
 pub mod control_plane;
 pub mod demo;

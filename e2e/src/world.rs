@@ -22,6 +22,7 @@ pub use counting::Writes;
 pub use history::{History, condition, describe};
 pub use targets::Target;
 
+use crate::api_gate::ApiGate;
 use crate::control_plane::ControlPlane;
 use crate::manifests::Names;
 use crate::outside::Outside;
@@ -183,6 +184,14 @@ impl World {
     /// When no port can be bound.
     pub async fn start_outside(&self) -> Result<Outside> {
         Outside::start().await
+    }
+
+    /// Starts a gate in front of the API server, which holds back what it is told to.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub async fn start_api_gate(&self) -> Result<ApiGate> {
+        ApiGate::start(&self.control_plane().administrator()).await
     }
 
     /// An address on loopback that nothing listens on, for a Proxy's `listen`.

@@ -13,6 +13,7 @@ mod process;
 mod rights;
 mod secrets;
 mod silence;
+mod staleness;
 mod toxiproxy;
 mod vouching;
 mod world;
