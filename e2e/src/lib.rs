@@ -37,6 +37,7 @@
 
 pub mod api_gate;
 pub mod binaries;
+pub mod clock_shift;
 pub mod control_plane;
 pub mod demo;
 pub mod http_client;

@@ -10,6 +10,7 @@ mod misbehaving;
 mod other_writers;
 mod outside;
 mod process;
+mod replicas;
 mod rights;
 mod secrets;
 mod silence;
