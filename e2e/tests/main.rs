@@ -5,6 +5,7 @@ mod configuration;
 mod control_plane;
 mod ending;
 mod healing;
+mod kinds;
 mod manifests;
 mod misbehaving;
 mod other_writers;
