@@ -125,6 +125,7 @@ impl Program {
         let shared = shared(&site, configuration, &settings.poller_lease_name, &mut registry);
         let workplace = Workplace {
             home: site.namespace.clone(),
+            kinds: site.search_kinds(),
             sender: HttpSender::new(site.watch_secrets(CREDENTIAL_CONTROLLER), CONTROLLER_MANAGER),
             leadership: lease.leadership(),
             term: CancellationToken::new(),

@@ -5,7 +5,7 @@
 
 use drift_shared::condition::CorrectedReason;
 use drift_shared::object::LeanObject;
-use drift_shared::runtime::{EventWriter, Notice, NoticeKind, ResolvedKind, config_map_reference};
+use drift_shared::runtime::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, config_map_reference};
 use drift_shared::target::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
@@ -96,11 +96,20 @@ impl Announcer {
         self.on_config_map((news, reason, "Correct"), note);
     }
 
-    /// The target's kind cannot be used.
-    pub fn kind_unusable(&self, sentence: &str) {
-        tracing::error!(target_name = self.target, "{sentence}");
-        let note = format!("target {} is not corrected: {sentence}", self.target);
-        self.on_config_map((NoticeKind::Warning, "KindUnusable", "Load"), note);
+    /// The target's kind cannot be used, or can be used again.
+    pub fn kind(&self, news: KindNews) {
+        let target = &self.target;
+        let (news, reason, note) = match news {
+            KindNews::Unusable(sentence) => {
+                tracing::error!(target_name = target, "{sentence}");
+                (NoticeKind::Warning, "KindUnusable", format!("target {target} is not corrected: {sentence}"))
+            }
+            KindNews::Usable => {
+                tracing::info!(target_name = target, "the kind can be used");
+                (NoticeKind::Normal, "KindUsable", format!("target {target} is at work: its kind can be used"))
+            }
+        };
+        self.on_config_map((news, reason, "Load"), note);
     }
 
     fn on_object(

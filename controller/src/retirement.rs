@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_shared::object::LeanObject;
-use drift_shared::runtime::{Configuration, ObjectEvent, watch_objects};
+use drift_shared::runtime::{Configuration, KindError, ObjectEvent, find_kind, watch_objects};
 use drift_shared::target::{ObjectSelection, Target};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::target_work::{Workplace, find_kind, is_same_kind, watch_request};
+use crate::target_work::{Workplace, is_same_kind, watch_request};
 
 /// Between two looks whether the other targets have read their lists: they take seconds at most.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -58,7 +58,8 @@ fn covers(present: &ObjectSelection, before: &ObjectSelection) -> bool {
 /// Lists the objects that the target selected, and takes our finalizer off those that no target selects now.
 async fn retire(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
     let work = async {
-        let kind = find_kind(&place, &target).await;
+        let say = |error: &KindError| tracing::warn!(target_name = target.name, "what it holds is not let go: {error}");
+        let kind = find_kind(&place.client, &target.objects, say).await;
         // Until then the actor of the former text has ended: what it saw counts no more, and what it still did for an
         // object shows in the list.
         tokio::time::sleep(LOOK_AGAIN).await;

@@ -9,16 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use drift_shared::names::CONTROLLER_MANAGER;
 use drift_shared::outside::{HostGate, HttpSender};
-use drift_shared::runtime;
 use drift_shared::runtime::access::Right;
 use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_shared::runtime::{EventWriter, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects};
+use drift_shared::runtime::{
+    EventWriter, KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
+};
 use drift_shared::target::{Mode, ObjectSelection, Target};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::act::Hands;
 use crate::core::roster::Heritage;
+use crate::metrics::of_target;
 use crate::notices::Announcer;
 use crate::pen::Pen;
 use crate::steps::StepSender;
@@ -36,6 +38,8 @@ pub struct Workplace {
     pub home: String,
     /// The API server.
     pub client: kube::Client,
+    /// Where the kinds of targets are looked up.
+    pub kinds: KindSearch,
     /// The way to the external systems.
     pub sender: HttpSender,
     /// Whether we lead.
@@ -100,9 +104,12 @@ impl Workplace {
 
 /// Works on one target until it is stopped.
 pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+    // Until there is a kind nothing is vouched for, which is to be seen too.
+    place.shared.metrics.vouched.get_or_create(&of_target(&target.name)).set(0);
+    let announcer = Announcer::new(place.events.clone(), &target, &place.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = find_kind(&place, &target) => kind,
+        kind = place.kinds.find(&target, |news| announcer.kind(news)) => kind,
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
@@ -121,12 +128,6 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
 #[must_use]
 pub fn watch_request(target: &Target, kind: &ResolvedKind) -> WatchRequest {
     WatchRequest { kind: kind.clone(), selection: target.objects.clone(), fields: target.all_fields.clone() }
-}
-
-/// Looks the target's kind up until it can be used, and tells why it cannot.
-pub async fn find_kind(place: &Workplace, target: &Target) -> ResolvedKind {
-    let announcer = Announcer::new(place.events.clone(), target, &place.home);
-    runtime::find_kind(&place.client, &target.objects, |error| announcer.kind_unusable(&error.to_string())).await
 }
 
 /// Whether two selections speak of one kind.

@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
+pub(crate) use cache::user_cache;
+
 /// One program that the bed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {

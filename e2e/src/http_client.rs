@@ -15,6 +15,17 @@ pub fn choose_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// A client for answers that never end, such as watches, from a server that this authority (PEM) vouches for.
+///
+/// # Errors
+/// When the TLS stack cannot be set up, or the certificate is none.
+pub fn for_streams(authority: &str) -> Result<reqwest::Client> {
+    choose_tls();
+    let certificate = reqwest::Certificate::from_pem(authority.as_bytes()).context("reading the authority")?;
+    let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    builder.tls_certs_only([certificate]).build().context("building the HTTP client")
+}
+
 /// A client for the programs' admin pages and the external systems.
 ///
 /// # Errors

@@ -35,7 +35,9 @@
 //! }
 //! ```
 
+pub mod api_gate;
 pub mod binaries;
+pub mod clock_shift;
 pub mod control_plane;
 pub mod demo;
 pub mod http_client;

@@ -24,6 +24,7 @@ pub use history::{History, condition, describe};
 pub use targets::Target;
 pub use words::{note, tag};
 
+use crate::api_gate::ApiGate;
 use crate::control_plane::ControlPlane;
 use crate::manifests::Names;
 use crate::outside::Outside;
@@ -205,6 +206,14 @@ impl World {
     pub async fn start_both(&self) -> Result<()> {
         self.start_poller().await?;
         self.start_controller().await.map(drop)
+    }
+
+    /// Starts a gate in front of the API server, which holds back what it is told to.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub async fn start_api_gate(&self) -> Result<ApiGate> {
+        ApiGate::start(&self.control_plane().administrator()).await
     }
 
     /// An address on loopback that nothing listens on, for a Proxy's `listen`.

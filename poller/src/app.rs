@@ -113,6 +113,7 @@ impl Program {
             home: site.namespace.clone(),
             objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
             client: site.client.clone(),
+            kinds: site.search_kinds(),
             write_slots: Arc::new(Semaphore::new(CONCURRENT_WRITES)),
             leadership: lease.leadership(),
             rights,

@@ -4,12 +4,30 @@
 //! Which transition is worth an Event is the core's business.
 
 use drift_shared::object::ObjectId;
-use drift_shared::runtime::{EventWriter, Notice, NoticeKind, ResolvedKind, config_map_reference};
+use drift_shared::runtime::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, config_map_reference};
 use drift_shared::target::Target;
 
 use crate::core::announcement::{Announcement, announce};
 use crate::core::write_attempts::WriteOutcome;
 use crate::record::WriteResult;
+
+/// Says on an object that its verdict cannot be written, and why.
+pub(crate) fn tell_of_refusal(
+    events: &EventWriter,
+    target: &Target,
+    kind: &ResolvedKind,
+    (object, sentence): (&ObjectId, &str),
+) {
+    tracing::error!(target_name = target.name, %object, "driftObserved cannot be written: {sentence}");
+    events.emit(Notice {
+        target: target.name.clone(),
+        regarding: kind.reference(object),
+        kind: NoticeKind::Warning,
+        reason: "WriteRefused",
+        action: "Record",
+        note: format!("driftObserved cannot be written: {sentence}"),
+    });
+}
 
 /// Sends the Event that belongs to a write, if any.
 pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &WriteResult) {
@@ -21,11 +39,6 @@ pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, r
         action,
         note: note.to_owned(),
     };
-    if let Some(sentence) = &result.refusal {
-        tracing::error!(target_name = target.name, object = %result.before.id, "driftObserved cannot be written: {sentence}");
-        let note = format!("driftObserved cannot be written: {sentence}");
-        events.emit(notice(NoticeKind::Warning, "WriteRefused", "Record", &note));
-    }
     if result.outcome != WriteOutcome::Written {
         return;
     }
@@ -54,14 +67,18 @@ pub(crate) fn tell_of_overlap(events: &EventWriter, target: &Target, kind: &Reso
     });
 }
 
-/// Says on the target's ConfigMap that its kind cannot be used, and what to do.
-pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, sentence: &str) {
-    events.emit(Notice {
-        target: target.name.clone(),
-        regarding: config_map_reference(home, &target.document.config_map),
-        kind: NoticeKind::Warning,
-        reason: "KindUnusable",
-        action: "Load",
-        note: format!("target {} is not polled: {sentence}", target.name),
-    });
+/// Says on the target's ConfigMap that its kind cannot be used and what to do, or that it can be used again.
+pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, news: KindNews) {
+    let (kind, reason, note) = match news {
+        KindNews::Unusable(sentence) => {
+            tracing::error!(target_name = target.name, "{sentence}");
+            (NoticeKind::Warning, "KindUnusable", format!("target {} is not polled: {sentence}", target.name))
+        }
+        KindNews::Usable => {
+            tracing::info!(target_name = target.name, "the kind can be used");
+            (NoticeKind::Normal, "KindUsable", format!("target {} is polled: its kind can be used", target.name))
+        }
+    };
+    let regarding = config_map_reference(home, &target.document.config_map);
+    events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
 }

@@ -247,7 +247,7 @@ impl TargetActor {
         if gone {
             self.roster.forget(&uid, now);
         }
-        crate::notices::tell(&self.shared.events, &self.target, &self.recorder.kind, &result);
+        self.tell(&uid, &result, now);
         if result.outcome == WriteOutcome::Written {
             tracing::info!(
                 target_name = self.target.name,
@@ -257,6 +257,16 @@ impl TargetActor {
                 "wrote driftObserved"
             );
         }
+    }
+
+    fn tell(&mut self, uid: &Uid, result: &WriteResult, now: Moment) {
+        let (events, target, kind) = (&self.shared.events, &self.target, &self.recorder.kind);
+        if let Some(sentence) = &result.refusal
+            && self.roster.update(uid, now, Track::refusal_is_news) == Some(true)
+        {
+            crate::notices::tell_of_refusal(events, target, kind, (&result.before.id, sentence));
+        }
+        crate::notices::tell(events, target, kind, result);
     }
 
     fn take_event(&mut self, event: ObjectEvent) {

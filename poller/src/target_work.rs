@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use drift_shared::runtime::access::Right;
 use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_shared::runtime::{
-    KindError, Leadership, ObjectClient, ResolvedKind, WatchRequest, find_kind, watch_objects,
-};
+use drift_shared::runtime::{KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects};
 use drift_shared::target::Target;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::of_target;
 use crate::record::Recorder;
 use crate::target_actor::{Shared, TargetActor};
 
@@ -26,6 +25,8 @@ pub struct Workplace {
     pub home: String,
     /// The API server.
     pub client: kube::Client,
+    /// Where the kinds of targets are looked up.
+    pub kinds: KindSearch,
     /// The way to single objects.
     pub objects: ObjectClient,
     /// The limit of writes over all targets.
@@ -40,13 +41,12 @@ pub struct Workplace {
 
 /// Works on one target until it is stopped.
 pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
-    let say = |error: &KindError| {
-        tracing::error!(target_name = target.name, "{error}");
-        crate::notices::tell_of_kind(&place.shared.events, &target, &place.home, &error.to_string());
-    };
+    // Until there is a kind nobody vouches, which is to be seen too.
+    place.shared.metrics.vouched.get_or_create(&of_target(&target.name)).set(0);
+    let say = |news| crate::notices::tell_of_kind(&place.shared.events, &target, &place.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = find_kind(&place.client, &target.objects, say) => kind,
+        kind = place.kinds.find(&target, say) => kind,
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);

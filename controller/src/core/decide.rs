@@ -585,7 +585,7 @@ mod tests {
 
     #[test]
     fn refused_writes_hold_the_correction_that_could_not_be_noted() {
-        let scene = Scene::new().with(|scene| scene.memory.refuse_write(at(999)));
+        let scene = Scene::new().with(|scene| _ = scene.memory.refuse_write(at(999)));
         assert_eq!(scene.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
         assert_eq!(scene.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
     }

@@ -184,10 +184,11 @@ impl ObjectMemory {
         self.restored.map(|restored| restored + RESTORE_EVERY)
     }
 
-    /// The API server refused a write to the object.
-    pub fn refuse_write(&mut self, now: Moment) {
+    /// The API server refused a write to the object; gives whether it is the first in a row, which is news.
+    pub fn refuse_write(&mut self, now: Moment) -> bool {
         let refused = self.refused_writes.map_or(0, |(count, _)| count).saturating_add(1);
         self.refused_writes = Some((refused, now));
+        refused == 1
     }
 
     /// Another writer was faster, or the API server did not answer.
@@ -304,13 +305,14 @@ mod tests {
     fn refused_writes_back_off_to_five_minutes() {
         let mut memory = ObjectMemory::new(at(0), None);
         assert_eq!(memory.writes_ready_at(), None);
-        memory.refuse_write(at(10));
+        assert!(memory.refuse_write(at(10)));
         assert_eq!(memory.writes_ready_at(), Some(at(12)));
         for _ in 0..40 {
-            memory.refuse_write(at(10));
+            assert!(!memory.refuse_write(at(10)), "the same trouble is no news");
         }
         assert_eq!(memory.writes_ready_at(), Some(at(310)));
         memory.land_write();
         assert_eq!(memory.writes_ready_at(), None);
+        assert!(memory.refuse_write(at(400)));
     }
 }

@@ -120,10 +120,6 @@ impl TargetActor {
     }
 
     fn remember(&mut self, uid: &Uid, ended: &Ended, spent: bool, now: Moment) {
-        let kind = &self.hands.pen.kind;
-        if let (Ended::Refused(sentence), Some(object)) = (ended, self.roster.object(uid)) {
-            self.hands.announcer.write_refused(kind, object, sentence);
-        }
         let Some(memory) = self.roster.memory(uid) else { return };
         if spent && matches!(ended, Ended::CalledOff | Ended::Postponed(_) | Ended::Refused(_)) {
             memory.call_off();
@@ -139,7 +135,12 @@ impl TargetActor {
                 memory.land_write();
                 memory.noted = None;
             }
-            Ended::Refused(_) => memory.refuse_write(now),
+            Ended::Refused(sentence) => {
+                let is_news = memory.refuse_write(now);
+                if let Some(object) = self.roster.object(uid).filter(|_| is_news) {
+                    self.hands.announcer.write_refused(&self.hands.pen.kind, object, sentence);
+                }
+            }
             Ended::Corrected { outcome, deletion, change } => {
                 match deletion {
                     true => memory.finish_deletion(outcome, now),

@@ -73,7 +73,7 @@ impl Cache {
 }
 
 /// `$XDG_CACHE_HOME`, else `~/.cache`.
-fn user_cache() -> Result<PathBuf> {
+pub(crate) fn user_cache() -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
     folder.context("neither XDG_CACHE_HOME nor HOME names a folder for the cached control plane")

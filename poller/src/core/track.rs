@@ -262,6 +262,11 @@ impl Track {
         self.writes.gave_up()
     }
 
+    /// Whether a refused write is news for people; it counts as told with this.
+    pub const fn refusal_is_news(&mut self) -> bool {
+        self.writes.refusal_is_news()
+    }
+
     /// Takes in how a write ended.
     pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
         self.writes.finish(outcome, now);

@@ -34,6 +34,7 @@ pub struct WriteAttempts {
     under_way: Option<Condition>,
     lost_races: u32,
     refusals: u32,
+    refusal_told: bool,
     not_before: Moment,
 }
 
@@ -84,6 +85,11 @@ impl WriteAttempts {
         }
     }
 
+    /// Whether a refusal is news: the first since something was written. It counts as told with this.
+    pub const fn refusal_is_news(&mut self) -> bool {
+        !std::mem::replace(&mut self.refusal_told, true)
+    }
+
     /// What should stand stands.
     pub fn settle(&mut self) {
         *self = Self { under_way: self.under_way.take(), ..Self::default() };
@@ -107,6 +113,19 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         attempts.finish(&WriteOutcome::Written, now);
         assert_eq!(attempts.not_before(), Moment::START);
+    }
+
+    #[test]
+    fn a_refusal_is_news_once_until_something_was_written() {
+        let mut attempts = WriteAttempts::default();
+        let now = Moment::START;
+        attempts.finish(&WriteOutcome::Refused, now);
+        assert!(attempts.refusal_is_news());
+        attempts.finish(&WriteOutcome::Refused, now);
+        attempts.finish(&WriteOutcome::Moved, now);
+        assert!(!attempts.refusal_is_news());
+        attempts.finish(&WriteOutcome::Written, now);
+        assert!(attempts.refusal_is_news());
     }
 
     #[test]

@@ -93,7 +93,7 @@ async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
     let line =
         |part: &super::health::PartState| format!("{}: {}\n", part.name, part.trouble.as_deref().unwrap_or("ok"));
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, parts.iter().map(line).collect())
+    (status, parts.iter().chain(&shown.health.remarks()).map(line).collect())
 }
 
 async fn metrics_text(State(shown): State<Shown>) -> Response {

@@ -10,16 +10,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kube::core::Resource;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::collection::{Change, Collection, Heard, follow};
 use super::config_news::{News, Told, texts};
+use super::document_counts::DocumentCounts;
 use super::events::{EventWriter, Notice, NoticeKind};
 use super::health::Part;
 use super::leadership::Leadership;
@@ -65,6 +62,8 @@ pub struct ConfigSettings {
     pub teller: Option<(EventWriter, Leadership)>,
     /// Says in `/readyz` whether the ConfigMaps can be read.
     pub part: Part,
+    /// Where the documents are counted.
+    pub documents: DocumentCounts,
 }
 
 /// The watch of the configuration.
@@ -72,7 +71,6 @@ pub struct ConfigWatch {
     settings: ConfigSettings,
     mirror: Mirror<KeptMap>,
     published: watch::Sender<Arc<Configuration>>,
-    documents: Family<State, Gauge>,
     logged: Told,
     told: Told,
     is_failing: bool,
@@ -84,19 +82,13 @@ struct KeptMap {
     data: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct State {
-    state: &'static str,
-}
-
 impl ConfigWatch {
     /// Nothing happens until it runs; until then and until the first list, nothing is `loaded`.
-    pub fn new(settings: ConfigSettings, registry: &mut Registry) -> (Self, watch::Receiver<Arc<Configuration>>) {
-        let documents = Family::<State, Gauge>::default();
-        registry.register("config_documents", "Target documents by whether they are in force", documents.clone());
+    #[must_use]
+    pub fn new(settings: ConfigSettings) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
         let (mirror, logged, told) = (Mirror::default(), Told::default(), Told::default());
-        (Self { settings, mirror, published, documents, logged, told, is_failing: false }, receiver)
+        (Self { settings, mirror, published, logged, told, is_failing: false }, receiver)
     }
 
     /// Follows the ConfigMaps until `stop`.
@@ -184,12 +176,7 @@ impl ConfigWatch {
         let present = self.mirror.present().iter();
         let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
         let configuration = Configuration { loaded: true, ..(self.settings.judge)(&documents) };
-        let count = |state, number: usize| {
-            let number = i64::try_from(number).unwrap_or(i64::MAX);
-            self.documents.get_or_create(&State { state }).set(number);
-        };
-        count("in_force", configuration.targets.len());
-        count("bad", texts(&configuration.problems).len());
+        self.settings.documents.judged(configuration.targets.len(), texts(&configuration.problems).len());
         for news in self.logged.catch_up(&configuration.problems, |document| is_there(&self.mirror, document)) {
             match news {
                 News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
@@ -339,14 +326,17 @@ mod tests {
             part: health.part("lease"),
         };
         let (handle, lease_task) = lease(settings, stop.clone());
+        let documents = DocumentCounts::default();
+        documents.register(&mut registry);
         let settings = ConfigSettings {
             client,
             namespace: "here".to_owned(),
             judge: judge(),
             teller: Some((writer, handle.leadership())),
             part: health.part("config"),
+            documents,
         };
-        let (config, published) = ConfigWatch::new(settings, &mut registry);
+        let (config, published) = ConfigWatch::new(settings);
         let problems = || published.borrow().problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>();
         let say =
             |kind: &str, text: &str| watch.send(format!("{}\n", json!({"type": kind, "object": map(text)}))).unwrap();

@@ -19,6 +19,7 @@ pub struct Health {
 struct Board {
     next: u64,
     parts: BTreeMap<(String, u64), Option<String>>,
+    remarks: BTreeMap<(String, u64), String>,
     heartbeats: BTreeMap<(String, u64), Pulse>,
 }
 
@@ -31,6 +32,13 @@ struct Pulse {
 /// One part's line on the board; taken away when it is dropped.
 #[derive(Debug)]
 pub struct Part {
+    health: Health,
+    key: (String, u64),
+}
+
+/// One line that people should read and that makes nothing unready; taken away when it is dropped.
+#[derive(Debug)]
+pub struct Remark {
     health: Health,
     key: (String, u64),
 }
@@ -73,6 +81,16 @@ impl Health {
         Part { health: self.clone(), key }
     }
 
+    /// Adds a line about something that does not work and is no reason to call the program unready.
+    #[must_use]
+    pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
+        let mut board = self.board();
+        let key = (about.into(), board.fresh());
+        board.remarks.insert(key.clone(), sentence.into());
+        drop(board);
+        Remark { health: self.clone(), key }
+    }
+
     /// Adds a main loop that ticks at least every `limit`.
     #[must_use]
     pub fn heartbeat(&self, name: impl Into<String>, limit: Duration, now: Moment) -> Heartbeat {
@@ -91,6 +109,16 @@ impl Health {
             trouble: trouble.clone(),
         };
         self.board().parts.iter().map(line).collect()
+    }
+
+    /// Every remark, by what it is about.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<PartState> {
+        let line = |((name, _), sentence): (&(String, u64), &String)| PartState {
+            name: name.clone(),
+            trouble: Some(sentence.clone()),
+        };
+        self.board().remarks.iter().map(line).collect()
     }
 
     /// Whether every part is ready.
@@ -143,6 +171,12 @@ impl Drop for Part {
     }
 }
 
+impl Drop for Remark {
+    fn drop(&mut self) {
+        self.health.board().remarks.remove(&self.key);
+    }
+}
+
 impl Heartbeat {
     /// The loop turned.
     pub fn tick(&self, now: Moment) {
@@ -185,6 +219,17 @@ mod tests {
         assert!(!health.is_ready());
         drop(good);
         assert!(!health.is_ready());
+    }
+
+    #[test]
+    fn a_remark_is_shown_and_makes_nothing_unready() {
+        let health = Health::default();
+        let remark = health.remark("target proxies", "its kind is unknown");
+        let trouble = Some("its kind is unknown".to_owned());
+        assert_eq!(health.remarks(), [PartState { name: "target proxies".to_owned(), trouble }]);
+        assert!(health.is_ready() && health.parts().is_empty());
+        drop(remark);
+        assert!(health.remarks().is_empty());
     }
 
     #[test]

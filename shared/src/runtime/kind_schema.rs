@@ -7,6 +7,8 @@
 use serde_json::Value;
 
 use super::ResolvedKind;
+use crate::condition::{ConditionStatus, CorrectedReason, MAX_MESSAGE_BYTES, ObservedReason};
+use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 
 /// The fields of a condition and the JSON types that they need.
 const FIELDS: [(&str, &str); 6] = [
@@ -127,7 +129,7 @@ impl<'a> Schema<'a> {
                     let problem = format!("has a field {field} of type {is} in the items of .status.conditions");
                     problems.push(self.say(&problem, &addition, &place));
                 }
-                _ => {}
+                (Some(schema), _) => problems.extend(self.narrowness(field, schema, &format!("{place}.{field}"))),
             }
         }
         let required = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -141,6 +143,22 @@ impl<'a> Schema<'a> {
             ));
         }
         problems
+    }
+
+    /// What keeps a field from taking all that is written into it. Rules in CEL are not judged: a write that they refuse
+    /// shows on its object.
+    fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+        let allowed = schema.get("enum").and_then(Value::as_array);
+        let is_missing = |word: &&str| allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == word));
+        let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
+        if !missing.is_empty() {
+            let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
+            return Some(self.say(&problem, "them", &format!("{place}.enum")));
+        }
+        let most = schema.get("maxLength").and_then(Value::as_u64).filter(|_| field == "message")?;
+        let needed = MAX_MESSAGE_BYTES as u64;
+        let problem = format!("takes no more than {most} characters as message in .status.conditions");
+        (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
     }
 
     fn property(&self, schema: &'a Value, name: &str) -> Option<&'a Value> {
@@ -159,6 +177,21 @@ impl<'a> Schema<'a> {
             schema = next;
         }
         schema
+    }
+}
+
+/// The words that the two programs write into a field of their conditions, where they are a closed set.
+fn words_of(field: &str) -> Vec<&'static str> {
+    match field {
+        "type" => vec![DRIFT_OBSERVED, DRIFT_CORRECTED],
+        "status" => [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]
+            .map(ConditionStatus::as_str)
+            .to_vec(),
+        "reason" => {
+            let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
+            observed.chain(CorrectedReason::ALL.iter().map(|reason| reason.as_str())).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -303,6 +336,40 @@ mod tests {
         strict["required"] = json!(["type", "severity"]);
         let problems = schema_problems(&document(&status(&strict)), &kind());
         assert!(problems.len() == 1 && problems[0].contains("requires severity in"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_field_that_is_too_narrow_for_ours_is_refused() {
+        let place = "at .spec.versions[name=v1].schema.openAPIV3Schema.properties.status.properties.conditions.items.properties";
+        let crd = "of CustomResourceDefinition proxies.demo.example";
+        let cases = [
+            (
+                "type",
+                json!({"type": "string", "enum": ["Ready", "driftObserved"]}),
+                format!("does not take driftCorrected as type in .status.conditions: add them {place}.type.enum {crd}"),
+            ),
+            (
+                "message",
+                json!({"type": "string", "maxLength": 64}),
+                format!(
+                    "takes no more than 64 characters as message in .status.conditions: add maxLength: 1024 or more {place}.message {crd}"
+                ),
+            ),
+        ];
+        for (field, schema, expected) in cases {
+            let mut narrow = items();
+            narrow["properties"][field] = schema;
+            let problems = schema_problems(&document(&status(&narrow)), &kind());
+            assert_eq!(problems, [format!("demo.example/v1 Proxy {expected}")]);
+        }
+        let mut wide = items();
+        wide["properties"]["status"]["enum"] = json!(["True", "False", "Unknown", "Maybe"]);
+        wide["properties"]["message"]["maxLength"] = json!(32768);
+        wide["properties"]["type"]["maxLength"] = json!(316);
+        assert_eq!(schema_problems(&document(&status(&wide)), &kind()), Vec::<String>::new());
+        wide["properties"]["reason"]["enum"] = json!(["AsExpected"]);
+        let problems = schema_problems(&document(&status(&wide)), &kind());
+        assert!(problems.len() == 1 && problems[0].contains("does not take InSync, NotCreated"), "{problems:?}");
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //!
 //! This file must not know what targets do with a kind; what a schema must have is decided in `kind_schema`.
 
-use std::time::Duration;
-
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use kube::discovery::{Scope, pinned_kind, verbs};
@@ -12,7 +10,6 @@ use serde_json::Value;
 use super::client::{self, CALL_DEADLINE, CallError, LIST_DEADLINE, within};
 use super::kind_schema::schema_problems;
 use crate::object::ObjectId;
-use crate::target::ObjectSelection;
 
 /// A kind that can carry the conditions.
 #[derive(Clone, Debug)]
@@ -83,26 +80,6 @@ pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) 
     };
     let problems = schema_problems(&document, &resolved);
     if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
-}
-
-/// How soon a kind that cannot be used is looked up again: a CRD is installed rarely, and a quarter of a minute is short
-/// for whoever just did.
-const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
-
-/// Looks the kind of a selection up until it can be used; says each trouble once.
-pub async fn find_kind(client: &kube::Client, selection: &ObjectSelection, say: impl Fn(&KindError)) -> ResolvedKind {
-    let mut said = None;
-    loop {
-        match resolve_kind(client, &selection.api_version, &selection.kind).await {
-            Ok(kind) => return kind,
-            Err(error) if said.as_ref() == Some(&error) => {}
-            Err(error) => {
-                say(&error);
-                said = Some(error);
-            }
-        }
-        tokio::time::sleep(LOOK_UP_AGAIN).await;
-    }
 }
 
 async fn look_up(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {

@@ -14,8 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::{Right, watch_access};
 use super::config_watch::{ConfigSettings, ConfigWatch, Configuration};
+use super::document_counts::DocumentCounts;
 use super::events::{EventWriter, event_writer};
 use super::health::Health;
+use super::kind_search::KindSearch;
 use super::last_good::last_good_judge;
 use super::leadership::{Leadership, LeaseHandle};
 use super::lease::{LeaseSettings, lease};
@@ -40,6 +42,7 @@ pub struct Site {
     pub health: Health,
     /// The field manager, and what Events are reported as.
     pub manager: &'static str,
+    documents: DocumentCounts,
 }
 
 impl Site {
@@ -53,6 +56,7 @@ impl Site {
             client,
             health: Health::default(),
             manager,
+            documents: DocumentCounts::default(),
         }
     }
 
@@ -108,10 +112,18 @@ impl Site {
             judge: last_good_judge(),
             teller,
             part: self.health.part("configuration"),
+            documents: self.documents.clone(),
         };
-        let (watch, configuration) = ConfigWatch::new(settings, registry);
+        self.documents.register(registry);
+        let (watch, configuration) = ConfigWatch::new(settings);
         self.background.spawn("configuration", watch.run(self.background.stop.clone()));
         configuration
+    }
+
+    /// The search for the kinds of the targets, counted with their documents.
+    #[must_use]
+    pub fn search_kinds(&self) -> KindSearch {
+        KindSearch::new(self.client.clone(), self.health.clone(), self.documents.clone())
     }
 
     /// A writer of Events, whose task ends with `stop`.

@@ -1,0 +1,470 @@
+//! Kinds as they are: whatever a kind's status looks like, a target of it works as any other, or is refused with a
+//! sentence that says what to change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::Outside;
+use drift_e2e::programs::{Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, describe};
+use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+/// A kind that cannot be used is looked up again every 15 s; the rest is for a busy machine.
+const LOOKED_UP_WITHIN: Duration = Duration::from_secs(45);
+
+/// One kind of one world, with what its objects say of a proxy.
+struct Kind {
+    api_version: String,
+    kind: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+    /// The spec of an object whose proxy listens on this port and leads to the upstream `127.0.0.N:9`.
+    spec: fn(port: u16, upstream: u8) -> Value,
+    /// Templates of `listen` and `upstream`.
+    desired: [&'static str; 2],
+}
+
+fn plain_spec(port: u16, upstream: u8) -> Value {
+    json!({"listen": format!("127.0.0.1:{port}"), "upstream": format!("127.0.0.{upstream}:9")})
+}
+
+impl Kind {
+    /// A kind of the world's own group, defined as a platform engineer would.
+    async fn define(world: &World, kind: &'static str, scope: &str, status: Value) -> Result<Self> {
+        let plural = match kind {
+            "Atomic" => "atomics",
+            "Free" => "frees",
+            "Wide" => "wides",
+            "Old" => "olds",
+            _ => "stricts",
+        };
+        let defined = Self {
+            api_version: format!("{plural}.{}/v1", world.group()),
+            kind,
+            plural,
+            namespaced: scope == "Namespaced",
+            spec: plain_spec,
+            desired: ["${self.spec.listen}", "${self.spec.upstream}"],
+        };
+        defined.apply_definition(world, status).await?;
+        Ok(defined)
+    }
+
+    fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    async fn apply_definition(&self, world: &World, status: Value) -> Result<()> {
+        let scope = if self.namespaced { "Namespaced" } else { "Cluster" };
+        let text = json!({"type": "string"});
+        let spec = json!({"type": "object", "properties": {"listen": text, "upstream": text}});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema}});
+        world
+            .apply(&json!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": format!("{}.{}", self.plural, self.group())},
+                "spec": {"group": self.group(), "scope": scope, "versions": [version],
+                    "names": {"kind": self.kind, "plural": self.plural, "singular": self.kind.to_lowercase()}},
+            }))
+            .await
+            .map(drop)
+    }
+
+    /// The rights that the manifests tell to add for a kind of one's own.
+    async fn allow(&self, world: &World) -> Result<()> {
+        let status = format!("{}/status", self.plural);
+        for (which, verbs) in [
+            (Which::Poller, json!(["get", "list", "watch"])),
+            (Which::Controller, json!(["get", "list", "watch", "patch"])),
+        ] {
+            let name = format!("{}-{}-{}", world.programs_namespace(), which.name(), self.plural);
+            let group = json!([self.group()]);
+            let rules = json!([
+                {"apiGroups": group, "resources": [self.plural], "verbs": verbs},
+                {"apiGroups": group, "resources": [status], "verbs": ["patch"]},
+            ]);
+            let api_version = "rbac.authorization.k8s.io/v1";
+            let role =
+                json!({"apiVersion": api_version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
+            world.apply(&role).await?;
+            let subject =
+                json!({"kind": "ServiceAccount", "name": which.name(), "namespace": world.programs_namespace()});
+            world
+                .apply(&json!({
+                    "apiVersion": api_version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+                    "subjects": [subject],
+                }))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// The shipped target, for objects of this kind.
+    fn target(&self, world: &World, url: &str) -> Result<Target> {
+        let mut objects = json!({"apiVersion": self.api_version, "kind": self.kind});
+        if self.namespaced {
+            objects["namespaces"] = json!([world.objects_namespace()]);
+        }
+        let [listen, upstream] = self.desired;
+        let desired = json!({"listen": listen, "upstream": upstream, "enabled": true});
+        Ok(Target::shipped(world, url)?.with("/spec/objects", objects).with("/spec/compare/desired", desired))
+    }
+
+    fn api(&self, world: &World) -> Result<Api<DynamicObject>> {
+        world.api(&self.api_version, self.kind, self.namespaced.then(|| world.objects_namespace()))
+    }
+
+    async fn put(&self, world: &World, name: &str, port: u16, upstream: u8) -> Result<()> {
+        let mut metadata = json!({"name": name});
+        if self.namespaced {
+            metadata["namespace"] = json!(world.objects_namespace());
+        }
+        let spec = (self.spec)(port, upstream);
+        let document = json!({"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata, "spec": spec});
+        wait::until(format!("{} to be served", self.kind), wait::DEADLINE, async || {
+            Ok(Seen::Met(world.apply(&document).await?))
+        })
+        .await
+        .map(drop)
+    }
+
+    async fn wait_for(&self, world: &World, name: &str, verdict: &str, note: &str) -> Result<Value> {
+        let api = self.api(world)?;
+        wait::until(format!("{} {name} to be {verdict} and {note}", self.kind), wait::DEADLINE, async || {
+            let object = serde_json::to_value(api.get(name).await?)?;
+            let seen = (describe(&object, "driftObserved"), describe(&object, "driftCorrected"));
+            let is_so = (seen.0.as_str(), seen.1.as_str()) == (verdict, note);
+            Ok(if is_so { Seen::Met(object) } else { Seen::Instead(format!("{seen:?}: {object}")) })
+        })
+        .await
+    }
+}
+
+/// A condition's schema with the six fields, as most operators generate it.
+fn items() -> Value {
+    let text = json!({"type": "string"});
+    json!({"type": "object", "required": ["type", "status"], "properties": {
+        "type": text, "status": text, "reason": text, "message": text,
+        "observedGeneration": {"type": "integer", "format": "int64"},
+        "lastTransitionTime": {"type": "string", "format": "date-time"}}})
+}
+
+fn status_with(items: &Value, list_type: &str) -> Value {
+    let list = json!({"type": "array", "x-kubernetes-list-type": list_type, "items": items});
+    json!({"type": "object", "properties": {"conditions": list, "address": {"type": "string"}}})
+}
+
+/// A toxiproxy behind a recording server, and both programs with a target of a kind.
+struct Bed {
+    toxiproxy: Toxiproxy,
+    outside: Outside,
+    poller: Arc<Program>,
+    controller: Arc<Program>,
+}
+
+impl Bed {
+    async fn start(world: &World, kind: &Kind) -> Result<Self> {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        kind.allow(world).await?;
+        world.apply_target(&kind.target(world, outside.url())?).await?;
+        let poller = world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        Ok(Self { toxiproxy, outside, poller, controller })
+    }
+
+    /// Created, edited, drifted, silent: as any kind. Gives the object as it ends.
+    async fn ensure_works(&self, world: &World, kind: &Kind) -> Result<Value> {
+        const HEALED: [&str; 2] = ["False/InSync", "True/CorrectionApplied"];
+        let upstream = async |wanted: &str| {
+            let is_so = |proxy: Option<&drift_e2e::toxiproxy::Proxy>| proxy.is_some_and(|it| it.upstream == wanted);
+            self.toxiproxy.wait_for("web", is_so).await.map(drop)
+        };
+        let before = self.outside.writes();
+        let port = drift_e2e::ports::free_port()?;
+        kind.put(world, "web", port, 1).await?;
+        kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+        upstream("127.0.0.1:9").await?;
+
+        kind.put(world, "web", port, 2).await?;
+        upstream("127.0.0.2:9").await?;
+        kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+
+        self.toxiproxy.update("web", json!({"upstream": "127.0.0.3:9"})).await?;
+        upstream("127.0.0.2:9").await?;
+        let object = kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+        let version = object["metadata"]["resourceVersion"].clone();
+        let api = kind.api(world)?;
+        let writes = self.outside.writes() - before;
+        ensure!(writes == 3, "{writes} writes outside: {:?}", self.outside.requests());
+        wait::throughout("the object to stay as it is", Duration::from_secs(4), async || {
+            let now = serde_json::to_value(api.get("web").await?)?;
+            let same = now["metadata"]["resourceVersion"] == version;
+            Ok(if same { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
+        })
+        .await?;
+        Ok(object)
+    }
+
+    async fn wait_for_documents(&self, state: &str, wanted: f64, within: Duration) -> Result<()> {
+        for program in [&self.poller, &self.controller] {
+            let what = format!("{} to count {wanted} documents {state}", program.instance());
+            wait::until(what, within, async || {
+                let metrics = program.metrics().await?;
+                let seen = metrics.sum("drift_config_documents", &[("state", state)]);
+                Ok(if seen == wanted { Seen::Met(()) } else { Seen::Instead(seen.to_string()) })
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// The kind is refused: counted, shown and told, by both programs, with this in the sentence.
+    async fn ensure_refused(&self, world: &World, sentence: &str) -> Result<()> {
+        self.wait_for_documents("kind_unusable", 1.0, wait::DEADLINE).await?;
+        self.wait_for_documents("in_force", 0.0, wait::DEADLINE).await?;
+        let event = world.wait_for_event("KindUnusable", "drift-targets").await?;
+        let note = event["note"].as_str().unwrap_or_default();
+        ensure!(note.contains(sentence), "the Event says: {note}");
+        for program in [&self.poller, &self.controller] {
+            let (status, text) = program.page("/readyz").await?;
+            ensure!(status == 200 && text.contains(sentence), "/readyz of {}: {status} {text}", program.instance());
+            let name = format!("{}_vouched", program.which().name().replace('-', "_"));
+            let metrics = program.metrics().await?;
+            let vouched: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
+            ensure!(vouched == [0.0], "{name} is {vouched:?}");
+        }
+        Ok(())
+    }
+}
+
+fn row(sequence: &str, injected: &str, held: &str, figures: &str) -> Shown {
+    Shown::new(Group::Kinds, sequence, injected, held, figures)
+}
+
+const WORKED: &str = "1 write outside each for created, edited and drifted; then none";
+
+async fn works(label: &str, kind: &'static str, scope: &str, status: Value) -> Result<()> {
+    World::run(label, async |world| {
+        let kind = Kind::define(world, kind, scope, status).await?;
+        let bed = Bed::start(world, &kind).await?;
+        bed.ensure_works(world, &kind).await?;
+        world.shows(row(
+            label,
+            "an object created, edited, and drifted",
+            "the verdict is written, it is healed, silent",
+            WORKED,
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kind_whose_status_keeps_unknown_fields_works() -> Result<()> {
+    let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    works("a status that keeps unknown fields", "Free", "Namespaced", status).await
+}
+
+#[tokio::test]
+async fn a_cluster_scoped_kind_works() -> Result<()> {
+    let mut status = status_with(&items(), "map");
+    status["properties"]["conditions"]["x-kubernetes-list-map-keys"] = json!(["type"]);
+    works("a cluster-scoped kind", "Wide", "Cluster", status).await
+}
+
+#[tokio::test]
+async fn a_kind_with_an_atomic_list_works_and_another_writers_entries_stay() -> Result<()> {
+    World::run("atomic list", async |world| {
+        let kind = Kind::define(world, "Atomic", "Namespaced", status_with(&items(), "atomic")).await?;
+        let bed = Bed::start(world, &kind).await?;
+        bed.ensure_works(world, &kind).await?;
+        // Its operator puts its own entry in front, as a whole list, and ours move.
+        let api = kind.api(world)?;
+        let mut object = serde_json::to_value(api.get("web").await?)?;
+        let ready = json!({"type": "Ready", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let conditions = object["status"]["conditions"].as_array_mut().context("no conditions")?;
+        conditions.insert(0, ready.clone());
+        let status = json!({"status": {"conditions": conditions, "address": "a"}});
+        api.patch_status("web", &PatchParams::default(), &Patch::Merge(status)).await?;
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.3:9"})).await?;
+        bed.toxiproxy.wait_for("web", |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.2:9")).await?;
+        let object = kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
+        let conditions = object["status"]["conditions"].as_array().context("no conditions")?;
+        ensure!(conditions.len() == 3 && conditions[0] == ready, "{conditions:?}");
+        ensure!(object["status"]["address"] == "a");
+        world.shows(row(
+            "an atomic list of conditions",
+            "created, edited, drifted; its operator writes the list anew with an entry in front; drifted",
+            "healed each time, silent, and the other entry stays",
+            WORKED,
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kind_whose_items_lack_observed_generation_is_refused_until_its_definition_is_mended() -> Result<()> {
+    World::run("old items", async |world| {
+        let mut old = items();
+        old["properties"].as_object_mut().context("no properties")?.remove("observedGeneration");
+        let kind = Kind::define(world, "Old", "Namespaced", status_with(&old, "atomic")).await?;
+        let bed = Bed::start(world, &kind).await?;
+        let port = drift_e2e::ports::free_port()?;
+        kind.put(world, "early", port, 1).await?;
+        bed.ensure_refused(world, "add observedGeneration: {type: integer} at .spec.versions[name=v1]").await?;
+        bed.outside.nothing_is_written_for(Duration::from_secs(2)).await?;
+        ensure!(bed.outside.requests().is_empty(), "a target that is refused polls");
+
+        kind.apply_definition(world, status_with(&items(), "atomic")).await?;
+        bed.wait_for_documents("kind_unusable", 0.0, LOOKED_UP_WITHIN).await?;
+        bed.wait_for_documents("in_force", 1.0, wait::DEADLINE).await?;
+        world.wait_for_event("KindUsable", "drift-targets").await?;
+        kind.wait_for(world, "early", "False/InSync", "True/CorrectionApplied").await?;
+        bed.ensure_works(world, &kind).await?;
+        for program in [&bed.poller, &bed.controller] {
+            let (_, text) = program.page("/readyz").await?;
+            ensure!(!text.contains("observedGeneration"), "{text}");
+        }
+        world.shows(row(
+            "items of the conditions lack observedGeneration",
+            "a target of such a kind; then the CustomResourceDefinition gets the field",
+            "refused with what to add: metric, Event, /readyz; once it is added, told and at work",
+            WORKED,
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kind_that_takes_only_its_own_types_of_conditions_is_refused() -> Result<()> {
+    World::run("narrow items", async |world| {
+        let mut narrow = items();
+        narrow["properties"]["type"]["enum"] = json!(["Ready"]);
+        narrow["properties"]["message"]["maxLength"] = json!(64);
+        let kind = Kind::define(world, "Strict", "Namespaced", status_with(&narrow, "atomic")).await?;
+        let bed = Bed::start(world, &kind).await?;
+        bed.ensure_refused(world, "does not take driftObserved, driftCorrected as type").await?;
+        bed.ensure_refused(world, "maxLength: 1024 or more").await?;
+        world.shows(row(
+            "the schema of the conditions is too narrow for ours",
+            "an enum of types without ours, and messages of 64 characters",
+            "refused at load with both, and what to change",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody() -> Result<()> {
+    World::run("strict rule", async |world| {
+        let rule =
+            json!([{"rule": "self.type != 'driftObserved' || self.status == 'False'", "message": "no bad news"}]);
+        let mut strict = items();
+        strict["x-kubernetes-validations"] = rule;
+        let kind = Kind::define(world, "Strict", "Namespaced", status_with(&strict, "atomic")).await?;
+        let bed = Bed::start(world, &kind).await?;
+        // Of two objects one is in sync from the beginning, and the rule takes that.
+        let ports = (drift_e2e::ports::free_port()?, drift_e2e::ports::free_port()?);
+        bed.toxiproxy.create("good", &format!("127.0.0.1:{}", ports.0), "127.0.0.1:9").await?;
+        kind.put(world, "bad", ports.1, 1).await?;
+        world.wait_for_event("WriteRefused", "bad").await?;
+        kind.put(world, "good", ports.0, 1).await?;
+        kind.wait_for(world, "good", "False/InSync", "-").await?;
+        let refused = async || {
+            Ok::<_, anyhow::Error>(
+                bed.poller.metrics().await?.sum("drift_poller_writes_total", &[("outcome", "refused")]),
+            )
+        };
+        // Tries after 1, 2, 4, 8 s: more than five in so short a time would be a storm.
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        let tries = refused().await?;
+        ensure!((1.0..=5.0).contains(&tries), "{tries} refused writes");
+        let told = world.events().await?.iter().filter(|event| event["reason"] == "WriteRefused").count();
+        ensure!(told == 1, "{told} Events");
+        ensure!(bed.outside.writes() == 0, "{:?}", bed.outside.requests());
+
+        kind.apply_definition(world, status_with(&items(), "atomic")).await?;
+        kind.wait_for(world, "bad", "False/InSync", "True/CorrectionApplied").await?;
+        world.shows(row(
+            "a rule of the definition refuses our condition",
+            "a CEL rule that takes no verdict of drift; later it is taken away",
+            "one Event, a backoff for that object, another object is judged; then it is healed",
+            &format!("{tries} tries in 8 s"),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_service_which_has_no_generation_works() -> Result<()> {
+    World::run("service", async |world| {
+        let kind = Kind {
+            api_version: "v1".to_owned(),
+            kind: "Service",
+            plural: "services",
+            namespaced: true,
+            spec: |port, upstream| {
+                let ports = json!([{"port": port, "protocol": "TCP"}]);
+                json!({"type": "ExternalName", "externalName": format!("127.0.0.{upstream}"), "ports": ports})
+            },
+            desired: ["127.0.0.1:${self.spec.ports[0].port}", "${self.spec.externalName}:9"],
+        };
+        let bed = Bed::start(world, &kind).await?;
+        let object = bed.ensure_works(world, &kind).await?;
+        ensure!(object["metadata"].get("generation").is_none(), "a Service has a generation by now: {object}");
+        kind.api(world)?.delete("web", &kube::api::DeleteParams::default()).await?;
+        bed.toxiproxy.wait_for("web", |proxy| proxy.is_none()).await?;
+        world.shows(row(
+            "a Service, which has no generation",
+            "created, edited, drifted, deleted",
+            "a changed wish counts as a changed generation; healed, silent, deleted outside",
+            WORKED,
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_built_in_kind_whose_conditions_lack_observed_generation_is_refused() -> Result<()> {
+    for (api_version, kind, plural) in
+        [("v1", "PersistentVolumeClaim", "persistentvolumeclaims"), ("apps/v1", "Deployment", "deployments")]
+    {
+        World::run(plural, async |world| {
+            let api_version = api_version.to_owned();
+            let desired = ["${self.spec.listen}", "${self.spec.upstream}"];
+            let kind = Kind { api_version, kind, plural, namespaced: true, spec: plain_spec, desired };
+            let bed = Bed::start(world, &kind).await?;
+            bed.ensure_refused(world, "has no field observedGeneration in the items of .status.conditions").await?;
+            bed.ensure_refused(world, "a built-in kind cannot be changed").await
+        })
+        .await?;
+    }
+    World::run("built in", async |world| {
+        world.shows(row(
+            "a PersistentVolumeClaim or a Deployment, whose conditions lack observedGeneration",
+            "a target of such a kind",
+            "refused at load with what is missing: metric, Event, /readyz",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,435 @@
+//! More than one of each program: one works and the others stand by, whatever happens to the one that works.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::clock_shift;
+use drift_e2e::control_plane::AuditRecord;
+use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition, describe};
+use serde_json::{Value, json};
+
+/// A new leader acts within this of a crash.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
+
+/// A record must stand still for 12 s before another takes the Lease, and it is up to 3 s old when its holder dies.
+const TAKEN_OVER_AFTER: Duration = Duration::from_secs(12 - 3 - 1);
+
+/// A released Lease has a new holder within this.
+const HANDED_OVER_WITHIN: Duration = Duration::from_secs(1);
+
+/// What a busy machine may add to a bound.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Twice the time that a Lease lasts.
+const TWICE_THE_LEASE: Duration = Duration::from_secs(24);
+
+/// A toxiproxy behind a recording server, and two of each program; the first of each leads.
+struct Bed {
+    toxiproxy: Toxiproxy,
+    outside: Outside,
+    pollers: [Arc<Program>; 2],
+    controllers: [Arc<Program>; 2],
+}
+
+fn instance(name: &str) -> Options {
+    Options { instance: Some(name.to_owned()), ..Options::default() }
+}
+
+impl Bed {
+    async fn start(world: &World) -> Result<Self> {
+        Self::start_with(world, instance).await
+    }
+
+    async fn start_with(world: &World, options: impl Fn(&str) -> Options) -> Result<Self> {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        world.apply_target(&Target::shipped(world, outside.url())?).await?;
+        let mut programs = Vec::new();
+        for (which, names) in
+            [(Which::Poller, ["poller-a", "poller-b"]), (Which::Controller, ["controller-a", "controller-b"])]
+        {
+            for name in names {
+                programs.push(world.start(which, options(name)).await?);
+                wait_for_holder(world, which, names[0]).await?;
+            }
+        }
+        let [a, b, c, d] = programs.try_into().ok().context("not four programs")?;
+        Ok(Self { toxiproxy, outside, pollers: [a, b], controllers: [c, d] })
+    }
+
+    async fn create_in_sync(&self, world: &World, name: &str) -> Result<()> {
+        world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict(name, "False", "InSync").await.map(drop)
+    }
+
+    async fn drift(&self, name: &str) -> Result<()> {
+        self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await.map(drop)
+    }
+
+    async fn wait_until_healed(&self, world: &World, name: &str) -> Result<()> {
+        self.toxiproxy.wait_for(name, |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9")).await?;
+        world.wait_for_verdict(name, "False", "InSync").await.map(drop)
+    }
+
+    /// When the first request of this method came after a moment.
+    fn first_after(&self, method: &str, moment: Instant) -> Option<Instant> {
+        let requests = self.outside.requests();
+        requests.iter().find(|request| request.method == method && request.at > moment).map(|request| request.at)
+    }
+
+    async fn wait_for_first_after(&self, method: &str, moment: Instant) -> Result<Instant> {
+        wait::until(format!("a {method} outside"), wait::DEADLINE, async || {
+            Ok(self.first_after(method, moment).map_or_else(|| Seen::Instead("none".to_owned()), Seen::Met))
+        })
+        .await
+    }
+}
+
+async fn wait_for_holder(world: &World, which: Which, instance: &str) -> Result<Instant> {
+    wait::until(format!("{instance} to hold the Lease {}", which.name()), wait::DEADLINE, async || {
+        let lease = world.lease(which.name()).await?.unwrap_or_default();
+        let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        Ok(if holder.starts_with(instance) { Seen::Met(Instant::now()) } else { Seen::Instead(holder) })
+    })
+    .await
+}
+
+/// What a program has done that anybody could notice: polls, corrections, and writes to objects.
+async fn deeds(program: &Program) -> Result<f64> {
+    let metrics = program.metrics().await?;
+    let names: &[&str] = match program.which() {
+        Which::Poller => &["drift_poller_polls_total", "drift_poller_writes_total"],
+        Which::Controller => &["drift_controller_corrections_total", "drift_controller_writes_total"],
+    };
+    Ok(names.iter().map(|name| metrics.sum(name, &[])).sum())
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+fn row(sequence: &str, injected: &str, held: &str, figures: String) -> Shown {
+    Shown::new(Group::Replicas, sequence, injected, held, figures)
+}
+
+#[tokio::test]
+async fn of_two_replicas_one_writes_and_the_other_does_nothing() -> Result<()> {
+    World::run("two of each", async |world| {
+        let bed = Bed::start(world).await?;
+        let names = ["one", "two", "three"];
+        for name in names {
+            bed.create_in_sync(world, name).await?;
+        }
+        for name in names {
+            bed.drift(name).await?;
+            bed.wait_until_healed(world, name).await?;
+        }
+        world.wait_for_note("three", "True", "CorrectionApplied").await?;
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        ensure!(bed.outside.writes() == 6, "{:?}", bed.outside.requests());
+        for (leader, standby) in [&bed.pollers, &bed.controllers].map(|[leader, standby]| (leader, standby)) {
+            ensure!(deeds(standby).await? == 0.0, "{} did something", standby.instance());
+            // Each write that the API server took from this ServiceAccount is one that the leader counts.
+            let name = match leader.which() {
+                Which::Poller => "drift_poller_writes_total",
+                Which::Controller => "drift_controller_writes_total",
+            };
+            let counted = leader.metrics().await?.sum(name, &[("outcome", "written")]);
+            let writes = world.writes_by(leader.which())?;
+            let accepted = writes.iter().filter(|it| it.group == world.group() && it.accepted()).count();
+            #[expect(clippy::cast_precision_loss, reason = "a small count")]
+            let accepted = accepted as f64;
+            ensure!(counted == accepted, "{} counts {counted}, the API server {accepted}", leader.instance());
+        }
+        world.shows(row(
+            "two of each program",
+            "three objects created, drifted and healed",
+            "one set of writes, outside and inside, by one of each; the others do nothing",
+            format!("{} writes outside for 6 corrections", bed.outside.writes()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_killed_leader_is_replaced_within_fifteen_seconds() -> Result<()> {
+    World::run("leader killed", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.create_in_sync(world, "web").await?;
+        let mut figures = Vec::new();
+        for (which, pair, method) in
+            [(Which::Poller, &bed.pollers, "GET"), (Which::Controller, &bed.controllers, "POST")]
+        {
+            pair[0].kill().await?;
+            let killed = Instant::now();
+            if which == Which::Controller {
+                bed.drift("web").await?;
+            }
+            let held = wait_for_holder(world, which, pair[1].instance()).await? - killed;
+            let acted = bed.wait_for_first_after(method, killed).await? - killed;
+            let name = which.name();
+            ensure!(held <= TAKEN_OVER_WITHIN + SLACK, "{name}: the Lease was taken after {held:?}");
+            ensure!(acted <= TAKEN_OVER_WITHIN + 2 * SLACK, "{name}: acted after {acted:?}");
+            figures.push(format!("{name}: holder after {}, acts after {}", seconds(held), seconds(acted)));
+        }
+        bed.wait_until_healed(world, "web").await?;
+        ensure!(bed.outside.writes() == 2, "{:?}", bed.outside.requests());
+        world.shows(row(
+            "the leader is killed",
+            "SIGKILL to the leading poller, then to the leading controller with a drift waiting",
+            "the other acts within 15 s, and heals once",
+            figures.join("; "),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
+    World::run("leader stopped", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.create_in_sync(world, "web").await?;
+        let mut figures = Vec::new();
+        for (which, pair) in [(Which::Poller, &bed.pollers), (Which::Controller, &bed.controllers)] {
+            let exit = pair[0].stop().await?;
+            let ended = Instant::now();
+            ensure!(exit.success(), "{exit}");
+            let took = wait_for_holder(world, which, pair[1].instance()).await? - ended;
+            ensure!(took <= HANDED_OVER_WITHIN + SLACK, "{}: handed over after {took:?}", which.name());
+            figures.push(format!("{} after {}", which.name(), seconds(took)));
+        }
+        bed.drift("web").await?;
+        bed.wait_until_healed(world, "web").await?;
+        ensure!(bed.outside.writes() == 2, "{:?}", bed.outside.requests());
+        world.shows(row(
+            "the leader is stopped in good order",
+            "SIGTERM to the leading poller, then to the leading controller",
+            "the other holds the Lease within a second of its end",
+            figures.join("; "),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wakes() -> Result<()> {
+    World::run("controller frozen", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.create_in_sync(world, "web").await?;
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        let [first, second] = &bed.controllers;
+        bed.outside.on("POST", "/proxies/*", Answer::status(503));
+        let before = deeds(first).await?;
+        let frozen = Instant::now();
+        first.pause().await?;
+        bed.drift("web").await?;
+        wait_for_holder(world, Which::Controller, second.instance()).await?;
+        tokio::time::sleep_until((frozen + TWICE_THE_LEASE).into()).await;
+        let tried = bed.outside.count("POST");
+        ensure!(tried >= 2, "the drift did not wait: {tried} tries by the second");
+
+        // Nobody but the one that wakes could correct, and the Lease is not its own.
+        second.pause().await?;
+        let quiet = Instant::now();
+        let noted = world.writes_by(Which::Controller)?.len();
+        bed.outside.forget();
+        first.resume().await?;
+        let corrected = bed.wait_for_first_after("POST", quiet).await?;
+        let waited = corrected - quiet;
+        ensure!(waited >= Duration::from_secs(8), "it acted {waited:?} after waking, on a Lease of another");
+        let writes = world.writes_by(Which::Controller)?.split_off(noted);
+        let first_of = |wanted: &dyn Fn(&AuditRecord) -> bool| writes.iter().position(wanted);
+        let lease = first_of(&|write| write.resource == "leases" && write.accepted());
+        let object = first_of(&|write| write.group == world.group());
+        ensure!(lease.zip(object).is_none_or(|(lease, object)| lease < object), "it wrote before: {writes:?}");
+        ensure!(deeds(first).await? > before, "it was not the first that corrected");
+        second.resume().await?;
+        bed.wait_until_healed(world, "web").await?;
+        world.shows(row(
+            "the leading controller is frozen for twice the Lease, with a drift waiting",
+            "SIGSTOP for 24 s; the second takes over and is frozen too; SIGCONT to the first",
+            "awake, it writes nothing, outside or inside, until it has taken the Lease anew",
+            format!("{} from waking to its correction", seconds(waited)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_poller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wakes() -> Result<()> {
+    World::run("poller frozen", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.create_in_sync(world, "web").await?;
+        let [first, second] = &bed.pollers;
+        // The answer that is on its way to it says drifted.
+        let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
+        let polls = bed.outside.count("GET");
+        bed.outside.on("GET", "/proxies/web", Answer::json(200, &drifted).after(Duration::from_secs(2)));
+        wait::until("a poll to be under way", wait::DEADLINE, async || {
+            Ok(if bed.outside.count("GET") > polls { Seen::Met(()) } else { Seen::Instead("none".to_owned()) })
+        })
+        .await?;
+        let sent_before = first.metrics().await?.sum("drift_poller_writes_total", &[]);
+        let frozen = Instant::now();
+        first.pause().await?;
+        bed.outside.forget();
+        let took = wait_for_holder(world, Which::Poller, second.instance()).await? - frozen;
+        ensure!(took <= TAKEN_OVER_WITHIN + SLACK, "taken over after {took:?}");
+        tokio::time::sleep_until((frozen + TWICE_THE_LEASE).into()).await;
+
+        let history = world.watch_object("web").await?;
+        first.resume().await?;
+        bed.drift("web").await?;
+        bed.wait_until_healed(world, "web").await?;
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        let metrics = first.metrics().await?;
+        let writes = |labels: &[(&str, &str)]| metrics.sum("drift_poller_writes_total", labels);
+        let stopped = writes(&[("outcome", "not_leading")]);
+        let sent = writes(&[]) - stopped;
+        ensure!(sent == sent_before, "it wrote after it woke: {sent} writes after {sent_before}");
+        let seen = history.transitions("driftObserved").await?;
+        ensure!(seen == ["False/InSync", "True/FieldsDiffer", "False/InSync"], "{seen:?}");
+        ensure!(bed.outside.writes() == 2, "{:?}", bed.outside.requests());
+        world.shows(row(
+            "the leading poller is frozen for twice the Lease, with a poll under way",
+            "SIGSTOP for 24 s with a drifted answer on its way; SIGCONT; then a real drift",
+            "awake, it writes nothing; the second sees the drift, and it is healed once",
+            format!("taken over after {}, {stopped} writes of the first stopped, 0 sent", seconds(took)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_clock_that_is_an_hour_off_changes_nothing() -> Result<()> {
+    let (ahead, behind) = (clock_shift::variables("+1h").await?, clock_shift::variables("-1h").await?);
+    World::run("clocks", async |world| {
+        let options = |name: &str| {
+            let variables = if ["poller-a", "controller-b"].contains(&name) { &ahead } else { &behind };
+            Options { variables: variables.clone(), ..instance(name) }
+        };
+        let bed = Bed::start_with(world, options).await?;
+        bed.create_in_sync(world, "web").await?;
+        let object = world.proxy("web").await?.context("no such proxy")?;
+        let time = condition(&object, "driftObserved").and_then(|it| it["lastTransitionTime"].as_str());
+        let time: jiff::Timestamp = time.context("no time")?.parse()?;
+        let off = time.duration_since(jiff::Timestamp::now()).as_secs();
+        ensure!((3500..=3600).contains(&off), "the clock is off by {off} s: the test shows nothing");
+        let heal = async || {
+            bed.drift("web").await?;
+            bed.wait_until_healed(world, "web").await
+        };
+        heal().await?;
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        world.nothing_is_written_for(Duration::from_secs(4)).await?;
+
+        // The others' clocks are off by two hours against the times on the Leases that they take.
+        let mut figures = Vec::new();
+        for (which, pair) in [(Which::Poller, &bed.pollers), (Which::Controller, &bed.controllers)] {
+            pair[0].kill().await?;
+            let killed = Instant::now();
+            let took = wait_for_holder(world, which, pair[1].instance()).await? - killed;
+            let bounds = TAKEN_OVER_AFTER..=TAKEN_OVER_WITHIN + SLACK;
+            ensure!(bounds.contains(&took), "{}: taken over after {took:?}", which.name());
+            figures.push(format!("{} taken over after {}", which.name(), seconds(took)));
+        }
+        heal().await?;
+        ensure!(bed.outside.writes() == 3, "{:?}", bed.outside.requests());
+        ensure!(world.writes().await?.refused == 0);
+        world.nothing_is_written_for(Duration::from_secs(4)).await?;
+        world.shows(row(
+            "every clock is wrong by an hour, two of them ahead and two behind",
+            "libfaketime on all four programs; a drift; both leaders killed; another drift",
+            "healed by one write each, silent afterwards, Leases taken neither sooner nor later",
+            figures.join("; "),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// How many steps one correction has, and how long the outside takes for each: long enough to be cut in the middle.
+const STEPS: usize = 16;
+const EACH_STEP: Duration = Duration::from_millis(900);
+
+#[tokio::test]
+async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may_begin() -> Result<()> {
+    /// The longest that a step is begun after the last renewal.
+    const FRESH_LEASE: Duration = Duration::from_secs(5);
+    World::run("cut off", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        let target = Target::shipped(world, outside.url())?;
+        let step = json!({"method": "POST", "url": format!("{}/proxies/${{self.metadata.name}}", outside.url()), "body": "${desired}"});
+        let target = target.with("/spec/correct/http/update", json!(vec![step; STEPS]));
+        world.apply_target(&target).await?;
+        world.start_poller().await?;
+
+        let network = world.start_toxiproxy_named("network").await?;
+        let line = world.free_listen_address()?;
+        network.create("line", &line, world.control_plane().url().trim_start_matches("https://")).await?;
+        let through = Options { api_server: Some(format!("https://{line}")), ..instance("controller-a") };
+        world.start(Which::Controller, through).await?;
+        wait_for_holder(world, Which::Controller, "controller-a").await?;
+        let second = world.start(Which::Controller, instance("controller-b")).await?;
+        let listen = world.free_listen_address()?;
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+
+        outside.on("POST", "/proxies/web", Answer::status(200).after(EACH_STEP));
+        let before = outside.count("POST");
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        outside.wait_for_requests("POST", before + 2).await?;
+        for stream in ["upstream", "downstream"] {
+            network.add_toxic("line", json!({"type": "timeout", "stream": stream, "attributes": {"timeout": 0}})).await?;
+        }
+        let cut = Instant::now();
+        let taken = wait_for_holder(world, Which::Controller, second.instance()).await?;
+        outside.forget();
+        // Each has connections of its own; a write of the second may have come right before we saw its Lease.
+        let all = outside.requests();
+        let of_the_first: Vec<u64> = all.iter().filter(|it| it.at <= cut).map(|it| it.connection).collect();
+        let writes = all.iter().filter(|it| it.method == "POST" && it.at > cut);
+        let (own, others): (Vec<_>, Vec<_>) = writes.partition(|it| of_the_first.contains(&it.connection));
+        let last = own.iter().map(|it| it.at).max().unwrap_or(cut);
+        let (stopped, gap) = (last - cut, taken - last);
+        ensure!(stopped <= FRESH_LEASE + SLACK / 2, "it wrote until {stopped:?} after it was cut off");
+        ensure!(gap >= Duration::from_secs(4), "the Lease was taken {gap:?} after its last write");
+        let early = others.iter().find(|it| it.at + SLACK / 2 < taken);
+        ensure!(early.is_none(), "somebody wrote without the Lease: {early:?}");
+        ensure!(own.len() + 2 < STEPS, "the correction was over before the cut: nothing is shown");
+
+        let is_healed = |object: &Value| {
+            let note = condition(object, "driftCorrected").and_then(|it| it["message"].as_str());
+            note.is_some_and(|note| note.starts_with("correction 2")) && describe(object, "driftObserved") == "False/InSync"
+        };
+        world.wait_for_proxy("web", "healed by the second", is_healed).await?;
+        // The line comes back: the first finds that it leads no more.
+        network.delete("line").await?;
+        network.create("line", &line, world.control_plane().url().trim_start_matches("https://")).await?;
+        outside.nothing_is_written_for(Duration::from_secs(5)).await?;
+        world.nothing_is_written_for(Duration::from_secs(2)).await?;
+        world.shows(row(
+            "the leading controller is cut off from the API server, not from the outside",
+            "its line swallows everything while it is within a correction of 16 steps",
+            "its steps end before its Lease can be taken; the second heals; the first stays silent",
+            format!("last write {} after the cut, Lease taken {} later", seconds(stopped), seconds(gap)),
+        ));
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,412 @@
+//! Nothing rests on a stale word: whatever makes a verdict old, no correction follows from it; only a new poll under the
+//! text that both programs hold lets one go.
+//!
+//! A drift waits on an object that a person has paused; when the word on it has grown old, the pause is lifted, and
+//! nothing but vouching stands between the verdict and the outside.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::{Answer, Outside, Request};
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition};
+use drift_shared::names::PAUSED_ANNOTATION;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Within this a change of the poller's Lease or of the configuration is in force in the controller: it reads the
+/// Lease every 2 s and a change of the ConfigMaps within one; the rest is for a busy machine.
+const IN_FORCE_WITHIN: Duration = Duration::from_secs(10);
+
+/// For how long nothing may happen: many times what an unpaused object waits for its correction.
+pub(crate) const QUIET: Duration = Duration::from_secs(6);
+
+/// The poller's last sign of life counts for 40 s by the controller's clock; it is seen up to 2 s late and its age is
+/// counted every 5 s. The rest is for a busy machine.
+pub(crate) const HELD_WITHIN: Duration = Duration::from_secs(40 + 7 + 8);
+
+/// A toxiproxy behind a recording server, the target for it, and both programs.
+pub(crate) struct Bed {
+    pub(crate) toxiproxy: Toxiproxy,
+    pub(crate) outside: Outside,
+    pub(crate) target: Target,
+    pub(crate) poller: Arc<Program>,
+    pub(crate) controller: Arc<Program>,
+}
+
+impl Bed {
+    pub(crate) async fn start(world: &World) -> Result<Self> {
+        Self::start_with(world, Options::default()).await
+    }
+
+    async fn start_with(world: &World, poller: Options) -> Result<Self> {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        let target = Target::shipped(world, outside.url())?;
+        world.apply_target(&target).await?;
+        let poller = world.start(Which::Poller, poller).await?;
+        let controller = world.start_controller().await?;
+        Ok(Self { toxiproxy, outside, target, poller, controller })
+    }
+
+    /// A proxy that was in sync, is drifted, and is not corrected because a person paused its object.
+    pub(crate) async fn drifted_and_paused(&self, world: &World, name: &str) -> Result<()> {
+        world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict(name, "False", "InSync").await?;
+        pause(world, name, true).await?;
+        self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await?;
+        world.wait_for_verdict(name, "True", "FieldsDiffer").await.map(drop)
+    }
+
+    /// The hand of a person, outside.
+    async fn mend_outside(&self, name: &str) -> Result<()> {
+        self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:9"})).await.map(drop)
+    }
+
+    /// Waits until the controller knows whether the target is vouched for; gives how long it took.
+    pub(crate) async fn wait_until_vouched(&self, vouched: bool, within: Duration) -> Result<Duration> {
+        let began = Instant::now();
+        let wanted = f64::from(u8::from(vouched));
+        wait::until(format!("the controller to know that vouched is {wanted}"), within, async || {
+            let seen = self.controller.metrics().await?.sum("drift_controller_vouched", &[]);
+            Ok(if seen == wanted { Seen::Met(()) } else { Seen::Instead(seen.to_string()) })
+        })
+        .await?;
+        Ok(began.elapsed())
+    }
+
+    /// Lifts the pause of a drifted object: nothing is corrected, and the reason is that nobody vouches.
+    pub(crate) async fn ensure_held(&self, world: &World, name: &str) -> Result<()> {
+        pause(world, name, false).await?;
+        wait::until("the object to be held because nobody vouches", wait::DEADLINE, async || {
+            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_vouched")]);
+            Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are")) })
+        })
+        .await?;
+        self.outside.nothing_is_written_for(QUIET).await
+    }
+
+    /// Requests from the one with this number on.
+    fn requests_since(&self, number: usize) -> Vec<Request> {
+        self.outside.requests().split_off(number)
+    }
+}
+
+pub(crate) async fn pause(world: &World, name: &str, paused: bool) -> Result<()> {
+    let value = if paused { json!("true") } else { Value::Null };
+    world.patch_proxy(name, json!({"metadata": {"annotations": {PAUSED_ANNOTATION: value}}})).await.map(drop)
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+fn row(sequence: &str, injected: &str, held: &str, figures: String) -> Shown {
+    Shown::new(Group::Staleness, sequence, injected, held, figures)
+}
+
+#[tokio::test]
+async fn a_poller_that_was_stopped_is_believed_no_longer() -> Result<()> {
+    World::run("poller stopped", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.drifted_and_paused(world, "web").await?;
+        bed.poller.stop().await?;
+        let took = bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        bed.ensure_held(world, "web").await?;
+        world.shows(row(
+            "the poller is stopped with a drift waiting",
+            "SIGTERM to the only poller, then the object's pause is lifted",
+            "its Lease is released, and nothing is corrected on the verdict that stands",
+            format!("held after {}", seconds(took)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_poller_that_was_paused_writes_no_stale_verdict_and_its_old_word_corrects_nothing() -> Result<()> {
+    World::run("poller paused", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.drifted_and_paused(world, "waiting").await?;
+        world.create_proxy("late", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("late", "False", "InSync").await?;
+        let history = world.watch_object("late").await?;
+
+        // The answer to the poll under way says drifted, and reaches a poller that is stopped.
+        let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
+        let polls = |bed: &Bed| bed.outside.requests().iter().filter(|it| it.path == "/proxies/late").count();
+        let before = polls(&bed);
+        bed.outside.on("GET", "/proxies/late", Answer::json(200, &drifted).after(Duration::from_secs(2)));
+        wait::until("a poll of it to be under way", wait::DEADLINE, async || {
+            Ok(if polls(&bed) > before { Seen::Met(()) } else { Seen::Instead("none".to_owned()) })
+        })
+        .await?;
+        bed.poller.pause().await?;
+        bed.outside.forget();
+        let took = bed.wait_until_vouched(false, HELD_WITHIN).await?;
+        bed.ensure_held(world, "waiting").await?;
+
+        // A person has mended it meanwhile: what stands True is a stale word.
+        bed.mend_outside("waiting").await?;
+        let writes = bed.outside.writes();
+        bed.poller.resume().await?;
+        world.wait_for_verdict("waiting", "False", "InSync").await?;
+        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+        ensure!(bed.outside.writes() == writes, "corrected on a stale word: {:?}", bed.outside.requests());
+        let seen = history.transitions("driftObserved").await?;
+        ensure!(seen == ["False/InSync"], "the stale answer became a verdict: {seen:?}");
+        world.shows(row(
+            "the poller is frozen with a poll under way and wakes after its Lease ran out",
+            "SIGSTOP, a drifted answer on its way, a drift waiting; mended by hand; SIGCONT",
+            "held while it is frozen; awake, it writes no verdict of before, and nothing is corrected",
+            format!("held after {}, 0 writes outside", seconds(took)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_poller_that_has_not_the_controllers_text_vouches_for_nothing() -> Result<()> {
+    World::run("last good", async |world| {
+        let gate = world.start_api_gate().await?;
+        let through = Options { api_server: Some(gate.url().to_owned()), ..Options::default() };
+        let bed = Bed::start_with(world, through).await?;
+        bed.drifted_and_paused(world, "web").await?;
+        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+
+        // The wish stays the same: nothing but the text tells the two verdicts apart.
+        gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
+        world.apply_target(&bed.target.clone().with("/spec/confirm/drift", json!(2))).await?;
+        let took = bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        bed.ensure_held(world, "web").await?;
+
+        let reads = bed.outside.requests().len();
+        gate.let_through();
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let after = bed.requests_since(reads);
+        let first_write = after.iter().position(|request| request.method == "POST");
+        ensure!(first_write.is_some_and(|place| place >= 2), "not confirmed by two polls first: {after:?}");
+        world.shows(row(
+            "the poller works by the last good text while the controller has the new one",
+            "the poller's watch of ConfigMaps is frozen, the target is edited without another wish",
+            "nothing is corrected until the poller has the text too and has polled by it",
+            format!("held after {}, corrected after {} polls", seconds(took), first_write.unwrap_or_default()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+#[tokio::test]
+async fn a_poller_whose_watch_of_the_kind_is_dead_vouches_for_nothing_though_its_lease_lives() -> Result<()> {
+    /// Two bookmarks may be missed before a watch counts as dead.
+    const DEAD_WITHIN: Duration = Duration::from_secs(130 + 20);
+    World::run("dead watch", async |world| {
+        let gate = world.start_api_gate().await?;
+        let through = Options { api_server: Some(gate.url().to_owned()), ..Options::default() };
+        let bed = Bed::start_with(world, through).await?;
+        bed.drifted_and_paused(world, "web").await?;
+        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+        gate.hold_back(&format!("/apis/{}/v1/namespaces/{}/proxies", world.group(), world.objects_namespace()));
+        let took = bed.wait_until_vouched(false, DEAD_WITHIN).await?;
+        let renewed = |lease: Option<Value>| lease.map(|lease| lease["spec"]["renewTime"].clone());
+        let before = renewed(world.lease("drift-poller").await?);
+        bed.ensure_held(world, "web").await?;
+        ensure!(
+            renewed(world.lease("drift-poller").await?) != before,
+            "the Lease did not live: the test shows nothing"
+        );
+
+        gate.let_through();
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure!(bed.outside.count("POST") == 2, "{:?}", bed.outside.requests());
+        world.shows(row(
+            "the poller's watch of the kind is dead and its Lease lives",
+            "nothing comes through of the kind's lists and watches; everything else does",
+            "the target is taken off the Lease, nothing is corrected; it heals once the watch lives",
+            format!("held after {}", seconds(took)),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_suspended_target_corrects_nothing_and_polls_first_when_it_goes_on() -> Result<()> {
+    stands_still(
+        "target suspended",
+        async |world, bed| world.apply_target(&bed.target.clone().with("/spec/suspend", json!(true))).await,
+        "Unknown/Suspended",
+    )
+    .await
+}
+
+#[tokio::test]
+async fn a_removed_target_corrects_nothing_and_polls_first_when_it_comes_back() -> Result<()> {
+    stands_still("target gone", async |world, _| world.apply_targets(&[]).await, "True/FieldsDiffer").await
+}
+
+/// Makes the target stand still with a drift waiting; then it goes on as before, once with the outside mended by hand
+/// and once still drifted.
+async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result<()>, meanwhile: &str) -> Result<()> {
+    World::run(sequence, async |world| {
+        let bed = Bed::start(world).await?;
+        for name in ["mended", "drifted"] {
+            bed.drifted_and_paused(world, name).await?;
+        }
+        let mended = world.watch_object("mended").await?;
+        stop(world, &bed).await?;
+        wait::until("the target not to be vouched for, or its objects to be unknown", wait::DEADLINE, async || {
+            let vouched = bed.poller.metrics().await?.sum("drift_poller_vouched", &[]);
+            let stands = drift_e2e::world::describe(&world.proxy("mended").await?.unwrap_or_default(), "driftObserved");
+            let still = stands == meanwhile && (vouched == 0.0 || stands.starts_with("Unknown"));
+            Ok(if still { Seen::Met(()) } else { Seen::Instead(format!("{stands}, vouched {vouched}")) })
+        })
+        .await?;
+        for name in ["mended", "drifted"] {
+            pause(world, name, false).await?;
+        }
+        bed.outside.nothing_is_written_for(QUIET).await?;
+
+        bed.mend_outside("mended").await?;
+        let reads = bed.outside.requests().len();
+        world.apply_target(&bed.target).await?;
+        for name in ["mended", "drifted"] {
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        let after = bed.requests_since(reads);
+        let of = |name: &str, method: &str| {
+            after.iter().position(|request| request.path == format!("/proxies/{name}") && request.method == method)
+        };
+        ensure!(of("mended", "POST").is_none(), "corrected on a stale word: {after:?}");
+        let in_order = of("drifted", "GET").zip(of("drifted", "POST")).is_some_and(|(poll, write)| poll < write);
+        ensure!(in_order, "corrected before it was polled: {after:?}");
+        ensure!(!mended.transitions("driftCorrected").await?.iter().any(|it| it.starts_with("Unknown")));
+        world.shows(row(
+            sequence,
+            "with two drifts waiting; one is mended by hand; then the target is as before",
+            "nothing is corrected meanwhile; then the drifted one, after a new poll, and the mended one never",
+            "1 write outside".to_owned(),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_whose_suspend_when_holds_is_corrected_only_after_a_new_poll() -> Result<()> {
+    World::run("suspend when", async |world| {
+        let bed = Bed::start(world).await?;
+        let when = "${self.metadata.?annotations[?'hold'].orValue('no') == 'yes'}";
+        world.apply_target(&bed.target.clone().with("/spec/suspendWhen", json!(when))).await?;
+        for name in ["mended", "drifted"] {
+            bed.drifted_and_paused(world, name).await?;
+            world.patch_proxy(name, json!({"metadata": {"annotations": {"hold": "yes"}}})).await?;
+            world.wait_for_verdict(name, "Unknown", "Suspended").await?;
+            pause(world, name, false).await?;
+        }
+        bed.outside.nothing_is_written_for(QUIET).await?;
+        bed.mend_outside("mended").await?;
+        let reads = bed.outside.requests().len();
+        for name in ["mended", "drifted"] {
+            world.patch_proxy(name, json!({"metadata": {"annotations": {"hold": null}}})).await?;
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        let after = bed.requests_since(reads);
+        let writes: Vec<_> = after.iter().filter(|request| request.method == "POST").collect();
+        ensure!(writes.len() == 1 && writes[0].path == "/proxies/drifted", "{after:?}");
+        world.shows(row(
+            "suspendWhen holds for objects with a drift waiting",
+            "an annotation that suspendWhen reads, on two drifted objects; one is mended by hand; then taken off",
+            "Unknown/Suspended and no correction meanwhile; then the drifted one only, after a new poll",
+            "1 write outside".to_owned(),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// How many objects stand in sync, and how many drifted, when the target's text changes.
+const EACH: usize = 200;
+
+fn crowd(kind: &str) -> impl Iterator<Item = String> {
+    (0..EACH).map(move |number| format!("{kind}-{number}"))
+}
+
+async fn create_crowd(world: &World) -> Result<()> {
+    for name in crowd("same") {
+        world.create_proxy(&name, json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
+    }
+    for name in crowd("other") {
+        world.create_proxy(&name, json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:3"})).await?;
+    }
+    Ok(())
+}
+
+async fn wait_for_counts(world: &World, wanted: (usize, usize)) -> Result<()> {
+    wait::until(format!("(drifted, in sync) to be {wanted:?}"), 2 * wait::DEADLINE, async || {
+        let all = world.all_proxies().await?;
+        let count = |status: &str| {
+            all.iter().filter(|it| condition(it, "driftObserved").is_some_and(|it| it["status"] == status)).count()
+        };
+        let seen = (count("True"), count("False"));
+        Ok(if seen == wanted { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_polled_under_the_new_text() -> Result<()> {
+    World::run("compare edited", async |world| {
+        let outside = world.start_outside().await?;
+        let answer = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true});
+        outside.on("GET", "/proxies/*", Answer::json(200, &answer));
+        outside.on("POST", "/proxies/*", Answer::status(503));
+        let observing = Target::shipped(world, outside.url())?
+            .with("/spec/interval", json!("1h"))
+            .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 200}))
+            .with("/spec/correct/existing", json!("Adopt"))
+            .with("/spec/correct/limits", json!({"concurrent": 8, "perMinute": 6000}))
+            .with("/spec/correct/mode", json!("Observe"));
+        create_crowd(world).await?;
+        world.apply_target(&observing).await?;
+        world.start_poller().await?;
+        world.start_controller().await?;
+        wait_for_counts(world, (EACH, EACH)).await?;
+
+        // Another text of the same wish, and the mode that corrects: nothing but vouching tells the verdicts apart.
+        let reads = outside.requests().len();
+        let correcting = observing.with("/spec/correct/mode", json!("Correct"));
+        let reworded = correcting.clone().with("/spec/compare/desired/upstream", json!("${self['spec'].upstream}"));
+        world.apply_target(&reworded).await?;
+        outside.wait_for_requests("POST", EACH / 2).await?;
+        let after = outside.requests().split_off(reads);
+        let first = after.iter().position(|request| request.method == "POST").context("no correction")?;
+        let polled: std::collections::BTreeSet<_> =
+            after[..first].iter().filter(|it| it.path.contains("/other-")).map(|it| it.path.clone()).collect();
+        ensure!(polled.len() == EACH, "corrected when {} of {EACH} drifted objects were polled", polled.len());
+        ensure!(after.iter().all(|it| it.method == "GET" || it.path.contains("/other-")));
+
+        // A text by which nothing is drifted: what stands True is a stale word, and tries that wait for their delay end.
+        world
+            .apply_target(&correcting.with("/spec/compare/rules", json!([{"path": "/upstream", "ignore": true}])))
+            .await?;
+        wait_for_counts(world, (0, 2 * EACH)).await?;
+        outside.nothing_is_written_for(QUIET).await?;
+        world.shows(row(
+            "compare is edited with 200 objects standing drifted and 200 in sync",
+            "edited twice: first in words only, then so that nothing differs any more",
+            "no correction before each drifted object was polled by the new text; none once nothing differs by it",
+            format!("{} of {EACH} polled before the first correction", polled.len()),
+        ));
+        Ok(())
+    })
+    .await
+}
