@@ -2,6 +2,7 @@
 
 mod configuration;
 mod control_plane;
+mod crashes;
 mod ending;
 mod healing;
 mod manifests;

@@ -16,6 +16,7 @@ mod events;
 mod fake_api;
 pub mod health;
 pub mod instance;
+pub mod kill_point;
 mod kind_schema;
 mod kinds;
 mod last_good;
