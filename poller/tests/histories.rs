@@ -365,6 +365,50 @@ fn a_writer_who_keeps_taking_our_condition_away_slows_us_down() {
 }
 
 #[test]
+fn a_verdict_that_another_writer_removes_is_back_long_before_the_next_regular_poll() {
+    for (outside, status) in [
+        (Outside::Fulfils(1), ConditionStatus::False),
+        (Outside::Fulfils(0), ConditionStatus::True),
+        (Outside::Absent, ConditionStatus::True),
+    ] {
+        let mut world = World::new();
+        world.outside = outside;
+        world.run_for(INTERVAL * 2 + INTERVAL / 2);
+        let regular = world.track.poll_due().unwrap();
+        assert!(regular > world.now.moment + Duration::from_secs(3), "the test proves nothing");
+        world.take(Step::RemoveCondition);
+        world.run_for(Duration::from_secs(2));
+        assert_eq!(world.status(), Some(status), "{outside:?}");
+    }
+}
+
+#[test]
+fn a_word_that_lost_its_race_is_not_written_over_a_newer_look_that_contradicts_it() {
+    use Step::{Correct, LoseRace, Restart, Slow, Vanish, Wait};
+    let mut world = World::new();
+    // Found by chance: the next regular poll begins between a lost race and its repetition.
+    let history = [
+        [Wait(36), Wait(20), Wait(28), Wait(31), Slow(true), Wait(65), Wait(30), LoseRace],
+        [
+            Correct { effective: false },
+            Wait(82),
+            Restart,
+            Correct { effective: true },
+            Wait(10),
+            Vanish,
+            Slow(false),
+            Wait(60),
+        ],
+    ];
+    for step in history.concat() {
+        // The world holds every write against what the last look saw.
+        world.take(step);
+        world.run_for(Duration::from_millis(1));
+    }
+    assert_eq!(world.status(), Some(ConditionStatus::True));
+}
+
+#[test]
 fn an_object_whose_polls_never_end_becomes_unknown_after_three_intervals() {
     let mut world = World::new();
     world.outside = Outside::Fulfils(1);
