@@ -104,7 +104,9 @@ impl<'a> Bed<'a> {
     pub(super) async fn prepare(&self, action: Action, number: usize) -> Result<String> {
         let world = self.world;
         let name = match action {
-            Action::Update | Action::Release => "kept".to_owned(),
+            // Letting go and taking hold again is no correction, so one object does for all.
+            Action::Release => "kept".to_owned(),
+            // A further correction of the same object would have to wait for its delay.
             _ => format!("{}-{number}", action.as_str()),
         };
         match action {
