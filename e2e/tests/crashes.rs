@@ -232,22 +232,22 @@ fn points_of(victim: Which, action: Action) -> Vec<KillPoint> {
     let note = [At::ControllerBeforeNote, At::ControllerAfterNote];
     let release = [At::ControllerBeforeRelease, At::ControllerAfterRelease];
     match (victim, action) {
-        (Which::Poller, Action::Delete | Action::Release) => poller.to_vec(),
+        (Which::Poller, Action::Delete | Action::Release | Action::LetGo) => poller.to_vec(),
         (Which::Poller, _) => [&poller[..], &polls].concat(),
         (Which::Controller, Action::Create | Action::Adopt) => {
             [&controller[..], &finalizer, &claim, &steps, &note].concat()
         }
         (Which::Controller, Action::Update) => [&controller[..], &steps, &note].concat(),
         (Which::Controller, Action::Delete) => [&controller[..], &steps, &release].concat(),
-        (Which::Controller, Action::Release) => [&controller[..], &release].concat(),
+        (Which::Controller, Action::Release | Action::LetGo) => [&controller[..], &release].concat(),
     }
 }
 
 #[test]
 fn every_kill_point_is_reached_by_some_action() {
-    use Action::{Adopt, Create, Delete, Release, Update};
+    use Action::{Adopt, Create, Delete, LetGo, Release, Update};
     for which in [Which::Poller, Which::Controller] {
-        let reached = [Create, Update, Delete, Adopt, Release].map(|action| points_of(which, action)).concat();
+        let reached = [Create, Update, Delete, Adopt, Release, LetGo].map(|action| points_of(which, action)).concat();
         for point in which.kill_points() {
             assert!(reached.contains(point), "no action comes by {}", point.as_str());
         }
@@ -277,6 +277,11 @@ async fn a_controller_that_dies_while_it_adopts_leaves_an_adoption_that_is_finis
 #[tokio::test]
 async fn a_controller_that_dies_while_it_releases_a_finalizer_leaves_none() -> Result<()> {
     play_all(Which::Controller, Action::Release, KillPoint::ControllerBeforeRelease).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_lets_an_object_go_holds_it_no_more() -> Result<()> {
+    play_all(Which::Controller, Action::LetGo, KillPoint::ControllerAfterLiveRead).await
 }
 
 #[tokio::test]

@@ -42,6 +42,10 @@ enum Step {
     ForgeCondition,
     Restart,
     LoseRace,
+    /// The process dies in the midst of its next write, before or after that has landed.
+    DieWriting {
+        landed: bool,
+    },
     /// From now on answers take their time, or come at once again.
     Slow(bool),
     /// The answer that is under way arrives.
@@ -60,6 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::ForgeCondition),
         1 => Just(Step::Restart),
         1 => Just(Step::LoseRace),
+        1 => any::<bool>().prop_map(|landed| Step::DieWriting { landed }),
         2 => any::<bool>().prop_map(Step::Slow),
         3 => Just(Step::Answer),
     ];
@@ -72,6 +77,8 @@ struct World {
     outside: Outside,
     failing: bool,
     lose_races: u32,
+    /// Whether the next write, in which the process dies, lands.
+    death: Option<bool>,
     slow: bool,
     /// A poll under way: the state it began from, what it will find, and what the outside was when it looked.
     under_way: Option<(Basis, Finding, Outside)>,
@@ -96,6 +103,7 @@ impl World {
             outside: Outside::Absent,
             failing: false,
             lose_races: 0,
+            death: None,
             slow: false,
             under_way: None,
             looked_at: Outside::Absent,
@@ -183,16 +191,19 @@ impl World {
                 let entry = json!({"type": DRIFT_OBSERVED, "status": "True", "reason": "Whim", "message": "[wish x]"});
                 self.set_condition(DRIFT_OBSERVED, Some(entry));
             }
-            Step::Restart => {
-                self.allowance += 6;
-                self.under_way = None;
-                self.corrected_at = None;
-                self.track = start(&self.object, self.now, Arrival::Listed);
-            }
+            Step::Restart => self.restart(),
+            Step::DieWriting { landed } => self.death = Some(landed),
             Step::LoseRace => self.lose_races += 1,
             Step::Slow(slow) => self.slow = slow,
             Step::Answer => self.answer(),
         }
+    }
+
+    fn restart(&mut self) {
+        self.allowance += 6;
+        self.under_way = None;
+        self.corrected_at = None;
+        self.track = start(&self.object, self.now, Arrival::Listed);
     }
 
     fn run_for(&mut self, span: Duration) {
@@ -236,6 +247,10 @@ impl World {
                 return;
             }
             self.hold_against_the_world(&verdict);
+            let death = self.death.take();
+            if death == Some(false) {
+                return self.restart();
+            }
             let before = lean(&self.object);
             let base = PatchBase {
                 uid: &before.id.uid,
@@ -245,8 +260,11 @@ impl World {
             };
             let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
             self.change(|object| json_patch::patch(object, &patch).unwrap());
-            self.track.finish_write(&WriteOutcome::Written, self.now.moment);
             self.writes += 1;
+            if death == Some(true) {
+                return self.restart();
+            }
+            self.track.finish_write(&WriteOutcome::Written, self.now.moment);
         }
     }
 

@@ -31,19 +31,23 @@ enum Answer {
     LostAfter,
 }
 
-/// Where the controller's process dies.
+/// What happens in the midst of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Crash {
-    Never,
-    AfterClaim,
-    BeforeRecord,
+enum Mishap {
+    None,
+    /// The process dies.
+    DiesAfterClaim,
+    DiesBeforeRecord,
+    DiesAfterRecord,
+    /// Another writer takes the note, the claim with it.
+    NoteTakenBeforeRecord,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     PollBegins,
     PollEnds,
-    Controller(Answer, Crash),
+    Controller(Answer, Mishap),
     Passes(u64),
     Edited(u8),
     ChangedOutside(u8),
@@ -115,7 +119,7 @@ impl World {
         match event {
             Event::PollBegins => self.begin_poll(),
             Event::PollEnds => self.end_poll(),
-            Event::Controller(answer, crash) => self.control(answer, crash),
+            Event::Controller(answer, mishap) => self.control(answer, mishap),
             Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
             Event::Edited(value) => {
                 if value != self.spec {
@@ -181,7 +185,7 @@ impl World {
         }
     }
 
-    fn control(&mut self, answer: Answer, crash: Crash) {
+    fn control(&mut self, answer: Answer, mishap: Mishap) {
         self.memory.observe(&self.object, self.target.limits.attempts);
         let surroundings = Surroundings {
             listed: true,
@@ -202,7 +206,7 @@ impl World {
         };
         match decide(&situation) {
             Decision::Nothing(_) | Decision::Wait { .. } => {}
-            Decision::Correct(correction) => self.correct(&correction, answer, crash),
+            Decision::Correct(correction) => self.correct(&correction, answer, mishap),
             Decision::Note(change) => {
                 if self.noted().lost {
                     self.memory.restore(self.now);
@@ -225,13 +229,13 @@ impl World {
         self.memory.noted = Some(change);
     }
 
-    fn correct(&mut self, correction: &Correction, answer: Answer, crash: Crash) {
+    fn correct(&mut self, correction: &Correction, answer: Answer, mishap: Mishap) {
         let noted = self.noted();
         let was_in_doubt = self.memory.is_in_doubt();
         self.memory.begin(self.now, None);
         if correction.claim_first {
             self.write(NoteChange::claim(&noted, correction));
-            if crash == Crash::AfterClaim {
+            if mishap == Mishap::DiesAfterClaim {
                 self.cannot_tell_whose();
                 return self.restart();
             }
@@ -239,17 +243,23 @@ impl World {
         self.check_request(correction);
         let outcome = self.ask(correction, answer);
         self.requests.push((correction.idempotency_key("u", 0), outcome.is_definite()));
-        if !outcome.is_definite() || crash == Crash::BeforeRecord {
+        if !outcome.is_definite() || mishap == Mishap::DiesBeforeRecord {
             self.cannot_tell_whose();
         }
-        if crash == Crash::BeforeRecord {
-            return self.restart();
+        match mishap {
+            Mishap::DiesBeforeRecord => return self.restart(),
+            Mishap::NoteTakenBeforeRecord => self.object.conditions.corrected = None,
+            _ => {}
         }
         self.memory.finish(&outcome, self.now);
-        let standing = self.noted();
+        // What stands on the object now; the claim is not yet part of what the process remembers.
+        let standing = Noted::read(&self.object, None);
         let change = NoteChange::to_record(&noted, &standing, correction, &outcome, was_in_doubt);
         if let Some(change) = change.filter(|change| !change.stands(self.object.conditions.corrected())) {
             self.write(change);
+        }
+        if mishap == Mishap::DiesAfterRecord {
+            self.restart();
         }
     }
 
@@ -300,7 +310,7 @@ impl World {
 
     /// One quiet round: everything works, a poll follows, time passes.
     fn quiet_round(&mut self, seconds: u64) {
-        self.apply(Event::Controller(Answer::Done, Crash::Never));
+        self.apply(Event::Controller(Answer::Done, Mishap::None));
         self.begin_poll();
         self.end_poll();
         self.now += Duration::from_secs(seconds);
@@ -317,15 +327,21 @@ fn answers() -> impl Strategy<Value = Answer> {
     ]
 }
 
-fn crashes() -> impl Strategy<Value = Crash> {
-    prop_oneof![8 => Just(Crash::Never), 1 => Just(Crash::AfterClaim), 1 => Just(Crash::BeforeRecord)]
+fn mishaps() -> impl Strategy<Value = Mishap> {
+    prop_oneof![
+        8 => Just(Mishap::None),
+        1 => Just(Mishap::DiesAfterClaim),
+        1 => Just(Mishap::DiesBeforeRecord),
+        1 => Just(Mishap::DiesAfterRecord),
+        1 => Just(Mishap::NoteTakenBeforeRecord),
+    ]
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         4 => Just(Event::PollBegins),
         4 => Just(Event::PollEnds),
-        6 => (answers(), crashes()).prop_map(|(answer, crash)| Event::Controller(answer, crash)),
+        6 => (answers(), mishaps()).prop_map(|(answer, mishap)| Event::Controller(answer, mishap)),
         4 => (0_u64..400).prop_map(Event::Passes),
         1 => (1_u8..4).prop_map(Event::Edited),
         1 => (1_u8..4).prop_map(Event::ChangedOutside),
@@ -384,7 +400,7 @@ const STEP: u64 = 10;
 /// Lets the controller and the poller take turns for so many hours; `between` is what happens between two rounds.
 fn run_for(world: &mut World, hours: usize, answer: Answer, between: impl Fn(&mut World)) {
     for _ in 0..hours * 3600 / STEP as usize {
-        world.apply(Event::Controller(answer, Crash::Never));
+        world.apply(Event::Controller(answer, Mishap::None));
         world.begin_poll();
         world.end_poll();
         between(world);

@@ -16,13 +16,16 @@ pub(super) enum Action {
     Update,
     Delete,
     Adopt,
+    /// The target deletes no more.
     Release,
+    /// The object leaves the selection.
+    LetGo,
 }
 
 impl Action {
     /// Whether both programs have to work before the action can begin.
     pub(super) fn needs_both_before(self) -> bool {
-        matches!(self, Self::Update | Self::Delete | Self::Release)
+        matches!(self, Self::Update | Self::Delete | Self::Release | Self::LetGo)
     }
 
     /// As a part of a sentence.
@@ -33,6 +36,7 @@ impl Action {
             Self::Delete => "a deletion",
             Self::Adopt => "an adoption",
             Self::Release => "the release of a finalizer",
+            Self::LetGo => "letting go an object out of the selection",
         }
     }
 
@@ -43,6 +47,7 @@ impl Action {
             Self::Delete => "delete",
             Self::Adopt => "adopt",
             Self::Release => "release",
+            Self::LetGo => "let-go",
         }
     }
 }
@@ -76,7 +81,8 @@ impl<'a> Bed<'a> {
         Ok(bed)
     }
 
-    /// A target that refuses what was there before and one that adopts; `deletes`: both hold a finalizer.
+    /// A target that refuses what was there before and one that adopts, told apart by the objects' labels; `deletes`: both
+    /// hold a finalizer.
     pub(super) async fn apply_targets(&self, deletes: bool) -> Result<()> {
         let url = self.outside.url();
         // The resource exists after the first step and is as wished after the second.
@@ -96,7 +102,7 @@ impl<'a> Bed<'a> {
             .named("adopting")
             .with("/spec/objects/labelSelector", json!("adopt=true"))
             .with("/spec/correct/existing", json!("Adopt"));
-        let refusing = target.with("/spec/objects/labelSelector", json!("adopt!=true"));
+        let refusing = target.with("/spec/objects/labelSelector", json!("adopt notin (true,neither)"));
         self.world.apply_targets(&[refusing, adopting]).await
     }
 
@@ -114,7 +120,7 @@ impl<'a> Bed<'a> {
             Action::Adopt => {
                 self.toxiproxy.create(&name, &world.free_listen_address()?, "127.0.0.1:8").await?;
             }
-            Action::Update | Action::Delete | Action::Release => {
+            Action::Update | Action::Delete | Action::Release | Action::LetGo => {
                 if world.proxy(&name).await?.is_none() {
                     self.create(&name).await?;
                 }
@@ -140,6 +146,10 @@ impl<'a> Bed<'a> {
                 self.world.create_proxy_with(name, json!({"labels": {"adopt": "true"}}), spec).await.map(drop)
             }
             Action::Release => self.apply_targets(false).await,
+            Action::LetGo => {
+                let patch = json!({"metadata": {"labels": {"adopt": "neither"}}});
+                self.world.patch_proxy(name, patch).await.map(drop)
+            }
         }
     }
 
@@ -185,7 +195,7 @@ fn is_at_rest(action: Action, object: &Value) -> bool {
     let is_held = finalizers(object).iter().any(|finalizer| finalizer == FINALIZER);
     match action {
         Action::Delete => false,
-        Action::Release => is_in_sync && !is_held,
+        Action::Release | Action::LetGo => is_in_sync && !is_held,
         Action::Create | Action::Update | Action::Adopt => is_in_sync && is_held,
     }
 }
