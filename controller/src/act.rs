@@ -8,6 +8,7 @@ use std::sync::Arc;
 use drift_shared::condition::CorrectedReason;
 use drift_shared::moment::Moment;
 use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{WriteError, clock};
 use drift_shared::target::Target;
 
@@ -105,7 +106,9 @@ impl Hands {
         match work {
             Work::Correct(order) => self.correct(object, &order).await,
             Work::Note(change) => {
+                reach(KillPoint::ControllerBeforeNote);
                 let written = self.pen.write_note(&object, &change).await;
+                reach(KillPoint::ControllerAfterNote);
                 self.settle(&object, written, |written| {
                     // In sync again without our doing: the poller tells.
                     if change.reason != CorrectedReason::CorrectionApplied {
@@ -115,7 +118,9 @@ impl Hands {
                 })
             }
             Work::RemoveNote => {
+                reach(KillPoint::ControllerBeforeNote);
                 let written = self.pen.remove_note(&object).await;
+                reach(KillPoint::ControllerAfterNote);
                 self.settle(&object, written, |_| Ended::NoteRemoved)
             }
             Work::PutFinalizer => {
@@ -141,7 +146,10 @@ impl Hands {
         match self.pen.read(id).await {
             Ok(None) => true,
             Ok(Some(live)) if !live.has_finalizer() => true,
-            Ok(Some(live)) => matches!(self.release(&live, true).await, (_, Ended::Written(_)) | (Newest::Gone, _)),
+            Ok(Some(live)) => {
+                reach(KillPoint::ControllerAfterLiveRead);
+                matches!(self.release(&live, true).await, (_, Ended::Written(_)) | (Newest::Gone, _))
+            }
             Err(_) => false,
         }
     }
@@ -197,7 +205,9 @@ impl Hands {
         }
         if order.correction.claim_first {
             let claim = NoteChange::claim(&order.noted, &order.correction);
+            reach(KillPoint::ControllerBeforeClaim);
             let written = self.pen.write_note(&object, &claim).await;
+            reach(KillPoint::ControllerAfterClaim);
             object = written.map_err(|error| self.call_off(&object, error))?;
         }
         if still_stands(&decided_on, &object) {

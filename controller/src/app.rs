@@ -13,6 +13,7 @@ use axum::Router;
 use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_shared::outside::HttpSender;
 use drift_shared::runtime::admin::AdminServer;
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_shared::runtime::settings::{LogSettings, RunSettings};
 use drift_shared::runtime::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
@@ -165,6 +166,7 @@ impl Program {
 
     async fn work_for(&self, term: CancellationToken) {
         tracing::info!("leading: targets are corrected");
+        reach(KillPoint::ControllerAfterLease);
         let ended = self.stop.child_token();
         let acting = self.cut_off.child_token();
         // What is under way outside is cut off with the term, also while the program drains.

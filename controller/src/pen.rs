@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use drift_shared::condition::{PatchBase, Placed, condition_patch, removal_patch};
 use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{ObjectClient, ResolvedKind, WriteError, clock};
 use drift_shared::template::FieldPaths;
 use json_patch::Patch;
@@ -82,7 +83,10 @@ impl Pen {
     /// # Errors
     /// [`WriteError`]: `Moved` where the object is not exactly as it was read.
     pub async fn put_finalizer(&self, object: &LeanObject) -> Result<LeanObject, WriteError> {
-        self.patch("finalizer", object, put_patch(object)).await
+        reach(KillPoint::ControllerBeforeFinalizer);
+        let written = self.patch("finalizer", object, put_patch(object)).await;
+        reach(KillPoint::ControllerAfterFinalizer);
+        written
     }
 
     /// Takes our finalizer off.
@@ -91,7 +95,10 @@ impl Pen {
     /// [`WriteError`]; `Moved` where it does not stand where it was read.
     pub async fn release_finalizer(&self, object: &LeanObject) -> Result<LeanObject, WriteError> {
         let patch = release_patch(object).ok_or(WriteError::Moved)?;
-        self.patch("finalizer_release", object, patch).await
+        reach(KillPoint::ControllerBeforeRelease);
+        let written = self.patch("finalizer_release", object, patch).await;
+        reach(KillPoint::ControllerAfterRelease);
+        written
     }
 
     async fn patch_status(

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use drift_shared::object::LeanObject;
 use drift_shared::runtime::WriteError;
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::decide::Correction;
@@ -64,7 +65,10 @@ pub async fn record(
         let Some(change) = change.filter(|change| !change.stands(object.conditions.corrected())) else {
             return Recorded { object: Some(object), change: None };
         };
-        let pause = match pen.write_note(&object, &change).await {
+        reach(KillPoint::ControllerBeforeNote);
+        let written = pen.write_note(&object, &change).await;
+        reach(KillPoint::ControllerAfterNote);
+        let pause = match written {
             Ok(written) => {
                 announcer.noted(&pen.kind, &written, &change);
                 return Recorded { object: Some(written), change: Some(change) };

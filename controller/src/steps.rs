@@ -12,6 +12,7 @@ use drift_shared::outside::{
     HostGate, HttpFailure, HttpOptions, HttpReply, HttpRequest, HttpSender, Permit, asked_pause, host_and_port,
     retry_after,
 };
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{Leadership, clock};
 use drift_shared::target::{HttpCorrect, HttpStep, Target};
 use drift_shared::template::Variables;
@@ -146,7 +147,9 @@ impl StepSender {
     pub async fn send(&self, rendered: &RenderedSteps<'_>) -> Outcome {
         let options = options_of(rendered.http);
         for (index, (request, step)) in rendered.steps.iter().enumerate() {
+            reach(KillPoint::ControllerBeforeStep);
             let outcome = self.send_step(request, &options, step).await;
+            reach(KillPoint::ControllerAfterStep);
             if let Some(ended) = Outcome::after_step(index, outcome) {
                 return ended;
             }

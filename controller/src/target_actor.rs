@@ -16,6 +16,7 @@ use std::time::Duration;
 use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{Configuration, ObjectEvent, WriteError, clock, tasks};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -289,6 +290,7 @@ impl TargetActor {
         let pen = self.hands.pen.clone();
         self.spawn(async move {
             let result = pen.read(&id).await.map(|live| live.map(Box::new));
+            reach(KillPoint::ControllerAfterLiveRead);
             Report::Looked { id, result, busy, reserved }
         });
     }

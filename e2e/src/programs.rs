@@ -6,6 +6,7 @@ mod build;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use drift_shared::runtime::kill_point::{self, KillPoint};
 use tokio::sync::Mutex;
 
 pub use build::{Built, built};
@@ -25,6 +26,15 @@ pub enum Which {
 }
 
 impl Which {
+    /// The places where it can be made to die.
+    #[must_use]
+    pub fn kill_points(self) -> &'static [KillPoint] {
+        match self {
+            Self::Poller => KillPoint::POLLER,
+            Self::Controller => KillPoint::CONTROLLER,
+        }
+    }
+
     /// The program's, ServiceAccount's and Lease's name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -48,6 +58,31 @@ pub struct Options {
     pub variables: Vec<(String, String)>,
     /// Do not wait for /readyz: for a replica that stands by, or one that is meant to fail.
     pub do_not_wait: bool,
+}
+
+impl Options {
+    /// A program that dies when it reaches `point` for the `time`th time; it is not waited for.
+    #[must_use]
+    pub fn dying_at(point: KillPoint, time: u32) -> Self {
+        Self::with_kill_points(format!("{}#{time}", point.as_str()))
+    }
+
+    /// A program that logs which kill points it reaches and dies at none.
+    #[must_use]
+    pub fn logging_kill_points() -> Self {
+        Self::with_kill_points("nowhere".to_owned())
+    }
+
+    fn with_kill_points(text: String) -> Self {
+        let variables = vec![(kill_point::VARIABLE.to_owned(), text)];
+        Self { variables, do_not_wait: true, ..Self::default() }
+    }
+
+    /// The same under another name of its own: its log and its Lease tell it from others.
+    #[must_use]
+    pub fn named(self, instance: String) -> Self {
+        Self { instance: Some(instance), ..self }
+    }
 }
 
 /// What the programs log in tests: enough to see afterwards why something was done.
@@ -122,6 +157,14 @@ impl Program {
     pub fn log_text(&self) -> Result<String> {
         let bytes = std::fs::read(&self.log).with_context(|| format!("reading {}", self.log.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// How often its log says that it came to this kill point.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn times_reached(&self, point: KillPoint) -> Result<usize> {
+        Ok(self.log_text()?.matches(&format!("{}{}\"", kill_point::REACHED, point.as_str())).count())
     }
 
     /// Its process id.

@@ -1,9 +1,11 @@
 //! All end-to-end behaviours, in one test binary so that they share one API server; one module a behaviour.
 
 mod admission;
+mod claim;
 mod configuration;
 mod control_plane;
 mod corrections;
+mod crashes;
 mod deletion;
 mod ending;
 mod healing;

@@ -13,6 +13,7 @@ use axum::Router;
 use drift_shared::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_shared::outside::HttpSender;
 use drift_shared::runtime::admin::AdminServer;
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::rights::{Need, rights_at_home};
 use drift_shared::runtime::settings::{LogSettings, RunSettings};
 use drift_shared::runtime::shutdown::ShutdownSignals;
@@ -137,6 +138,7 @@ impl Program {
 
     async fn work_for(&self, term: &CancellationToken) {
         tracing::info!("leading: targets are polled");
+        reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
         let start = |target, stop| work(self.workplace.clone(), target, stop);
         let working = supervise(self.configuration.clone(), ended.clone(), start);

@@ -14,6 +14,7 @@ use drift_shared::outside::{
     HostGate, HttpFailure, HttpOptions, HttpReply, HttpRequest, HttpSender, asked_pause, host_and_port,
 };
 use drift_shared::runtime::clock;
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::target::{Target, Wished};
 use serde_json::Value;
 
@@ -87,7 +88,10 @@ impl Outside {
         let read = &target.read.http;
         let options = HttpOptions { auth: read.auth.as_ref(), tls: read.tls.as_ref(), max_bytes: read.max_bytes };
         let sending = self.sender.send(&order.request, &options);
-        match tokio::time::timeout(target.timeout, sending).await {
+        reach(KillPoint::PollerBeforeRead);
+        let answer = tokio::time::timeout(target.timeout, sending).await;
+        reach(KillPoint::PollerAfterRead);
+        match answer {
             Err(_) => ObservedReason::PollTimedOut.into(),
             Ok(Err(HttpFailure::Unreachable(_))) => ObservedReason::ExternalUnreachable.into(),
             Ok(Err(HttpFailure::CredentialUnavailable(sentence))) => {

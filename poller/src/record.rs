@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use drift_shared::condition::{Condition, PatchBase, condition_patch};
 use drift_shared::object::LeanObject;
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{Leadership, ObjectClient, ResolvedKind, WriteError};
 use drift_shared::template::FieldPaths;
 use tokio::sync::Semaphore;
@@ -71,17 +72,19 @@ impl Recorder {
             conditions: &before.conditions,
         };
         let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
-        let (object, outcome, refusal, word) =
-            match self.objects.patch_status(&self.kind, &before.id, patch, &self.fields).await {
-                Ok(object) => (Some(object), WriteOutcome::Written, None, "written"),
-                Err(WriteError::Moved) => (self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
-                Err(WriteError::Gone) => (None, WriteOutcome::Moved, None, "gone"),
-                Err(WriteError::Unavailable(sentence)) => {
-                    tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
-                    (None, WriteOutcome::Refused, None, "unavailable")
-                }
-                Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
-            };
+        reach(KillPoint::PollerBeforeCondition);
+        let written = self.objects.patch_status(&self.kind, &before.id, patch, &self.fields).await;
+        reach(KillPoint::PollerAfterCondition);
+        let (object, outcome, refusal, word) = match written {
+            Ok(object) => (Some(object), WriteOutcome::Written, None, "written"),
+            Err(WriteError::Moved) => (self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
+            Err(WriteError::Gone) => (None, WriteOutcome::Moved, None, "gone"),
+            Err(WriteError::Unavailable(sentence)) => {
+                tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
+                (None, WriteOutcome::Refused, None, "unavailable")
+            }
+            Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
+        };
         WriteResult { before, condition, object, outcome, refusal, word }
     }
 

@@ -32,12 +32,16 @@ enum Answer {
     LostAfter,
 }
 
-/// Where the controller's process dies.
+/// What happens in the midst of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Crash {
-    Never,
-    AfterClaim,
-    BeforeRecord,
+enum Mishap {
+    None,
+    /// The process dies.
+    DiesAfterClaim,
+    DiesBeforeRecord,
+    DiesAfterRecord,
+    /// Another writer takes the note, the claim with it.
+    NoteTakenBeforeRecord,
 }
 
 /// What happens to the object while a request is under way.
@@ -52,7 +56,7 @@ enum Meanwhile {
 enum Event {
     PollBegins,
     PollEnds,
-    Controller(Answer, Crash, Meanwhile),
+    Controller(Answer, Mishap, Meanwhile),
     Passes(u64),
     Edited(u8),
     ChangedOutside(u8),
@@ -139,7 +143,7 @@ impl World {
         match event {
             Event::PollBegins => self.begin_poll(),
             Event::PollEnds => self.end_poll(),
-            Event::Controller(answer, crash, meanwhile) => self.control(answer, crash, meanwhile),
+            Event::Controller(answer, mishap, meanwhile) => self.control(answer, mishap, meanwhile),
             Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
             Event::Edited(value) => self.edit(value),
             Event::ChangedOutside(value) => {
@@ -230,7 +234,7 @@ impl World {
         }
     }
 
-    fn control(&mut self, answer: Answer, crash: Crash, meanwhile: Meanwhile) {
+    fn control(&mut self, answer: Answer, mishap: Mishap, meanwhile: Meanwhile) {
         self.memory.observe(&self.object, self.target.limits.attempts);
         let surroundings = Surroundings {
             listed: true,
@@ -251,8 +255,8 @@ impl World {
         };
         match decide(&situation) {
             Decision::Nothing(_) | Decision::Wait { .. } => {}
-            Decision::Correct(correction) => self.correct(&correction, answer, (crash, meanwhile)),
-            Decision::Delete(correction) => self.delete_outside(&correction, answer, crash),
+            Decision::Correct(correction) => self.correct(&correction, answer, (mishap, meanwhile)),
+            Decision::Delete(correction) => self.delete_outside(&correction, answer, mishap),
             Decision::Note(change) => {
                 if self.noted().lost {
                     self.memory.restore(self.now);
@@ -296,7 +300,7 @@ impl World {
         self.memory.noted = Some(change);
     }
 
-    fn correct(&mut self, correction: &Correction, answer: Answer, (crash, meanwhile): (Crash, Meanwhile)) {
+    fn correct(&mut self, correction: &Correction, answer: Answer, (mishap, meanwhile): (Mishap, Meanwhile)) {
         let noted = self.noted();
         let was_in_doubt = self.memory.is_in_doubt();
         self.memory.begin(self.now, self.object.retry_requested.as_deref());
@@ -308,7 +312,7 @@ impl World {
         }
         if correction.claim_first {
             self.write(NoteChange::claim(&noted, correction));
-            if crash == Crash::AfterClaim {
+            if mishap == Mishap::DiesAfterClaim {
                 self.cannot_tell_whose();
                 return self.restart();
             }
@@ -324,18 +328,23 @@ impl World {
         if self.gone {
             return;
         }
-        if !outcome.is_definite() || crash == Crash::BeforeRecord {
+        if !outcome.is_definite() || mishap == Mishap::DiesBeforeRecord {
             self.cannot_tell_whose();
         }
-        if crash == Crash::BeforeRecord {
-            return self.restart();
+        match mishap {
+            Mishap::DiesBeforeRecord => return self.restart(),
+            Mishap::NoteTakenBeforeRecord => self.object.conditions.corrected = None,
+            _ => {}
         }
         self.memory.finish(&outcome, self.now);
         self.record(&noted, correction, &outcome, was_in_doubt);
+        if mishap == Mishap::DiesAfterRecord {
+            self.restart();
+        }
     }
 
     /// The deletion of what the object claims.
-    fn delete_outside(&mut self, correction: &Correction, answer: Answer, crash: Crash) {
+    fn delete_outside(&mut self, correction: &Correction, answer: Answer, mishap: Mishap) {
         let noted = self.noted();
         let was_in_doubt = self.memory.is_in_doubt();
         assert!(self.object.deleting && noted.owns.is_some(), "what is not ours is deleted");
@@ -357,7 +366,7 @@ impl World {
         let repeated = self.requests.iter().any(|(sent, definite)| *sent == key && *definite);
         assert!(!repeated || self.crashed, "a definite deletion is asked for again with its key without a crash");
         self.requests.push((key, outcome.is_definite()));
-        if crash != Crash::Never {
+        if mishap != Mishap::None {
             return self.restart();
         }
         self.memory.finish_deletion(&outcome, self.now);
@@ -367,7 +376,8 @@ impl World {
     }
 
     fn record(&mut self, noted: &Noted, correction: &Correction, outcome: &Outcome, was_in_doubt: bool) {
-        let standing = self.noted();
+        // What stands on the object now; the claim is not yet part of what the process remembers.
+        let standing = Noted::read(&self.object, None);
         let change = NoteChange::to_record(noted, &standing, correction, outcome, was_in_doubt);
         if let Some(change) = change.filter(|change| !change.stands(self.object.conditions.corrected())) {
             self.write(change);
@@ -424,7 +434,7 @@ impl World {
 
     /// One quiet round: everything works, a poll follows, time passes.
     fn quiet_round(&mut self, seconds: u64) {
-        self.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+        self.apply(Event::Controller(Answer::Done, Mishap::None, Meanwhile::Nothing));
         self.apply(Event::PollBegins);
         self.apply(Event::PollEnds);
         self.now += Duration::from_secs(seconds);
@@ -441,8 +451,14 @@ fn answers() -> impl Strategy<Value = Answer> {
     ]
 }
 
-fn crashes() -> impl Strategy<Value = Crash> {
-    prop_oneof![8 => Just(Crash::Never), 1 => Just(Crash::AfterClaim), 1 => Just(Crash::BeforeRecord)]
+fn mishaps() -> impl Strategy<Value = Mishap> {
+    prop_oneof![
+        8 => Just(Mishap::None),
+        1 => Just(Mishap::DiesAfterClaim),
+        1 => Just(Mishap::DiesBeforeRecord),
+        1 => Just(Mishap::DiesAfterRecord),
+        1 => Just(Mishap::NoteTakenBeforeRecord),
+    ]
 }
 
 fn meanwhiles() -> impl Strategy<Value = Meanwhile> {
@@ -461,8 +477,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         4 => Just(Event::PollBegins),
         4 => Just(Event::PollEnds),
-        8 => (answers(), crashes(), meanwhiles())
-            .prop_map(|(answer, crash, meanwhile)| Event::Controller(answer, crash, meanwhile)),
+        8 => (answers(), mishaps(), meanwhiles())
+            .prop_map(|(answer, mishap, meanwhile)| Event::Controller(answer, mishap, meanwhile)),
         4 => (0_u64..400).prop_map(Event::Passes),
         1 => (1_u8..4).prop_map(Event::Edited),
         1 => (1_u8..4).prop_map(Event::ChangedOutside),
@@ -540,7 +556,7 @@ const STEP: u64 = 10;
 /// Lets the controller and the poller take turns for so many hours; `between` is what happens between two rounds.
 fn run_for(world: &mut World, hours: usize, answer: Answer, between: impl Fn(&mut World)) {
     for _ in 0..hours * 3600 / STEP as usize {
-        world.apply(Event::Controller(answer, Crash::Never, Meanwhile::Nothing));
+        world.apply(Event::Controller(answer, Mishap::None, Meanwhile::Nothing));
         world.begin_poll();
         world.end_poll();
         between(world);
@@ -596,9 +612,9 @@ fn a_war_is_slowed_down() {
 fn an_edit_that_comes_during_a_correction_is_brought_outside_by_the_next_one() {
     let mut world = World::new(Existing::Adopt, Some(9));
     world.quiet_round(STEP);
-    world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Edited(2)));
+    world.apply(Event::Controller(Answer::Done, Mishap::None, Meanwhile::Edited(2)));
     assert_eq!((world.noted().correction, world.noted().generation), (1, Some(3)), "noted as what it was");
-    world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+    world.apply(Event::Controller(Answer::Done, Mishap::None, Meanwhile::Nothing));
     assert_eq!(world.requests.len(), 1, "nothing is sent on a verdict of the old spec");
     world.apply(Event::PollBegins);
     world.apply(Event::PollEnds);
@@ -615,7 +631,7 @@ fn a_writer_who_is_always_faster_costs_a_bounded_number_of_tries() {
     world.end_poll();
     for _ in 0..hours * 3600 * per_second {
         world.overtaken = 1;
-        world.apply(Event::Controller(Answer::Done, Crash::Never, Meanwhile::Nothing));
+        world.apply(Event::Controller(Answer::Done, Mishap::None, Meanwhile::Nothing));
         world.now += Duration::from_secs(1) / per_second;
     }
     assert!(world.requests.is_empty(), "sent without a claim");

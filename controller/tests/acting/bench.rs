@@ -131,7 +131,7 @@ pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: &str) -
 }
 
 pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
-    let wish = drift_shared::condition::Wish::of(&json!({"listen": "127.0.0.1:80"}));
+    let wish = drift_shared::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
     let correction = if correction > 0 { format!(", correction {correction}") } else { String::new() };
     condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
 }

@@ -211,6 +211,17 @@ impl World {
         Ok(leases.get_opt(name).await?.map(serde_json::to_value).transpose()?)
     }
 
+    /// Clears a Lease whose holder is known to be dead, as an administrator may who does not want to wait it out.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn clear_lease(&self, name: &str) -> Result<()> {
+        let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
+        let patch = Patch::Merge(json!({"spec": {"holderIdentity": null}}));
+        let cleared = leases.patch(name, &PatchParams::default(), &patch).await;
+        cleared.map(drop).with_context(|| format!("clearing the Lease {name}"))
+    }
+
     /// All Events (events.k8s.io) in this world's two namespaces.
     ///
     /// # Errors

@@ -257,6 +257,11 @@ spec:
   compare: {desired: {a: "${self.spec.a}"}}
 "#;
 
+    /// The message of a verdict on an object with that id that wishes for `a: 1`.
+    fn tag(id: &str) -> String {
+        format!("x [wish {}]", drift_shared::condition::Wish::of(&json!([id, {"a": 1}])))
+    }
+
     fn roster() -> Roster {
         let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
         Roster::new(Arc::new(parse_document(&document, TEXT).unwrap()))
@@ -335,10 +340,9 @@ spec:
     #[test]
     fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() {
         let mut roster = roster();
-        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
-        let entry = |status: &str, reason: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag, "observedGeneration": 1}]});
-        for (uid, id, status) in [("a", "x", entry("True", "NotCreated")), ("bb", "y", entry("False", "InSync"))] {
-            let object = object(&roster, uid, &json!({"id": id, "a": 1}), &status);
+        let entry = |status: &str, reason: &str, id: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag(id), "observedGeneration": 1}]});
+        for (uid, id, status, reason) in [("a", "x", "True", "NotCreated"), ("bb", "y", "False", "InSync")] {
+            let object = object(&roster, uid, &json!({"id": id, "a": 1}), &entry(status, reason, id));
             roster.see(object, at(0));
         }
         assert!(!roster.is_vouched_for(at(0).moment), "before the list is known");
@@ -360,8 +364,7 @@ spec:
     #[test]
     fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
         let mut roster = roster();
-        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
-        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
+        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
         let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
         roster.see(object, at(0));
         let uid = Uid::from("a");
@@ -382,10 +385,9 @@ spec:
     #[test]
     fn wakes_come_in_order_and_only_once() {
         let mut roster = roster();
-        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
-        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
         for number in 0..50 {
             let uid = format!("{number}");
+            let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(&uid), "observedGeneration": 1}]});
             let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
             roster.see(object, at(0));
         }

@@ -212,7 +212,10 @@ impl Track {
         let standing = self.standing();
         match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
             Belief::Confirmed => self.believe(&finding),
-            Belief::PollAgainAfter(wait) => self.schedule.want_after(wait, now),
+            Belief::PollAgainAfter(wait) => {
+                self.drop_unwritten();
+                self.schedule.want_after(wait, now);
+            }
         }
     }
 
@@ -276,6 +279,11 @@ impl Track {
         }
     }
 
+    /// A verdict that has not come to stand must not be written over a newer look that says something else.
+    fn drop_unwritten(&mut self) {
+        self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
+    }
+
     fn believe(&mut self, finding: &Finding) {
         let basis = self.basis();
         let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
@@ -291,8 +299,9 @@ impl Track {
         }
     }
 
-    /// Somebody else's hand on our condition is put right by the next poll, not by this memory.
-    /// A foreign True is polled promptly, since the controller may believe it.
+    /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the
+    /// bucket lasts, since without a verdict nothing is corrected. A foreign True is polled at once in any case: the
+    /// controller may believe it.
     fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
         let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
         if before == after || self.writes.explains(after) {
@@ -302,9 +311,8 @@ impl Track {
         }
         self.disturbed = true;
         self.believed = None;
-        if stands_true(object) {
-            self.schedule.want_promptly(now);
-        }
+        let when = if stands_true(object) { now } else { self.quiet.available_at(now) };
+        self.schedule.want_promptly(when);
     }
 
     fn standing(&self) -> Option<Standing> {

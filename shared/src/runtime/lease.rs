@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::CallError;
 use super::health::Part;
+use super::kill_point::{KillPoint, reach};
 use super::leadership::{Leadership, LeaseHandle, Term};
 use super::lease_record::{Decision, LEASE_DURATION, LeaseRecord, LeaseView, RENEW_PERIOD, STEP_DOWN_AFTER, decide};
 use super::lease_store::{LeaseStore, StoredLease};
@@ -192,7 +193,14 @@ impl LeaseTask {
         let mut annotations = before.annotations;
         annotations.retain(|name, _| !self.written.contains_key(name));
         annotations.extend(wanted.clone());
+        let is_news = wanted != self.written;
+        if is_news {
+            reach(KillPoint::PollerBeforeInForce);
+        }
         self.write(Some(self.me.clone()), before.transitions, annotations).await?;
+        if is_news {
+            reach(KillPoint::PollerAfterInForce);
+        }
         self.written = wanted;
         self.term.send_modify(|term| {
             if let Some(term) = term {

@@ -17,6 +17,7 @@ mod events;
 mod fake_api;
 pub mod health;
 pub mod instance;
+pub mod kill_point;
 mod kind_schema;
 mod kind_search;
 mod kinds;

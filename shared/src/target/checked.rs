@@ -98,11 +98,17 @@ impl Target {
         let mut desired = self.compare.desired.render(&Variables::of_object(object))?;
         self.compare.without(RuleEffect::Ignore, &mut desired);
         if !self.compare.has(RuleEffect::Redact) {
-            return Ok(Wished { wish: Wish::of(&desired), desired });
+            return Ok(Wished { wish: self.fingerprint(object, &desired), desired });
         }
         let mut shown = desired.clone();
         self.compare.without(RuleEffect::Redact, &mut shown);
-        Ok(Wished { wish: Wish::of(&shown), desired })
+        Ok(Wished { wish: self.fingerprint(object, &shown), desired })
+    }
+
+    /// A verdict speaks of one resource: an object that names another now wishes for something else, though all of
+    /// `desired` be the same. (An identity can hang on a label, which no generation counts.)
+    fn fingerprint(&self, object: &Value, shown: &Value) -> Wish {
+        Wish::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
     }
 
     /// The name of the external resource: 1 to 253 characters, no control characters.

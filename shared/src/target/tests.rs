@@ -191,6 +191,12 @@ fn a_target_speaks_for_an_object() {
     secret["spec"]["enabled"] = Value::Null;
     assert_eq!(target.wish_of(&secret).unwrap().wish, wished.wish, "neither a password nor a null is part of a wish");
 
+    let mut renamed = object.clone();
+    renamed["metadata"]["name"] = json!("web two");
+    let renamed = target.wish_of(&renamed).unwrap();
+    assert_eq!(renamed.desired, wished.desired);
+    assert_ne!(renamed.wish, wished.wish, "a verdict about one resource is none about another");
+
     let request = target.read.http.render(&object).unwrap();
     assert_eq!(request.headers["x-trace"], "t-u-1");
     let correct = target.correct.http.as_ref().unwrap();

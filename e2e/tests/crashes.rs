@@ -1,0 +1,310 @@
+//! Each program dies at every point between a read and a write, in every action, and the next one finishes the work.
+//!
+//! An action is played undisturbed first. That says which points it reaches and how often, what is written, and how
+//! all ends. Then it is played once for each point, with a death there and a successor. With the feature `long` all
+//! points are played, without it one for each program and action.
+
+mod actions;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::outside::Request;
+use drift_e2e::process::Exit;
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::World;
+use drift_shared::runtime::kill_point::KillPoint;
+
+use actions::{Action, Bed, End};
+
+/// SIGABRT: what ends a process that aborts.
+const ABORTED: Exit = Exit::Signal(6);
+
+/// Repetitions of one point within one action that are played: a third time begins nothing that a second did not.
+const MOST_TIMES: usize = 3;
+
+/// A second without a write ends an action: the longest pause before a prompt poll or a confirming one.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A death: where, and at which time of coming there.
+type Death = (KillPoint, usize);
+
+/// One action as it was played.
+struct Played {
+    end: End,
+    /// Requests that change the outside.
+    external: Vec<Request>,
+    /// All requests, reads among them.
+    requests: Vec<Request>,
+    status_writes: u64,
+    /// The points that were reached and how often, in the undisturbed run.
+    reached: Vec<(KillPoint, usize)>,
+    /// Whether the program died as it was told.
+    died: bool,
+}
+
+/// One program that dies again and again, the other one beside it.
+struct Play<'a> {
+    bed: Bed<'a>,
+    victim: Which,
+    action: Action,
+    /// Actions so far, so that each has a name of its own.
+    number: usize,
+}
+
+impl<'a> Play<'a> {
+    async fn begin(world: &'a World, victim: Which, action: Action) -> Result<Self> {
+        let bed = Bed::lay(world).await?;
+        match victim {
+            Which::Poller => world.start_controller().await?,
+            Which::Controller => world.start_poller().await?,
+        };
+        Ok(Self { bed, victim, action, number: 0 })
+    }
+
+    /// Plays the action once. The victim that dies gets a successor that lives.
+    async fn play(&mut self, death: Option<Death>) -> Result<Played> {
+        self.number += 1;
+        let (world, action) = (self.bed.world, self.action);
+        let name = if action.needs_both_before() {
+            let helper = world.start(self.victim, self.named(Options::default(), "helper")).await?;
+            let name = self.bed.prepare(action, self.number).await?;
+            helper.stop().await?;
+            name
+        } else {
+            self.bed.prepare(action, self.number).await?
+        };
+        let (writes, requests) = (world.writes().await?, self.bed.outside.requests().len());
+        self.bed.set_off(action, &name, self.number).await?;
+        let died = match death {
+            None => false,
+            Some(death) => self.die(death, &name).await?,
+        };
+        let survivor = world.start(self.victim, self.named(Options::logging_kill_points(), "survivor")).await?;
+        self.bed.wait_for_rest(action, &name).await?;
+        self.wait_for_quiet().await?;
+        let end = self.bed.wait_for_rest(action, &name).await?;
+        let requests = self.bed.outside.requests().split_off(requests);
+        let external = requests.iter().filter(|request| request.method != "GET").cloned().collect();
+        let status_writes = (world.writes().await? - writes).status;
+        let reached = reached(&survivor, self.victim)?;
+        survivor.stop().await?;
+        Ok(Played { end, external, requests, status_writes, reached, died })
+    }
+
+    /// Starts a victim that is to die. Whether it did: a point that is reached again and again may be reached once less.
+    async fn die(&self, (point, time): Death, name: &str) -> Result<bool> {
+        let options = Options::dying_at(point, u32::try_from(time)?);
+        let victim = self.bed.world.start(self.victim, self.named(options, "victim")).await?;
+        let finished = async {
+            self.bed.wait_for_rest(self.action, name).await?;
+            self.wait_for_quiet().await
+        };
+        let exit = tokio::select! {
+            exit = victim.wait_until_ended() => exit?,
+            finished = finished, if time > 1 => {
+                finished?;
+                victim.stop().await?;
+                return Ok(false);
+            }
+        };
+        ensure!(exit == ABORTED, "it was to abort, and ended with {exit}");
+        let reached = victim.times_reached(point)?;
+        ensure!(reached == time, "{} was reached {reached} times before the death at {time}", point.as_str());
+        self.bed.world.clear_lease(self.victim.name()).await?;
+        Ok(true)
+    }
+
+    fn named(&self, options: Options, part: &str) -> Options {
+        options.named(format!("{}-{}-{part}", self.victim.name(), self.number))
+    }
+
+    async fn wait_for_quiet(&self) -> Result<()> {
+        let world = self.bed.world;
+        wait::until("a second without a write", wait::DEADLINE, async || {
+            let before = (world.writes().await?, self.bed.outside.requests().len());
+            tokio::time::sleep(QUIET).await;
+            let after = (world.writes().await?, self.bed.outside.requests().len());
+            Ok(if before == after { Seen::Met(()) } else { Seen::Instead(format!("{before:?}, then {after:?}")) })
+        })
+        .await
+    }
+}
+
+fn reached(program: &Program, which: Which) -> Result<Vec<(KillPoint, usize)>> {
+    let mut reached = Vec::new();
+    for point in which.kill_points() {
+        let times = program.times_reached(*point)?;
+        if times > 0 {
+            reached.push((*point, times));
+        }
+    }
+    Ok(reached)
+}
+
+/// Writes outside beyond the undisturbed run, and what was written to `/status` beyond it.
+fn compare(undisturbed: &Played, disturbed: &Played) -> Result<(usize, u64)> {
+    ensure!(disturbed.end == undisturbed.end, "it ended as {:?} instead of {:?}", disturbed.end, undisturbed.end);
+    let external = disturbed.external.len().saturating_sub(undisturbed.external.len());
+    ensure!(external <= 1, "{external} further writes outside: {:#?}", disturbed.external);
+    ensure_no_blind_repetition(&disturbed.requests)?;
+    let status = disturbed.status_writes.saturating_sub(undisturbed.status_writes);
+    ensure!(status <= MOST_STATUS_WRITES, "{status} further status writes");
+    Ok((external, status))
+}
+
+/// What a death may cost: the note of an interrupted correction, and the verdict of the poll that follows it.
+const MOST_STATUS_WRITES: u64 = 2;
+
+/// The same write goes out a second time with the same idempotency key, or after somebody has looked.
+fn ensure_no_blind_repetition(requests: &[Request]) -> Result<()> {
+    let key = |request: &Request| request.header("idempotency-key").map(str::to_owned);
+    for (index, request) in requests.iter().enumerate().filter(|(_, request)| request.method != "GET") {
+        ensure!(key(request).is_some(), "no idempotency key: {request:?}");
+        let same = |other: &Request| {
+            (&other.method, &other.path, &other.body) == (&request.method, &request.path, &request.body)
+        };
+        let before = requests.get(..index).unwrap_or_default();
+        let Some(first) = before.iter().rposition(same) else { continue };
+        let looked = before.iter().skip(first).any(|between| between.method == "GET");
+        ensure!(looked || before.get(first).and_then(key) == key(request), "sent again blindly: {request:?}");
+    }
+    Ok(())
+}
+
+/// The deaths to play: all that the undisturbed run came by, or the one that stands for them.
+fn deaths(undisturbed: &Played, representative: KillPoint) -> Vec<Death> {
+    if !cfg!(feature = "long") {
+        return vec![(representative, 1)];
+    }
+    let times =
+        |(point, times): &(KillPoint, usize)| (1..=(*times).min(MOST_TIMES)).map(|time| (*point, time)).collect();
+    undisturbed.reached.iter().flat_map(|reached| -> Vec<Death> { times(reached) }).collect()
+}
+
+/// Plays an action with every death of one program; gives the points that were played.
+async fn play_all(victim: Which, action: Action, representative: KillPoint) -> Result<()> {
+    let label = format!("{} dies in {}", victim.name(), action.as_str());
+    World::run(&label, async |world| {
+        let mut play = Play::begin(world, victim, action).await?;
+        let undisturbed = play.play(None).await.context("undisturbed")?;
+        let expected: BTreeSet<&str> = points_of(victim, action).iter().map(|point| point.as_str()).collect();
+        let reached: BTreeSet<&str> = undisturbed.reached.iter().map(|(point, _)| point.as_str()).collect();
+        ensure!(reached == expected, "the points of this action are {expected:?}, and it came by {reached:?}");
+        let (mut died, mut external, mut status) = (0, 0, 0);
+        for (point, time) in deaths(&undisturbed, representative) {
+            let place = format!("killed at {}#{time}", point.as_str());
+            let disturbed = play.play(Some((point, time))).await.with_context(|| place.clone())?;
+            let (further_external, further_status) = compare(&undisturbed, &disturbed).context(place)?;
+            died += usize::from(disturbed.died);
+            external = external.max(further_external);
+            status = status.max(further_status);
+        }
+        let figures = format!(
+            "{died} deaths; {} writes outside and {} to the status, with a death at most {external} and {status} more",
+            undisturbed.external.len(),
+            undisturbed.status_writes
+        );
+        world.shows(Shown::new(
+            Group::Crashes,
+            &format!("{} dies in the midst of {}", victim.name(), action.as_noun()),
+            "an abort at each point between a read and a write, then a new process",
+            "the end is as without it; sent again only with the same idempotency key or after a poll",
+            figures,
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// The points that an action comes by. All together are all there are: see the test at the end.
+fn points_of(victim: Which, action: Action) -> Vec<KillPoint> {
+    use KillPoint as At;
+    let poller = [At::PollerAfterLease, At::PollerBeforeInForce, At::PollerAfterInForce];
+    let polls = [At::PollerBeforeRead, At::PollerAfterRead, At::PollerBeforeCondition, At::PollerAfterCondition];
+    let controller = [At::ControllerAfterLease, At::ControllerAfterLiveRead];
+    let finalizer = [At::ControllerBeforeFinalizer, At::ControllerAfterFinalizer];
+    let claim = [At::ControllerBeforeClaim, At::ControllerAfterClaim];
+    let steps = [At::ControllerBeforeStep, At::ControllerAfterStep];
+    let note = [At::ControllerBeforeNote, At::ControllerAfterNote];
+    let release = [At::ControllerBeforeRelease, At::ControllerAfterRelease];
+    match (victim, action) {
+        (Which::Poller, Action::Delete | Action::Release | Action::LetGo) => poller.to_vec(),
+        (Which::Poller, _) => [&poller[..], &polls].concat(),
+        (Which::Controller, Action::Create | Action::Adopt) => {
+            [&controller[..], &finalizer, &claim, &steps, &note].concat()
+        }
+        (Which::Controller, Action::Update) => [&controller[..], &steps, &note].concat(),
+        (Which::Controller, Action::Delete) => [&controller[..], &steps, &release].concat(),
+        (Which::Controller, Action::Release | Action::LetGo) => [&controller[..], &release].concat(),
+    }
+}
+
+#[test]
+fn every_kill_point_is_reached_by_some_action() {
+    use Action::{Adopt, Create, Delete, LetGo, Release, Update};
+    for which in [Which::Poller, Which::Controller] {
+        let reached = [Create, Update, Delete, Adopt, Release, LetGo].map(|action| points_of(which, action)).concat();
+        for point in which.kill_points() {
+            assert!(reached.contains(point), "no action comes by {}", point.as_str());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_creates_leaves_a_creation_that_is_finished() -> Result<()> {
+    play_all(Which::Controller, Action::Create, KillPoint::ControllerAfterStep).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_updates_leaves_an_update_that_is_finished() -> Result<()> {
+    play_all(Which::Controller, Action::Update, KillPoint::ControllerAfterStep).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_deletes_leaves_a_deletion_that_is_finished() -> Result<()> {
+    play_all(Which::Controller, Action::Delete, KillPoint::ControllerAfterStep).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_adopts_leaves_an_adoption_that_is_finished() -> Result<()> {
+    play_all(Which::Controller, Action::Adopt, KillPoint::ControllerAfterClaim).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_releases_a_finalizer_leaves_none() -> Result<()> {
+    play_all(Which::Controller, Action::Release, KillPoint::ControllerBeforeRelease).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_while_it_lets_an_object_go_holds_it_no_more() -> Result<()> {
+    play_all(Which::Controller, Action::LetGo, KillPoint::ControllerAfterLiveRead).await
+}
+
+#[tokio::test]
+async fn a_poller_that_dies_during_a_creation_says_nothing_wrong_afterwards() -> Result<()> {
+    play_all(Which::Poller, Action::Create, KillPoint::PollerAfterCondition).await
+}
+
+#[tokio::test]
+async fn a_poller_that_dies_during_an_update_says_nothing_wrong_afterwards() -> Result<()> {
+    play_all(Which::Poller, Action::Update, KillPoint::PollerBeforeCondition).await
+}
+
+#[tokio::test]
+async fn a_poller_that_dies_during_an_adoption_says_nothing_wrong_afterwards() -> Result<()> {
+    play_all(Which::Poller, Action::Adopt, KillPoint::PollerAfterInForce).await
+}
+
+#[tokio::test]
+async fn a_poller_that_dies_during_a_deletion_does_not_hold_it_up() -> Result<()> {
+    play_all(Which::Poller, Action::Delete, KillPoint::PollerBeforeInForce).await
+}
+
+#[tokio::test]
+async fn a_poller_that_dies_during_a_release_does_not_hold_it_up() -> Result<()> {
+    play_all(Which::Poller, Action::Release, KillPoint::PollerAfterLease).await
+}

@@ -1,0 +1,222 @@
+//! The actions whose every step a program may die in: how each is brought about, and when it has come to rest.
+
+use anyhow::{Context as _, Result};
+use drift_e2e::outside::Outside;
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition};
+use drift_shared::condition::{Note, Tag};
+use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
+use serde_json::{Value, json};
+
+/// What one of the programs is in the midst of when it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Create,
+    Update,
+    Delete,
+    Adopt,
+    /// The target deletes no more.
+    Release,
+    /// The object leaves the selection.
+    LetGo,
+}
+
+impl Action {
+    /// Whether both programs have to work before the action can begin.
+    pub(super) fn needs_both_before(self) -> bool {
+        matches!(self, Self::Update | Self::Delete | Self::Release | Self::LetGo)
+    }
+
+    /// As a part of a sentence.
+    pub(super) fn as_noun(self) -> &'static str {
+        match self {
+            Self::Create => "a creation in two steps",
+            Self::Update => "an update",
+            Self::Delete => "a deletion",
+            Self::Adopt => "an adoption",
+            Self::Release => "the release of a finalizer",
+            Self::LetGo => "letting go an object out of the selection",
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Adopt => "adopt",
+            Self::Release => "release",
+            Self::LetGo => "let-go",
+        }
+    }
+}
+
+/// Long, so that every poll has a cause: the day is the longest that a target may ask for.
+const INTERVAL: &str = "24h";
+/// A port that nothing listens on; each update takes another.
+const UPSTREAM: &str = "127.0.0.1:9";
+
+/// The real external system, and a recorder in front of it.
+pub(super) struct Bed<'a> {
+    pub(super) world: &'a World,
+    pub(super) toxiproxy: Toxiproxy,
+    pub(super) outside: Outside,
+}
+
+/// What an object and its external resource have come to, without times, numbers and texts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Gone { outside_too: bool },
+    Stands { observed: String, noted: String, owned: bool, finalizers: Vec<String>, fulfilled: bool },
+}
+
+impl<'a> Bed<'a> {
+    pub(super) async fn lay(world: &'a World) -> Result<Self> {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        let bed = Self { world, toxiproxy, outside };
+        bed.apply_targets(true).await?;
+        Ok(bed)
+    }
+
+    /// A target that refuses what was there before and one that adopts, told apart by the objects' labels; `deletes`: both
+    /// hold a finalizer.
+    pub(super) async fn apply_targets(&self, deletes: bool) -> Result<()> {
+        let url = self.outside.url();
+        // The resource exists after the first step and is as wished after the second.
+        let create = json!([
+            {"method": "POST", "url": format!("{url}/proxies"), "accept": [201],
+             "body": {"name": "${self.metadata.name}", "listen": "${desired.listen}",
+                      "upstream": "${desired.upstream}", "enabled": false}},
+            {"method": "POST", "url": format!("{url}/proxies/${{self.metadata.name}}"),
+             "body": {"enabled": "${desired.enabled}"}},
+        ]);
+        let target = Target::shipped(self.world, url)?
+            .with("/spec/interval", json!(INTERVAL))
+            .with("/spec/correct/http/create", create);
+        let target = if deletes { target } else { target.without("/spec/correct/http/delete") };
+        let adopting = target
+            .clone()
+            .named("adopting")
+            .with("/spec/objects/labelSelector", json!("adopt=true"))
+            .with("/spec/correct/existing", json!("Adopt"));
+        let refusing = target.with("/spec/objects/labelSelector", json!("adopt notin (true,neither)"));
+        self.world.apply_targets(&[refusing, adopting]).await
+    }
+
+    /// Brings an object to where the action can begin. Gives its name.
+    pub(super) async fn prepare(&self, action: Action, number: usize) -> Result<String> {
+        let world = self.world;
+        let name = match action {
+            // Letting go and taking hold again is no correction, so one object does for all.
+            Action::Release => "kept".to_owned(),
+            // A further correction of the same object would have to wait for its delay.
+            _ => format!("{}-{number}", action.as_str()),
+        };
+        match action {
+            Action::Create => {}
+            Action::Adopt => {
+                self.toxiproxy.create(&name, &world.free_listen_address()?, "127.0.0.1:8").await?;
+            }
+            Action::Update | Action::Delete | Action::Release | Action::LetGo => {
+                if world.proxy(&name).await?.is_none() {
+                    self.create(&name).await?;
+                }
+                self.apply_targets(true).await?;
+                self.wait_for_rest(Action::Create, &name).await?;
+            }
+        }
+        Ok(name)
+    }
+
+    /// What sets the action off; one of the programs does not run.
+    pub(super) async fn set_off(&self, action: Action, name: &str, number: usize) -> Result<()> {
+        match action {
+            Action::Create => self.create(name).await,
+            Action::Update => {
+                let upstream = format!("127.0.0.1:{}", 1000 + number);
+                self.world.patch_proxy(name, json!({"spec": {"upstream": upstream}})).await.map(drop)
+            }
+            Action::Delete => self.world.delete_proxy(name).await,
+            Action::Adopt => {
+                let found = self.toxiproxy.proxy(name).await?.context("nothing to adopt")?;
+                let spec = json!({"listen": found.listen, "upstream": UPSTREAM});
+                self.world.create_proxy_with(name, json!({"labels": {"adopt": "true"}}), spec).await.map(drop)
+            }
+            Action::Release => self.apply_targets(false).await,
+            Action::LetGo => {
+                let patch = json!({"metadata": {"labels": {"adopt": "neither"}}});
+                self.world.patch_proxy(name, patch).await.map(drop)
+            }
+        }
+    }
+
+    async fn create(&self, name: &str) -> Result<()> {
+        let spec = json!({"listen": self.world.free_listen_address()?, "upstream": UPSTREAM});
+        self.world.create_proxy(name, spec).await.map(drop)
+    }
+
+    /// Waits until the action is over as it should be, and says what there is then.
+    pub(super) async fn wait_for_rest(&self, action: Action, name: &str) -> Result<End> {
+        let what = format!("{} {name} to come to rest", action.as_str());
+        wait::until(what, wait::DEADLINE, async || {
+            let object = self.world.proxy(name).await?;
+            Ok(match &object {
+                None if action == Action::Delete => Seen::Met(()),
+                Some(object) if is_at_rest(action, object) => Seen::Met(()),
+                _ => Seen::Instead(format!("{object:?}")),
+            })
+        })
+        .await?;
+        self.end(name).await
+    }
+
+    async fn end(&self, name: &str) -> Result<End> {
+        let outside = self.toxiproxy.proxy(name).await?;
+        let Some(object) = self.world.proxy(name).await? else {
+            return Ok(End::Gone { outside_too: outside.is_none() });
+        };
+        let spec = &object["spec"];
+        let fulfilled = outside.is_some_and(|proxy| {
+            spec["upstream"] == proxy.upstream.as_str() && spec["listen"] == proxy.listen.as_str() && proxy.enabled
+        });
+        let owned = Note::parse(message(&object, DRIFT_CORRECTED)).owns.as_deref() == Some(name);
+        let (observed, noted) = (describe(&object, DRIFT_OBSERVED), describe(&object, DRIFT_CORRECTED));
+        Ok(End::Stands { observed, noted, owned, finalizers: finalizers(&object), fulfilled })
+    }
+}
+
+fn is_at_rest(action: Action, object: &Value) -> bool {
+    let is_in_sync = describe(object, DRIFT_OBSERVED) == "False/InSync, generation 0 behind"
+        && condition(object, DRIFT_CORRECTED).is_some_and(|note| note["reason"] == "CorrectionApplied")
+        && verified(object);
+    let is_held = finalizers(object).iter().any(|finalizer| finalizer == FINALIZER);
+    match action {
+        Action::Delete => false,
+        Action::Release | Action::LetGo => is_in_sync && !is_held,
+        Action::Create | Action::Update | Action::Adopt => is_in_sync && is_held,
+    }
+}
+
+/// Whether the verdict speaks of the state after the last correction.
+fn verified(object: &Value) -> bool {
+    let tag = Tag::find(message(object, DRIFT_OBSERVED));
+    tag.is_some_and(|tag| tag.correction == Note::parse(message(object, DRIFT_CORRECTED)).correction)
+}
+
+fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
+    condition(object, kind).and_then(|found| found["message"].as_str()).unwrap_or_default()
+}
+
+fn finalizers(object: &Value) -> Vec<String> {
+    serde_json::from_value(object["metadata"]["finalizers"].clone()).unwrap_or_default()
+}
+
+fn describe(object: &Value, kind: &str) -> String {
+    let short = drift_e2e::world::describe(object, kind);
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+    let spoken_of = condition(object, kind).and_then(|found| found["observedGeneration"].as_i64()).unwrap_or_default();
+    format!("{short}, generation {} behind", generation - spoken_of)
+}

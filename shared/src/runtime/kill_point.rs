@@ -1,0 +1,176 @@
+//! Where a program can be made to die, between every read and every write.
+//!
+//! A crash at a chosen place cannot be played from outside: from there it is a matter of microseconds. So the programs
+//! name these places, and a build with debug assertions, as tests make it, dies at the one that [`VARIABLE`] names. In a
+//! release build [`reach`] does nothing and reads nothing. This file must not know what is done between two points.
+
+/// The environment variable that names where to die: `controller-after-claim#2`, the second time that it is reached.
+/// Whatever is no point, such as `nowhere`, kills nothing. While it is set, every point that is reached is logged.
+pub const VARIABLE: &str = "DRIFT_KILL_AT";
+
+/// What the log says when a point is reached, before its name.
+pub const REACHED: &str = "kill point reached: ";
+
+/// A place between a read and a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum KillPoint {
+    PollerAfterLease,
+    PollerBeforeInForce,
+    PollerAfterInForce,
+    PollerBeforeRead,
+    PollerAfterRead,
+    PollerBeforeCondition,
+    PollerAfterCondition,
+    ControllerAfterLease,
+    ControllerAfterLiveRead,
+    ControllerBeforeFinalizer,
+    ControllerAfterFinalizer,
+    ControllerBeforeClaim,
+    ControllerAfterClaim,
+    ControllerBeforeStep,
+    ControllerAfterStep,
+    ControllerBeforeNote,
+    ControllerAfterNote,
+    ControllerBeforeRelease,
+    ControllerAfterRelease,
+}
+
+impl KillPoint {
+    /// The poller's, in the order of its work.
+    pub const POLLER: &[Self] = &[
+        Self::PollerAfterLease,
+        Self::PollerBeforeRead,
+        Self::PollerAfterRead,
+        Self::PollerBeforeCondition,
+        Self::PollerAfterCondition,
+        Self::PollerBeforeInForce,
+        Self::PollerAfterInForce,
+    ];
+
+    /// The controller's, in the order of its work.
+    pub const CONTROLLER: &[Self] = &[
+        Self::ControllerAfterLease,
+        Self::ControllerAfterLiveRead,
+        Self::ControllerBeforeFinalizer,
+        Self::ControllerAfterFinalizer,
+        Self::ControllerBeforeClaim,
+        Self::ControllerAfterClaim,
+        Self::ControllerBeforeStep,
+        Self::ControllerAfterStep,
+        Self::ControllerBeforeNote,
+        Self::ControllerAfterNote,
+        Self::ControllerBeforeRelease,
+        Self::ControllerAfterRelease,
+    ];
+
+    /// Its name, by which [`VARIABLE`] and the log speak of it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PollerAfterLease => "poller-after-lease",
+            Self::PollerBeforeInForce => "poller-before-in-force",
+            Self::PollerAfterInForce => "poller-after-in-force",
+            Self::PollerBeforeRead => "poller-before-read",
+            Self::PollerAfterRead => "poller-after-read",
+            Self::PollerBeforeCondition => "poller-before-condition",
+            Self::PollerAfterCondition => "poller-after-condition",
+            Self::ControllerAfterLease => "controller-after-lease",
+            Self::ControllerAfterLiveRead => "controller-after-live-read",
+            Self::ControllerBeforeFinalizer => "controller-before-finalizer",
+            Self::ControllerAfterFinalizer => "controller-after-finalizer",
+            Self::ControllerBeforeClaim => "controller-before-claim",
+            Self::ControllerAfterClaim => "controller-after-claim",
+            Self::ControllerBeforeStep => "controller-before-step",
+            Self::ControllerAfterStep => "controller-after-step",
+            Self::ControllerBeforeNote => "controller-before-note",
+            Self::ControllerAfterNote => "controller-after-note",
+            Self::ControllerBeforeRelease => "controller-before-release",
+            Self::ControllerAfterRelease => "controller-after-release",
+        }
+    }
+}
+
+/// The work has come to this point: the process dies here if it was told to.
+#[cfg(debug_assertions)]
+pub fn reach(point: KillPoint) {
+    armed::reach(point);
+}
+
+/// The work has come to this point. In a release build nothing follows from it.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub const fn reach(_point: KillPoint) {}
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::{KillPoint, REACHED, VARIABLE};
+
+    /// Where to die, and how often that point is still passed before.
+    struct Death {
+        at: String,
+        passes: AtomicU32,
+    }
+
+    static DEATH: OnceLock<Option<Death>> = OnceLock::new();
+
+    pub(super) fn reach(point: KillPoint) {
+        let Some(death) = DEATH.get_or_init(sentence) else { return };
+        tracing::info!("{REACHED}{}", point.as_str());
+        if death.at == point.as_str() && death.passes.fetch_sub(1, Ordering::Relaxed) == 1 {
+            die();
+        }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a crash is to skip everything that an orderly end does")]
+    fn die() {
+        std::process::abort();
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "no flag: it is for tests alone, and no release build has it")]
+    fn sentence() -> Option<Death> {
+        let text = std::env::var(VARIABLE).ok()?;
+        let (at, count) = parse(&text);
+        Some(Death { at: at.to_owned(), passes: AtomicU32::new(count) })
+    }
+
+    /// The point, and at which time of reaching it; the first where nothing is said.
+    fn parse(text: &str) -> (&str, u32) {
+        let (at, count) = text.split_once('#').unwrap_or((text, "1"));
+        (at, count.parse().unwrap_or(1))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::parse;
+
+        #[test]
+        fn a_point_is_meant_the_first_time_unless_a_number_says_otherwise() {
+            assert_eq!(parse("controller-after-claim"), ("controller-after-claim", 1));
+            assert_eq!(parse("controller-after-claim#2"), ("controller-after-claim", 2));
+            assert_eq!(parse("nowhere"), ("nowhere", 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::KillPoint;
+
+    #[test]
+    fn every_point_has_a_name_of_its_own_that_begins_with_its_program() {
+        let points = [("poller-", KillPoint::POLLER), ("controller-", KillPoint::CONTROLLER)];
+        let mut names = HashSet::new();
+        for (program, points) in points {
+            for point in points {
+                assert!(point.as_str().starts_with(program), "{point:?}");
+                assert!(names.insert(point.as_str()), "{point:?} is listed twice");
+            }
+        }
+    }
+}
