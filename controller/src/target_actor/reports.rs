@@ -66,12 +66,7 @@ impl TargetActor {
     /// Acts on the very state that was decided on: the watch may know a newer one than was read.
     fn act(&mut self, uid: &Uid, work: Work, busy: Busy, now: Moment) {
         let Some(object) = self.roster.object(uid).cloned() else { return };
-        let spent = matches!(work, Work::Correct(_)).then(|| self.roster.pace.begin(now));
-        if spent.is_some()
-            && let Some(memory) = self.roster.memory(uid)
-        {
-            memory.begin(now, object.retry_requested.as_deref());
-        }
+        let spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
         if let Work::Note(_) = &work
             && self.roster.noted(uid).is_some_and(|noted| noted.lost)
             && let Some(memory) = self.roster.memory(uid)
