@@ -143,9 +143,17 @@ impl TargetActor {
                 self.begin_write(uid, &verdict, urgency, now);
             }
             // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
-            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.roster.set_slow_slot(uid, None, now),
+            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.leave_slow_lane(uid, now),
             _ => {}
         }
+    }
+
+    /// Its moment in the lane, where it has not come yet, is another's.
+    fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
+        if let Some(slot) = self.roster.slow_slot(uid).filter(|slot| *slot > now) {
+            self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
+        }
+        self.roster.set_slow_slot(uid, None, now);
     }
 
     /// Whether a write may go now; a slow one gets its moment in the lane first.
@@ -166,7 +174,7 @@ impl TargetActor {
         let begun = self
             .roster
             .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
-        self.roster.set_slow_slot(uid, None, now);
+        self.leave_slow_lane(uid, now);
         if let Some((before, condition)) = begun {
             let recorder = self.recorder.clone();
             self.writes.push(Box::pin(async move { recorder.write(before, condition).await }));

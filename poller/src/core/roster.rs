@@ -207,6 +207,8 @@ impl Roster {
         }
         let Some(track) = self.tracks.get_mut(uid) else { return };
         let write = match track.next_write(now) {
+            // A slow write that is not to be made any more: its moment is to be given back.
+            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
             NextWrite::Nothing => None,
             NextWrite::NotBefore(moment) => Some(moment),
             NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
@@ -342,6 +344,27 @@ spec:
     }
 
     #[test]
+    fn a_changed_target_is_vouched_for_only_once_what_it_changed_for_all_is_known() {
+        let mut roster = roster();
+        let tag = |a: u32| format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": a})));
+        let entry = |a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(a), "observedGeneration": generation}]});
+        for (uid, wished, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
+            let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(wished, generation));
+            roster.see(object, at(0));
+        }
+        roster.note_listed(at(0).moment);
+        assert!(!roster.is_vouched_for(at(0).moment), "bb was in sync with what the target said before");
+        let uid = Uid::from("bb");
+        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        let differs = Finding::Differs("x".to_owned());
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, differs, at(0).moment));
+        assert!(!roster.is_vouched_for(at(0).moment), "before the verdict is written");
+        assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
+        roster.forget(&uid, at(1).moment);
+        assert!(roster.is_vouched_for(at(1).moment), "ccc was edited, which is no incident");
+    }
+
+    #[test]
     fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
         let mut roster = roster();
         let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
@@ -361,6 +384,26 @@ spec:
         assert!(roster.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
         poll(&mut roster, 5, Finding::Differs("x".to_owned()));
         assert_eq!(roster.next_wake(), Some(at(5).moment), "and drift at once");
+    }
+
+    #[test]
+    fn whoever_recovers_wakes_at_once_to_give_its_slow_slot_back() {
+        let mut roster = roster();
+        let text = drift_shared::condition::closed_text(ObservedReason::InSync);
+        let tag = format!("{text} [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
+        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
+        let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
+        let uid = object.id.uid.clone();
+        roster.see(object, at(0));
+        let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
+            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+        };
+        (1..=3).for_each(|second| poll(&mut roster, second, Finding::from(ObservedReason::PollTimedOut)));
+        roster.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);
+        poll(&mut roster, 4, Finding::InSync);
+        assert_eq!(reason(&mut roster, "a", at(4).moment), None, "nothing is to be written");
+        assert_eq!(roster.next_wake(), Some(at(4).moment));
     }
 
     #[test]

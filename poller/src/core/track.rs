@@ -94,7 +94,7 @@ impl Track {
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             disturbed: false,
-            owes_verdict: stands_true(&object),
+            owes_verdict: stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal),
             object,
             appraisal,
             pace,
@@ -121,7 +121,8 @@ impl Track {
         &self.appraisal
     }
 
-    /// Whether the object stood True when this process began to look, and no new verdict stands since.
+    /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
+    /// spoke of another wish at this very generation.
     #[must_use]
     pub const fn owes_verdict(&self) -> bool {
         self.owes_verdict && !self.object.deleting
@@ -206,9 +207,10 @@ impl Track {
             return;
         }
         self.last_heard = now;
-        if let Finding::Failed(failure) = &finding {
-            self.last_failure = Some(failure.clone());
-        }
+        self.last_failure = match &finding {
+            Finding::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        };
         let standing = self.standing();
         match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
             Belief::Confirmed => self.believe(&finding),
@@ -315,6 +317,15 @@ impl Track {
                 && standing.tag.correction == basis.correction
         })
     }
+}
+
+/// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
+/// that the breaker sees them all: a typo in a target must not be written to the first dozen of them.
+fn means_something_else(standing: Option<&Standing>, object: &LeanObject, appraisal: &Appraisal) -> bool {
+    standing.is_some_and(|standing| {
+        let same_spec = object.generation.is_some() && standing.generation == object.generation;
+        same_spec && standing.proves_seen() && standing.tag.wish != appraisal.wish
+    })
 }
 
 fn stands_true(object: &LeanObject) -> bool {
