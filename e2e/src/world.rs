@@ -7,6 +7,7 @@
 
 mod counting;
 mod history;
+mod many;
 mod objects;
 mod setup;
 mod targets;
@@ -20,6 +21,7 @@ use tokio::sync::Mutex;
 
 pub use counting::Writes;
 pub use history::{History, condition, describe};
+pub use many::tally;
 pub use targets::Target;
 
 use crate::control_plane::ControlPlane;
