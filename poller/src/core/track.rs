@@ -214,7 +214,11 @@ impl Track {
         let standing = self.standing();
         match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
             Belief::Confirmed => self.believe(&finding),
-            Belief::PollAgainAfter(wait) => self.schedule.want_after(wait, now),
+            Belief::PollAgainAfter(wait) => {
+                // What was believed and is not written yet is no longer what was seen last.
+                self.believed = None;
+                self.schedule.want_after(wait, now);
+            }
         }
     }
 
