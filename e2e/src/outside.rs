@@ -20,9 +20,12 @@
 //! ```
 
 mod answer;
+mod documents;
 mod hold;
 mod serve;
+mod traffic;
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,7 +36,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use answer::Answer;
+pub use documents::Documents;
 pub use hold::Hold;
+use traffic::Traffic;
 
 use crate::http_client;
 use crate::wait::{self, Seen};
@@ -84,6 +89,7 @@ impl Request {
 pub(crate) struct State {
     script: Mutex<Script>,
     requests: Mutex<Vec<Request>>,
+    traffic: Traffic,
     client: reqwest::Client,
 }
 
@@ -94,6 +100,7 @@ struct Script {
     /// The first one that fits is used up; asked before the standing ones.
     queued: Vec<Rule>,
     upstream: Option<String>,
+    documents: Option<Documents>,
 }
 
 #[derive(Debug)]
@@ -113,6 +120,13 @@ impl Rule {
     }
 }
 
+/// What stands behind the rules.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    upstream: Option<String>,
+    documents: Option<Documents>,
+}
+
 impl Outside {
     /// Starts one on a free loopback port. Without rules and upstream it answers 404 with a JSON body.
     ///
@@ -121,7 +135,12 @@ impl Outside {
     pub async fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a loopback port")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let state = State { script: Mutex::default(), requests: Mutex::default(), client: http_client::new()? };
+        let state = State {
+            script: Mutex::default(),
+            requests: Mutex::default(),
+            traffic: Traffic::default(),
+            client: http_client::new()?,
+        };
         let state = Arc::new(state);
         let task = tokio::spawn(serve::accept(listener, state.clone()));
         Ok(Self { url, state, task })
@@ -157,6 +176,20 @@ impl Outside {
         self.script(|script| script.upstream = Some(upstream.trim_end_matches('/').to_owned()));
     }
 
+    /// Answers from a store of documents, which begins empty, whatever no rule fits. See [`Documents`].
+    #[must_use]
+    pub fn keep_documents(&self) -> Documents {
+        let documents = Documents::default();
+        self.script(|script| script.documents = Some(documents.clone()));
+        documents
+    }
+
+    /// The largest number of requests with this method that were under way at one time.
+    #[must_use]
+    pub fn most_at_once(&self, method: &str) -> usize {
+        self.state.traffic.most(method)
+    }
+
     /// All requests so far, in the order they were read.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
@@ -172,6 +205,17 @@ impl Outside {
     #[must_use]
     pub fn count(&self, method: &str) -> usize {
         self.requests().iter().filter(|request| request.method == method).count()
+    }
+
+    /// When requests with this method came since a moment, by path.
+    #[must_use]
+    pub fn times_by_path(&self, method: &str, since: Instant) -> BTreeMap<String, Vec<Instant>> {
+        let requests = self.state.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = BTreeMap::<String, Vec<Instant>>::new();
+        for request in requests.iter().filter(|request| request.method == method && request.at >= since) {
+            times.entry(request.path.clone()).or_default().push(request.at);
+        }
+        times
     }
 
     /// How many requests came that are no reads (neither GET nor HEAD nor OPTIONS).
@@ -239,18 +283,19 @@ impl Drop for Outside {
 
 impl State {
     /// Records a request and decides how to answer it.
-    fn decide(&self, request: Request) -> (Answer, Option<String>) {
+    fn decide(&self, request: Request) -> (Answer, Background) {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
         let queued = script.queued.iter().position(fits).map(|index| script.queued.remove(index).answer);
         let standing = || script.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
-        let answer = queued.or_else(standing).unwrap_or_else(|| match script.upstream {
-            Some(_) => Answer::forwarded(),
-            None => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),
+        let answer = queued.or_else(standing).unwrap_or_else(|| match (&script.documents, &script.upstream) {
+            (Some(_), _) => Answer::stored(),
+            (None, Some(_)) => Answer::forwarded(),
+            (None, None) => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),
         });
-        let upstream = script.upstream.clone();
+        let background = Background { upstream: script.upstream.clone(), documents: script.documents.clone() };
         drop(script);
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        (answer, upstream)
+        (answer, background)
     }
 }

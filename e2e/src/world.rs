@@ -7,6 +7,7 @@
 
 mod counting;
 mod history;
+mod many;
 mod objects;
 mod setup;
 mod targets;
@@ -21,6 +22,7 @@ use tokio::sync::Mutex;
 
 pub use counting::Writes;
 pub use history::{History, condition, describe};
+pub use many::tally;
 pub use targets::Target;
 pub use words::{note, tag};
 

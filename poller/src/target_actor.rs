@@ -16,6 +16,7 @@ use drift_shared::runtime::{EventWriter, ObjectEvent, clock};
 use drift_shared::sightings::Sightings;
 use drift_shared::target::Target;
 use drift_shared::token_bucket::TokenBucket;
+use drift_shared::voucher::Voucher;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -143,9 +144,17 @@ impl TargetActor {
                 self.begin_write(uid, &verdict, urgency, now);
             }
             // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
-            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.roster.set_slow_slot(uid, None, now),
+            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.leave_slow_lane(uid, now),
             _ => {}
         }
+    }
+
+    /// Its moment in the lane, where it has not come yet, is another's.
+    fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
+        if let Some(slot) = self.roster.slow_slot(uid).filter(|slot| *slot > now) {
+            self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
+        }
+        self.roster.set_slow_slot(uid, None, now);
     }
 
     /// Whether a write may go now; a slow one gets its moment in the lane first.
@@ -166,7 +175,7 @@ impl TargetActor {
         let begun = self
             .roster
             .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
-        self.roster.set_slow_slot(uid, None, now);
+        self.leave_slow_lane(uid, now);
         if let Some((before, condition)) = begun {
             let recorder = self.recorder.clone();
             self.writes.push(Box::pin(async move { recorder.write(before, condition).await }));
@@ -306,9 +315,10 @@ impl TargetActor {
     }
 
     fn vouch(&self, now: Moment) {
-        let vouched = self.roster.is_vouched_for(now);
-        self.shared.in_force.set(&self.target.name, vouched.then_some(self.target.verdict_hash.as_str()));
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(vouched));
+        let hash = || self.target.verdict_hash.clone();
+        let voucher = self.roster.vouched_except(now).map(|except| Voucher { hash: hash(), except });
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(voucher.is_some()));
+        self.shared.in_force.set(&self.target.name, voucher);
     }
 
     fn next_wake(&self) -> Moment {

@@ -455,3 +455,22 @@ fn an_object_whose_polls_never_end_becomes_unknown_after_three_intervals() {
     world.run_for(INTERVAL * 50);
     assert_eq!(world.writes, writes, "and stays so without a write");
 }
+
+#[test]
+fn a_verdict_that_lost_its_race_is_not_written_after_the_world_was_seen_otherwise() {
+    let mut world = World::new();
+    let history = [
+        Step::LoseRace,
+        Step::Slow(true),
+        Step::Correct { effective: true },
+        Step::Wait(32),
+        Step::Vanish,
+        Step::Slow(false),
+    ];
+    for step in history {
+        world.take(step);
+        world.run_for(Duration::from_millis(1));
+    }
+    world.run_for(INTERVAL * 6);
+    assert_eq!(world.status(), Some(ConditionStatus::True));
+}

@@ -18,6 +18,10 @@ const WINDOW: Duration = Duration::from_secs(600);
 /// Fewer objects than this never open the breaker: a person would not notice that few either.
 const MIN_OBJECTS: usize = 10;
 
+/// A share that switches the breaker off. Were it a share like any other, the breaker would open at the very last object
+/// of a target that drifted as a whole, when nothing is left to save, and hold that one.
+const NEVER: u8 = 100;
+
 /// How an object stands, as far as the breaker cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
@@ -72,8 +76,17 @@ pub struct Breaker {
     order: VecDeque<(Moment, Uid)>,
     /// Incidents that a person let pass by editing the limits, until they heal.
     passed: HashSet<Uid>,
-    /// While open: the objects that it counts.
-    open: Option<HashSet<Uid>>,
+    /// Incidents for which a correction began, until they heal.
+    let_through: HashSet<Uid>,
+    open: Option<Open>,
+}
+
+/// What an open breaker waits for. What we corrected ourselves heals without saying anything of the incident, so it
+/// counts on neither side: else the few corrections that got through before it opened would close it again.
+#[derive(Clone, Debug)]
+struct Open {
+    standing: HashSet<Uid>,
+    healed: HashSet<Uid>,
 }
 
 impl Breaker {
@@ -91,8 +104,19 @@ impl Breaker {
             Stand::Calm | Stand::Nothing => {
                 self.standing.remove(uid);
                 self.passed.remove(uid);
+                let by_us = self.let_through.remove(uid);
+                if let Some(open) = &mut self.open {
+                    open.heal(uid, by_us);
+                }
             }
             Stand::Incident | Stand::Untold => {}
+        }
+    }
+
+    /// A correction of the object begins.
+    pub fn let_through(&mut self, uid: &Uid) {
+        if self.standing.contains(uid) {
+            self.let_through.insert(uid.clone());
         }
     }
 
@@ -102,9 +126,10 @@ impl Breaker {
         self.judged -= usize::from(before.is_some_and(is_judged));
         self.standing.remove(uid);
         self.passed.remove(uid);
+        self.let_through.remove(uid);
         self.turned.remove(uid);
         if let Some(open) = &mut self.open {
-            open.remove(uid);
+            open.forget(uid);
         }
     }
 
@@ -126,24 +151,28 @@ impl Breaker {
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
         match &self.open {
-            None => {
-                let drifted = self.turned.len();
-                let share = drifted.saturating_mul(100) >= self.judged.saturating_mul(usize::from(max_drifted_percent));
-                (drifted >= MIN_OBJECTS && share).then(|| {
-                    self.open = Some(self.turned.keys().cloned().collect());
-                    Transition::Opened { drifted, judged: self.judged }
-                })
-            }
-            Some(counted) => {
-                let still = counted.iter().filter(|uid| self.standing.contains(*uid)).count();
-                (still * 2 < counted.len() || counted.is_empty()).then(|| {
-                    self.open = None;
-                    self.turned.clear();
-                    self.order.clear();
-                    Transition::Closed
-                })
-            }
+            None => self.try_to_open(max_drifted_percent),
+            Some(open) => open.is_over().then(|| {
+                self.open = None;
+                self.turned.clear();
+                self.order.clear();
+                Transition::Closed
+            }),
         }
+    }
+
+    /// Where all that drifted has healed again there is nothing to hold; the next that drifts opens it.
+    fn try_to_open(&mut self, max_drifted_percent: u8) -> Option<Transition> {
+        let drifted = self.turned.len();
+        let share = drifted.saturating_mul(100) >= self.judged.saturating_mul(usize::from(max_drifted_percent));
+        if max_drifted_percent >= NEVER || drifted < MIN_OBJECTS || !share {
+            return None;
+        }
+        let standing: HashSet<Uid> = self.turned.keys().filter(|uid| self.standing.contains(*uid)).cloned().collect();
+        (!standing.is_empty()).then(|| {
+            self.open = Some(Open { standing, healed: HashSet::new() });
+            Transition::Opened { drifted, judged: self.judged }
+        })
     }
 
     /// Whether it is open.
@@ -161,8 +190,10 @@ impl Breaker {
     fn turn(&mut self, uid: &Uid, now: Moment) {
         self.turned.insert(uid.clone(), now);
         self.order.push_back((now, uid.clone()));
+        self.let_through.remove(uid);
         if let Some(open) = &mut self.open {
-            open.insert(uid.clone());
+            open.healed.remove(uid);
+            open.standing.insert(uid.clone());
         }
     }
 
@@ -176,6 +207,24 @@ impl Breaker {
             }
             self.order.pop_front();
         }
+    }
+}
+
+impl Open {
+    fn heal(&mut self, uid: &Uid, by_us: bool) {
+        if self.standing.remove(uid) && !by_us {
+            self.healed.insert(uid.clone());
+        }
+    }
+
+    fn forget(&mut self, uid: &Uid) {
+        self.standing.remove(uid);
+        self.healed.remove(uid);
+    }
+
+    /// Fewer than half of them still stand, or none is left.
+    fn is_over(&self) -> bool {
+        self.standing.is_empty() || self.standing.len() < self.healed.len()
     }
 }
 
@@ -227,6 +276,50 @@ mod tests {
         breaker.observe(&uid(9), Stand::Incident, at(600));
         assert!(breaker.clone().evaluate(20, at(600)).is_some());
         assert_eq!(breaker.evaluate(20, at(601)), None);
+    }
+
+    #[test]
+    fn what_was_corrected_before_it_opened_does_not_close_it() {
+        let mut breaker = breaker(20, 9);
+        assert_eq!(breaker.evaluate(20, at(1)), None);
+        for number in 0..9 {
+            breaker.let_through(&uid(number));
+        }
+        for number in 0..5 {
+            breaker.observe(&uid(number), Stand::Calm, at(2));
+        }
+        breaker.observe(&uid(9), Stand::Incident, at(2));
+        assert_eq!(breaker.evaluate(20, at(2)), Some(Transition::Opened { drifted: 10, judged: 20 }));
+        assert_eq!(breaker.evaluate(20, at(2)), None, "five healed by our hand");
+        for number in 5..9 {
+            breaker.observe(&uid(number), Stand::Calm, at(3));
+            assert_eq!(breaker.evaluate(20, at(3)), None, "in flight when it opened");
+        }
+        assert!(breaker.holds(&uid(9)));
+        breaker.observe(&uid(9), Stand::Calm, at(4));
+        assert_eq!(breaker.evaluate(20, at(4)), Some(Transition::Closed), "healed by another hand");
+    }
+
+    #[test]
+    fn with_nothing_left_to_hold_it_stays_closed_until_the_next_one_drifts() {
+        let mut breaker = breaker(100, 15);
+        for number in 0..15 {
+            breaker.let_through(&uid(number));
+            breaker.observe(&uid(number), Stand::Calm, at(2));
+        }
+        for number in 30..100 {
+            breaker.forget(&uid(number));
+        }
+        assert_eq!(breaker.evaluate(20, at(3)), None);
+        breaker.observe(&uid(20), Stand::Incident, at(4));
+        assert!(breaker.evaluate(20, at(4)).is_some());
+        assert_eq!(breaker.evaluate(20, at(5)), None);
+    }
+
+    #[test]
+    fn at_a_hundred_percent_it_never_opens() {
+        assert_eq!(breaker(300, 300).evaluate(100, at(2)), None);
+        assert!(breaker(300, 297).evaluate(99, at(2)).is_some());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use drift_shared::object::LeanObject;
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::{Decision, Situation, Surroundings, decide};
 use super::facts::{ObjectFacts, TargetFacts};
-use super::limits::{Pace, Room};
+use super::limits::{Pace, Place, Room};
 use super::memory::ObjectMemory;
 use super::note::Noted;
 
@@ -156,6 +156,16 @@ impl Roster {
         };
         let Known { object, facts, memory } = known;
         Some(decide(&Situation { object, facts, target: &self.target, memory, surroundings, now }))
+    }
+
+    /// A correction or deletion of the object begins.
+    pub fn begin(&mut self, uid: &Uid, now: Moment) -> Place {
+        self.breaker.let_through(uid);
+        if let Some(known) = self.known.get_mut(uid) {
+            let retry = known.object.retry_requested.as_deref();
+            known.memory.begin(now, retry);
+        }
+        self.pace.begin(now)
     }
 
     /// Whether the limits allow one more.

@@ -20,6 +20,7 @@ pub struct Answer {
 pub(super) enum Content {
     Given { status: u16, body: Body },
     Forwarded,
+    Stored,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +103,12 @@ impl Answer {
         Self::new(Content::Forwarded)
     }
 
+    /// Whatever the store of documents answers; see [`super::Outside::keep_documents`].
+    #[must_use]
+    pub fn stored() -> Self {
+        Self::new(Content::Stored)
+    }
+
     /// The connection is reset instead of an answer; nothing takes effect.
     #[must_use]
     pub fn reset() -> Self {
@@ -121,7 +128,7 @@ impl Answer {
         self
     }
 
-    /// Waits this long before it answers. A forwarded request takes effect first.
+    /// Waits this long before it answers. A forwarded or stored request takes effect first.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::answer::{Answer, Body, Content, Ending};
-use super::{Request, State};
+use super::{Background, Request, State};
 
 /// More headers than any client of ours sends.
 const MOST_HEADERS: usize = 100;
@@ -46,11 +46,12 @@ async fn serve(mut stream: TcpStream, connection: u64, state: &State) -> io::Res
     let mut buffer = Vec::new();
     let mut reset_next = false;
     while let Some(request) = read_request(&mut stream, &mut buffer, connection).await? {
-        let (answer, upstream) = state.decide(request.clone());
+        let (answer, background) = state.decide(request.clone());
+        let _under_way = state.traffic.begin(&request.method);
         if reset_next {
             return reset(&stream);
         }
-        let ready = prepare(&answer, &request, upstream.as_deref(), state).await;
+        let ready = prepare(&answer, &request, &background, state).await;
         tokio::time::sleep(answer.delay).await;
         if let Some(hold) = &answer.hold {
             hold.released().await;
@@ -73,18 +74,25 @@ fn reset(stream: &TcpStream) -> io::Result<()> {
     stream.set_zero_linger()
 }
 
-async fn prepare(answer: &Answer, request: &Request, upstream: Option<&str>, state: &State) -> Ready {
+async fn prepare(answer: &Answer, request: &Request, background: &Background, state: &State) -> Ready {
     match &answer.content {
         Content::Given { status, body } => {
             Ready { status: *status, headers: answer.headers.clone(), body: body.clone() }
         }
         Content::Forwarded => {
-            let mut ready = match forward(request, upstream.unwrap_or_default(), state).await {
+            let mut ready = match forward(request, background.upstream.as_deref().unwrap_or_default(), state).await {
                 Ok(ready) => ready,
                 Err(error) => Ready { status: 502, headers: Vec::new(), body: Body::Whole(error.to_string().into()) },
             };
             ready.headers.extend(answer.headers.clone());
             ready
+        }
+        Content::Stored => {
+            let documents = background.documents.clone().unwrap_or_default();
+            let (status, body) = documents.serve(&request.method, &request.path, &request.body);
+            let mut headers = answer.headers.clone();
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+            Ready { status, headers, body: Body::Whole(body.map(|body| body.to_string().into()).unwrap_or_default()) }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! When a host fails, thousands of objects become Unknown at once. Nobody acts on that, so the API server gets
 //! these writes at a rate that leaves it to others. It must not know whose write it is.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use drift_shared::moment::Moment;
@@ -10,18 +11,29 @@ use drift_shared::moment::Moment;
 /// One write every 20 ms is 50 a second, a twelfth of what a small API server takes (about 600 status patches a second).
 pub const SPACING: Duration = Duration::from_millis(20);
 
-/// Hands out moments, one after the other.
+/// Hands out moments, one after the other. What is given back is handed out again first, so that a host that comes and
+/// goes cannot fill the lane with writes that nobody makes and keep those of another host waiting.
 #[derive(Debug, Default)]
 pub struct SlowLane {
     next: Moment,
+    given_back: BTreeSet<Moment>,
 }
 
 impl SlowLane {
-    /// The moment at which this write may go. Whoever needs it no longer lets it pass.
+    /// The moment at which this write may go.
     pub fn reserve(&mut self, now: Moment) -> Moment {
+        self.given_back = self.given_back.split_off(&now);
+        if let Some(slot) = self.given_back.pop_first() {
+            return slot;
+        }
         let slot = self.next.max(now);
         self.next = slot + SPACING;
         slot
+    }
+
+    /// Whoever reserved this moment no longer needs it. One that is past is nobody's use.
+    pub fn give_back(&mut self, slot: Moment) {
+        self.given_back.insert(slot);
     }
 }
 
@@ -37,5 +49,20 @@ mod tests {
         assert_eq!(slots[0], now);
         assert_eq!(slots[100] - now, Duration::from_secs(2));
         assert_eq!(lane.reserve(now + Duration::from_secs(60)), now + Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_host_that_flaps_does_not_keep_another_waiting() {
+        let mut lane = SlowLane::default();
+        for second in (0..60).step_by(3) {
+            let now = Moment::from_start(Duration::from_secs(second));
+            let slots: Vec<_> = (0..500).map(|_| lane.reserve(now)).collect();
+            slots.into_iter().filter(|slot| *slot > now).for_each(|slot| lane.give_back(slot));
+        }
+        let now = Moment::from_start(Duration::from_secs(60));
+        assert!(lane.reserve(now) - now <= SPACING);
+        let slots: BTreeSet<_> = (0..1000).map(|_| lane.reserve(now)).collect();
+        assert_eq!(slots.len(), 1000, "no moment is given out twice");
+        assert!(slots.iter().zip(slots.iter().skip(1)).all(|(one, next)| *next - *one >= SPACING));
     }
 }

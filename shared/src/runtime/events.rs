@@ -53,7 +53,7 @@ pub enum NoticeKind {
 /// One Event to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// Whose budget it is taken from: a target's name.
+    /// Whose budget it is taken from: a target's name. Each kind of things that it tells about has one of its own.
     pub target: String,
     /// The object it is about: apiVersion, kind, namespace, name, uid.
     pub regarding: ObjectReference,
@@ -121,7 +121,9 @@ impl EventWriter {
     /// Hands an Event over to be written; drops it where its target has spent its budget or too many wait.
     pub fn emit(&self, notice: Notice) {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = budget.take(&notice.target, clock::now());
+        // What concerns the whole target must not be lost among its objects' news, as in the very storm it tells of.
+        let key = format!("{} {}", notice.target, notice.regarding.kind.as_deref().unwrap_or_default());
+        let fits = budget.take(&key, clock::now());
         drop(budget);
         if !fits {
             self.count("budget");
@@ -255,6 +257,16 @@ mod tests {
         let text = metrics::text(&registry).unwrap();
         assert!(text.contains("why=\"budget\"} 20\n"), "{text}");
         assert!(text.contains(&format!("why=\"queue\"}} {}\n", 20 * 25 - QUEUE)), "{text}");
+    }
+
+    #[tokio::test]
+    async fn what_concerns_the_target_is_told_in_the_storm_of_its_objects_too() {
+        let (client, _) = answering(|_| reply(201, &json!({})));
+        let (writer, mut task) = event_writer(client, "drift-poller", "pod-1", &mut metrics::registry("poller"));
+        (0..100).for_each(|_| writer.emit(notice("t", "x")));
+        writer.emit(Notice { regarding: config_map_reference("home", "targets"), ..notice("t", "the breaker opened") });
+        let told = std::iter::from_fn(|| task.queue.try_recv().ok());
+        assert_eq!(told.last().map(|notice| notice.note).as_deref(), Some("the breaker opened"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,0 +1,103 @@
+//! An external system with hundreds of resources: JSON documents by path, kept in memory.
+//!
+//! It exists for storms and outages, where a real system would need a port or a process for each resource, and where
+//! many of them have to change behind the programs' backs at one instant. It knows nothing of connections.
+//!
+//! `GET` answers a document or 404; `PUT` stores one, 201 where it is new and 200 where it was there; `POST` merges
+//! into one that is there, else 404; `DELETE` answers 204 or 404.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+/// All documents. Cheap to clone; every clone is the same store.
+#[derive(Clone, Debug, Default)]
+pub struct Documents {
+    by_path: Arc<Mutex<BTreeMap<String, Value>>>,
+}
+
+impl Documents {
+    /// The document at a path such as `/proxies/web`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<Value> {
+        self.lock().get(path).cloned()
+    }
+
+    /// Puts a document there, as somebody else's hand.
+    pub fn put(&self, path: &str, document: Value) {
+        self.lock().insert(path.to_owned(), document);
+    }
+
+    /// Takes a document away, as somebody else's hand.
+    pub fn remove(&self, path: &str) {
+        self.lock().remove(path);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// How many are as `wanted`.
+    #[must_use]
+    pub fn count_of(&self, wanted: impl Fn(&Value) -> bool) -> usize {
+        self.lock().values().filter(|document| wanted(document)).count()
+    }
+
+    /// Changes every document at one instant: no request sees some changed and others not.
+    pub fn change_all(&self, mut change: impl FnMut(&str, &mut Value)) {
+        self.lock().iter_mut().for_each(|(path, document)| change(path, document));
+    }
+
+    /// Does what a request asks for; gives status and body.
+    pub(super) fn serve(&self, method: &str, path: &str, body: &[u8]) -> (u16, Option<Value>) {
+        let mut documents = self.lock();
+        let sent = || serde_json::from_slice::<Value>(body).ok();
+        match (method, documents.get_mut(path)) {
+            ("GET" | "HEAD", Some(document)) => (200, Some(document.clone())),
+            ("PUT", before) => {
+                let status = if before.is_some() { 200 } else { 201 };
+                let Some(document) = sent() else { return (400, None) };
+                documents.insert(path.to_owned(), document.clone());
+                (status, Some(document))
+            }
+            ("POST", Some(document)) => {
+                let Some(change) = sent() else { return (400, None) };
+                json_patch::merge(document, &change);
+                (200, Some(document.clone()))
+            }
+            ("DELETE", Some(_)) => {
+                documents.remove(path);
+                (204, None)
+            }
+            ("GET" | "HEAD" | "POST" | "DELETE", None) => (404, Some(json!({"error": "no such document"}))),
+            _ => (405, None),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        self.by_path.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_made_changed_read_and_taken_away() {
+        let documents = Documents::default();
+        let status = |method: &str, body: &str| documents.serve(method, "/a/1", body.as_bytes()).0;
+        assert_eq!(status("GET", ""), 404);
+        assert_eq!(status("POST", "{}"), 404);
+        assert_eq!(status("PUT", r#"{"x":1,"y":1}"#), 201);
+        assert_eq!(status("POST", r#"{"y":2}"#), 200);
+        assert_eq!(documents.get("/a/1"), Some(json!({"x": 1, "y": 2})));
+        assert_eq!(status("PUT", r#"{"x":3}"#), 200);
+        assert_eq!(status("PUT", "no JSON"), 400);
+        assert_eq!(documents.get("/a/1"), Some(json!({"x": 3})));
+        assert_eq!((status("DELETE", ""), status("DELETE", ""), documents.count()), (204, 404, 0));
+    }
+}

@@ -1,0 +1,81 @@
+//! Hundreds of objects at once: made together, and looked at as numbers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use drift_shared::names;
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde_json::{Value, json};
+
+use super::{Target, World, history};
+use crate::programs::Which;
+use crate::wait::{self, Seen};
+
+/// Creations under way at once: they wait for etcd rather than for a core.
+const CREATED_AT_ONCE: usize = 16;
+
+/// How many of these objects have which `status/reason` of a condition; `-` where there is none.
+#[must_use]
+pub fn tally(objects: &[Value], kind: &str) -> BTreeMap<String, usize> {
+    let mut tally = BTreeMap::new();
+    for object in objects {
+        *tally.entry(history::describe(object, kind)).or_default() += 1;
+    }
+    tally
+}
+
+impl Target {
+    /// The shipped target for [documents](crate::outside::Documents) at `url`: create and update put the whole, and
+    /// nothing is deleted, so that objects have no finalizer.
+    ///
+    /// # Errors
+    /// When the shipped manifests lack it.
+    pub fn of_documents(world: &World, url: &str) -> Result<Self> {
+        let address = format!("{url}/proxies/${{self.metadata.name}}");
+        let put = json!([{"method": "PUT", "url": address, "body": "${desired}", "accept": [200, 201]}]);
+        Ok(Self::shipped(world, url)?
+            .with("/spec/correct/http/create", put.clone())
+            .with("/spec/correct/http/update", put)
+            .without("/spec/correct/http/delete"))
+    }
+}
+
+impl World {
+    /// Creates Proxies with these names and this further metadata; `spec` makes the spec of each.
+    ///
+    /// # Errors
+    /// When the API server refuses one.
+    pub async fn create_proxies(&self, names: &[String], metadata: &Value, spec: impl Fn(&str) -> Value) -> Result<()> {
+        let creations = names.iter().map(|name| self.create_proxy_with(name, metadata.clone(), spec(name)));
+        futures::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
+    }
+
+    /// How often the poller wrote the status of each Proxy so far, by name.
+    ///
+    /// # Errors
+    /// When the audit log cannot be read.
+    pub fn verdicts_written(&self) -> Result<BTreeMap<String, usize>> {
+        let mut written = BTreeMap::new();
+        for record in self.writes_by(Which::Poller)? {
+            if record.subresource == "status" && record.accepted() {
+                *written.entry(record.name).or_default() += 1;
+            }
+        }
+        Ok(written)
+    }
+
+    /// Waits until exactly so many Proxies have this `status/reason` as the poller's verdict.
+    ///
+    /// # Errors
+    /// When they have not before the deadline, with what they have.
+    pub async fn wait_for_verdicts(&self, count: usize, verdict: &str, deadline: Duration) -> Result<Vec<Value>> {
+        wait::until(format!("{count} objects with the verdict {verdict}"), deadline, async || {
+            let objects = self.all_proxies().await?;
+            let tally = tally(&objects, names::DRIFT_OBSERVED);
+            let met = tally.get(verdict).copied().unwrap_or_default() == count;
+            Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{tally:?}")) })
+        })
+        .await
+    }
+}

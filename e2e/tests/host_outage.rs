@@ -1,0 +1,302 @@
+//! A host with five hundred objects behind it goes down, hangs, flaps and returns: nobody else feels it, the API
+//! server gets it slowly, and nothing that was known before is forgotten.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use drift_e2e::outside::{Answer, Documents, Outside};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition, describe, tally};
+use serde_json::{Value, json};
+
+/// Storms of hundreds on two cores that other tests use too.
+const STORM_DEADLINE: Duration = Duration::from_secs(150);
+
+/// How often the objects on the other host are polled.
+const OTHER_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How late a poll may come on a loaded machine. A poll that waited for the bad host would be late by far more: its
+/// five hundred polls of a second each take half a minute.
+const LATE: Duration = Duration::from_secs(4);
+
+/// The slow lane's rate.
+const SLOW_LANE_PER_SECOND: usize = 50;
+
+/// What a lane that was held up may catch up with, and the whole seconds that conditions tell time in.
+const LANE_SLACK_SECONDS: usize = 3;
+
+/// One host: its documents, and the target that reads them.
+struct Host {
+    name: &'static str,
+    outside: Outside,
+    documents: Documents,
+    names: Vec<String>,
+}
+
+impl Host {
+    async fn new(world: &World, name: &'static str, count: usize) -> Result<Self> {
+        let outside = world.start_outside().await?;
+        let documents = outside.keep_documents();
+        let names: Vec<String> = (0..count).map(|number| format!("{name}-{number}")).collect();
+        for name in &names {
+            documents.put(&path(name), json!({"listen": format!("{name}:80"), "upstream": "here:1", "enabled": true}));
+        }
+        Ok(Self { name, outside, documents, names })
+    }
+
+    fn target(&self, world: &World, interval: &str) -> Result<Target> {
+        Ok(Target::shipped(world, self.outside.url())?
+            .named(self.name)
+            .with("/spec/objects/labelSelector", json!(format!("host={}", self.name)))
+            .with("/spec/interval", json!(interval))
+            .with("/spec/timeout", json!("1s"))
+            .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 250}))
+            .with("/spec/correct/mode", json!("Observe")))
+    }
+
+    async fn create_objects(&self, world: &World) -> Result<()> {
+        let metadata = json!({"labels": {"host": self.name}});
+        let spec = |name: &str| json!({"listen": format!("{name}:80"), "upstream": "here:1"});
+        world.create_proxies(&self.names, &metadata, spec).await
+    }
+
+    fn refuse(&self) {
+        self.outside.forget();
+        self.outside.on("*", "/*", Answer::reset());
+    }
+
+    fn hang(&self) {
+        self.outside.forget();
+        self.outside.on("*", "/*", Answer::never());
+    }
+
+    fn come_back(&self) {
+        self.outside.forget();
+    }
+
+    /// The longest time that one of its objects was not asked about between the two moments.
+    fn longest_silence(&self, from: Instant, to: Instant) -> Duration {
+        let times = self.outside.times_by_path("GET", from);
+        let silence = |name: &String| {
+            let times = times.get(&path(name)).map_or(&[][..], Vec::as_slice);
+            let marks: Vec<Instant> = std::iter::once(from).chain(times.iter().copied()).chain([to]).collect();
+            marks.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).max().unwrap_or_default()
+        };
+        self.names.iter().map(silence).max().unwrap_or_default()
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/proxies/{name}")
+}
+
+/// The host under test and another one, all their objects in sync. So many failed polls make one of the former Unknown.
+async fn two_hosts(world: &World, interval: &str, unknown: u32) -> Result<(Host, Host)> {
+    let bad = Host::new(world, "bad", 500).await?;
+    let other = Host::new(world, "other", 50).await?;
+    let other_interval = format!("{}s", OTHER_INTERVAL.as_secs());
+    let bad_target = bad.target(world, interval)?.with("/spec/confirm/unknown", json!(unknown));
+    world.apply_targets(&[bad_target, other.target(world, &other_interval)?]).await?;
+    world.start_poller().await?;
+    bad.create_objects(world).await?;
+    other.create_objects(world).await?;
+    world.wait_for_verdicts(bad.names.len() + other.names.len(), "False/InSync", STORM_DEADLINE).await?;
+    Ok((bad, other))
+}
+
+/// Until all objects of the bad host are Unknown for this reason. None may be so before it was asked `polls` times.
+async fn wait_until_unknown(
+    world: &World,
+    bad: &Host,
+    since: Instant,
+    (reason, polls): (&str, usize),
+) -> Result<Vec<Value>> {
+    let wanted = format!("Unknown/{reason}");
+    wait::until(format!("{} objects to be {wanted}", bad.names.len()), STORM_DEADLINE, async || {
+        // The objects first: a request that came between the two looks only adds to the polls.
+        let objects = world.all_proxies().await?;
+        let asked = bad.outside.times_by_path("GET", since);
+        for object in objects.iter().filter(|object| describe(object, "driftObserved") == wanted) {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let times = asked.get(&path(name)).map_or(0, Vec::len);
+            if times < polls {
+                return Ok(Seen::Hopeless(format!("{name} is {wanted} after {times} polls")));
+            }
+        }
+        let tally = tally(&objects, "driftObserved");
+        let met = tally.get(&wanted) == Some(&bad.names.len());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{tally:?}")) })
+    })
+    .await
+}
+
+/// The seconds at which the objects became Unknown, and how many at each.
+fn transitions(objects: &[Value]) -> Result<BTreeMap<i64, usize>> {
+    let mut seconds = BTreeMap::new();
+    let unknown = |object: &&Value| describe(object, "driftObserved").starts_with("Unknown");
+    for entry in objects.iter().filter(unknown).filter_map(|object| condition(object, "driftObserved")) {
+        let time: jiff::Timestamp = entry["lastTransitionTime"].as_str().unwrap_or_default().parse()?;
+        *seconds.entry(time.as_second()).or_default() += 1;
+    }
+    Ok(seconds)
+}
+
+/// No span of seconds has more transitions than the slow lane lets through; gives the length of the whole.
+fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<usize> {
+    let mut longest = 0;
+    for (from, to) in seconds.keys().flat_map(|from| seconds.range(from..).map(move |(to, _)| (*from, *to))) {
+        let count: usize = seconds.range(from..=to).map(|(_, count)| count).sum();
+        let span = usize::try_from(to - from)?;
+        let allowed = SLOW_LANE_PER_SECOND * (span + LANE_SLACK_SECONDS);
+        ensure!(count <= allowed, "{count} objects became Unknown within {span} s: {seconds:?}");
+        longest = longest.max(span);
+    }
+    Ok(longest)
+}
+
+/// The most often that the status of one object was written since `before`.
+fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize> {
+    let now = world.verdicts_written()?;
+    let since = now.iter().map(|(name, count)| count - before.get(name).copied().unwrap_or_default());
+    Ok(since.max().unwrap_or_default())
+}
+
+#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_by_no_other() -> Result<()> {
+    World::run("host outage", async |world| {
+        let (bad, other) = two_hosts(world, "5s", 3).await?;
+        let down = Instant::now();
+        bad.refuse();
+        let objects = wait_until_unknown(world, &bad, down, ("ExternalUnreachable", 3)).await?;
+        let took = ensure_slow(&transitions(&objects)?)?;
+        let hung = Instant::now();
+        bad.hang();
+        wait_until_unknown(world, &bad, hung, ("PollTimedOut", 0)).await?;
+        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+
+        let silence = other.longest_silence(down, Instant::now());
+        ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
+        let during = world.verdicts_written()?;
+        bad.come_back();
+        world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
+        world.nothing_is_written_for(Duration::from_secs(6)).await?;
+        let most = most_written(world, &during)?;
+        ensure!(most == 1, "an object was written {most} times on return");
+        let outage_writes = during.values().max().copied().unwrap_or_default();
+        world.shows(Shown::new(
+            Group::HostOutage,
+            "Down, hanging, back",
+            "a host with 500 objects resets every connection, then hangs, then returns; 50 objects lie on another host",
+            "each turns Unknown after three failed polls, at most 50 a second; the other host is polled on time; on return each object is written once",
+            format!(
+                "Unknown told over {took} s, longest pause on the other host {:.1} s at an interval of 2 s, at most {outage_writes} writes to an object until the return",
+                silence.as_secs_f64()
+            ),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_other() -> Result<()> {
+    World::run("flapping", async |world| {
+        let (bad, other) = two_hosts(world, "3s", 1).await?;
+        let before = world.verdicts_written()?;
+        let began = Instant::now();
+        for flap in 0..20 {
+            if flap % 2 == 0 { bad.refuse() } else { bad.come_back() }
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        }
+        let silence = other.longest_silence(began, Instant::now());
+        ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
+        world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
+        // Six at once and one a minute, for the minute of flapping and the one begun after it.
+        let most = most_written(world, &before)?;
+        ensure!(most <= 8, "an object was written {most} times in a minute of flapping");
+        let all: usize = world.verdicts_written()?.values().sum::<usize>() - before.values().sum::<usize>();
+
+        // Another host's outage does not wait behind the moments that the flapping reserved.
+        let down = Instant::now();
+        other.refuse();
+        wait::until("the other host's objects to be Unknown", wait::DEADLINE, async || {
+            let tally = tally(&world.all_proxies().await?, "driftObserved");
+            let met = tally.get("Unknown/ExternalUnreachable") == Some(&50);
+            Ok(if met { Seen::Met(()) } else { Seen::Instead(format!("{tally:?}")) })
+        })
+        .await?;
+        let told = down.elapsed();
+        ensure!(told < Duration::from_secs(15), "the other host's outage was told only after {told:?}");
+        world.shows(Shown::new(
+            Group::HostOutage,
+            "Flapping",
+            "a host with 500 objects goes and comes every 3 s for a minute, one failed poll making an object Unknown; then another host fails",
+            "no object is written more than its bucket of 6 and 1 a minute allows; the other host is polled on time, and its own outage is told without a wait",
+            format!("{all} writes to 500 objects, at most {most} to one; the other outage told within {:.1} s", told.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_poller_that_restarts_in_an_outage_still_knows_what_was_in_sync_before_it() -> Result<()> {
+    World::run("restart in outage", async |world| {
+        let bad = Host::new(world, "bad", 60).await?;
+        world.apply_target(&bad.target(world, "2s")?).await?;
+        let poller = world.start_poller().await?;
+        bad.create_objects(world).await?;
+        world.wait_for_verdicts(60, "False/InSync", STORM_DEADLINE).await?;
+        let down = Instant::now();
+        bad.refuse();
+        let unknown = wait_until_unknown(world, &bad, down, ("ExternalUnreachable", 3)).await?;
+        ensure!(
+            unknown.iter().filter_map(|object| condition(object, "driftObserved")).all(|entry| {
+                entry["message"].as_str().is_some_and(|message| message.contains(", seen"))
+            }),
+            "an Unknown does not say that it was in sync before"
+        );
+        poller.kill().await?;
+        for (number, name) in bad.names.iter().enumerate() {
+            match number % 3 {
+                0 => bad.documents.remove(&path(name)),
+                1 => bad.documents.change_all(|at, document| {
+                    if at == path(name) {
+                        document["upstream"] = json!("elsewhere:1");
+                    }
+                }),
+                _ => {}
+            }
+        }
+        world.start_poller().await?;
+        let asked = bad.outside.count("GET");
+        bad.outside.wait_for_requests("GET", asked + 60).await?;
+        bad.come_back();
+        world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
+        let expected = BTreeMap::from([("False/InSync", 20), ("True/ExternalMissing", 20), ("True/FieldsDiffer", 20)]);
+        wait::until("all to be judged again", wait::DEADLINE, async || {
+            let objects = world.all_proxies().await?;
+            let seen = tally(&objects, "driftObserved");
+            let met = seen.iter().map(|(verdict, count)| (verdict.as_str(), *count)).eq(expected.clone());
+            if seen.keys().any(|verdict| verdict.contains("Not")) {
+                return Ok(Seen::Hopeless(format!("what was in sync before counts as never seen: {seen:?}")));
+            }
+            Ok(if met { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
+        })
+        .await?;
+        world.shows(Shown::new(
+            Group::HostOutage,
+            "Restart in the middle",
+            "the poller is killed while a host is down; behind its back a third of the 60 resources change and a third go",
+            "on return they count as FieldsDiffer and ExternalMissing, not as never seen; the rest are in sync",
+            "20 FieldsDiffer, 20 ExternalMissing, 20 InSync",
+        ));
+        Ok(())
+    })
+    .await
+}
