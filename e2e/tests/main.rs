@@ -1,5 +1,6 @@
 //! All end-to-end behaviours, in one test binary so that they share one API server; one module a behaviour.
 
+mod cleanup;
 mod configuration;
 mod control_plane;
 mod ending;

@@ -12,6 +12,10 @@ use crate::clean_up::{InForce, Notes, Scope};
 use crate::names::SELECTIONS_ANNOTATION;
 use crate::target::Target;
 
+/// The most that the notes may take on the Lease, bytes. All annotations of an object together may take 256 KiB, and a
+/// Lease that cannot be written is lost; the rest is for what else stands there.
+const MOST_BYTES: usize = 192 * 1024;
+
 /// The notes, for all parts of a program. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct NoteBoard {
@@ -121,8 +125,16 @@ impl NoteBoard {
         let mut written = None;
         loop {
             let wanted = changes.borrow_and_update().wanted.clone();
-            if written.as_ref() != Some(&wanted) {
-                lease.put(SELECTIONS_ANNOTATION, &wanted.to_string()).await;
+            let text = wanted.to_string();
+            if text.len() > MOST_BYTES {
+                tracing::error!(
+                    bytes = text.len(),
+                    "the targets select too much to be noted on the Lease, and new ones must wait: name fewer namespaces"
+                );
+                // The sender lives in `self`.
+                let _ = changes.changed().await;
+            } else if written.as_ref() != Some(&wanted) {
+                lease.put(SELECTIONS_ANNOTATION, &text).await;
                 self.board.send_modify(|board| {
                     let both = wanted.iter().map(|(scope, _)| scope).filter(|scope| board.wanted.has(scope));
                     board.standing = both.cloned().collect();
