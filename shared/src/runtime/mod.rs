@@ -40,6 +40,8 @@ pub mod shutdown;
 pub mod site;
 mod supervisor;
 mod sweep;
+#[cfg(test)]
+mod sweep_tests;
 pub mod tasks;
 pub mod telemetry;
 
