@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use drift_shared::condition::CorrectedReason;
 use drift_shared::moment::Moment;
-use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::object::LeanObject;
 use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{WriteError, clock};
 use drift_shared::target::Target;
@@ -17,6 +17,7 @@ use crate::core::decide::{Correction, still_stands};
 use crate::core::limits::Taken;
 use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::{Doubt, Outcome};
+use crate::letting_go::Releaser;
 use crate::notices::Announcer;
 use crate::pen::Pen;
 use crate::record::{Finished, record};
@@ -128,31 +129,17 @@ impl Hands {
                 let written = self.pen.put_finalizer(&object).await;
                 self.settle(&object, written, |_| Ended::Written(None))
             }
-            Work::ReleaseFinalizer { left_behind } => self.release(&object, left_behind).await,
-        }
-    }
-
-    /// Takes the finalizer off.
-    pub async fn release(&self, object: &LeanObject, left_behind: bool) -> (Newest, Ended) {
-        let written = self.pen.release_finalizer(object).await;
-        // An object that was only waiting for us is gone with the write.
-        if left_behind && matches!(written, Ok(_) | Err(WriteError::Gone)) {
-            self.announcer.left_behind(&self.pen.kind, object);
-        }
-        self.settle(object, written, |_| Ended::Written(None))
-    }
-
-    /// Takes the finalizer off an object that no target selects, as it is now. Whether nothing is left to do.
-    pub async fn let_go(&self, id: &ObjectId) -> bool {
-        match self.pen.read(id).await {
-            Ok(None) => true,
-            Ok(Some(live)) if !live.has_finalizer() => true,
-            Ok(Some(live)) => {
-                reach(KillPoint::ControllerAfterLiveRead);
-                matches!(self.release(&live, true).await, (_, Ended::Written(_)) | (Newest::Gone, _))
+            Work::ReleaseFinalizer { left_behind } => {
+                let written = self.releaser().release(&object, left_behind).await;
+                self.settle(&object, written, |_| Ended::Written(None))
             }
-            Err(_) => false,
         }
+    }
+
+    /// Takes finalizers off.
+    #[must_use]
+    pub const fn releaser(&self) -> Releaser<'_> {
+        Releaser { pen: &self.pen, announcer: &self.announcer }
     }
 
     /// Corrects. What it takes of the target's limits is given back when nothing more is asked of the external system:

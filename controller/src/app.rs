@@ -15,11 +15,13 @@ use drift_shared::outside::HttpSender;
 use drift_shared::runtime::admin::AdminServer;
 use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_shared::runtime::settings::{LogSettings, RunSettings};
+use drift_shared::runtime::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
 use drift_shared::runtime::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
 use drift_shared::runtime::site::Site;
 use drift_shared::runtime::tasks::Background;
-use drift_shared::runtime::{Configuration, LeaseHandle, LeaseWatch, client, metrics, supervise, tasks, telemetry};
+use drift_shared::runtime::{
+    CleanUp, Configuration, LeaseHandle, LeaseWatch, Leavers, NoteBoard, client, metrics, supervise, tasks, telemetry,
+};
 use drift_shared::sightings::Sightings;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
@@ -27,8 +29,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clean_up::NoteCleaner;
 use crate::metrics::Metrics;
 use crate::pen::CONCURRENT_CALLS;
+use crate::release::release;
 use crate::target_actor::Shared;
 use crate::target_work::{Workplace, work};
 use crate::{retirement, vouch};
@@ -51,6 +55,8 @@ pub struct CommandLine {
 enum Command {
     /// Correct until told to end
     Run(Settings),
+    /// Before an uninstall: take the finalizer off every object, and leave everything outside as it is
+    Release(HomeSettings),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -60,6 +66,8 @@ struct Settings {
     /// Name of the Lease by which the poller vouches
     #[arg(long, default_value = POLLER_LEASE)]
     poller_lease_name: String,
+    #[command(flatten)]
+    clean_up: CleanUpSettings,
 }
 
 /// Runs the program; its exit code tells the truth.
@@ -68,10 +76,12 @@ struct Settings {
 /// When it cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
-    let Command::Run(settings) = command_line.command;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
-    let ended = runtime.block_on(serve(&settings));
+    let ended = match command_line.command {
+        Command::Run(settings) => runtime.block_on(serve(&settings)),
+        Command::Release(settings) => runtime.block_on(release(&settings)),
+    };
     // What has not ended by now has had its time to drain.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
@@ -97,6 +107,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
 /// Everything that the work needs, and what ends last.
 struct Program {
     workplace: Workplace,
+    clean_up: CleanUp,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -110,13 +121,13 @@ struct Program {
 
 impl Program {
     fn assemble(background: &Background, settings: &Settings, client: kube::Client, admin: AdminServer) -> Self {
-        let site = Site::new(background, client, &settings.run, CONTROLLER_MANAGER);
+        let site = Site::new(background, client, &settings.run.home, CONTROLLER_MANAGER);
         let stop = background.stop.clone();
         let mut registry = metrics::registry("controller");
         // Its own end, since what ends while the program drains is told too.
         let events_stop = CancellationToken::new();
         let (events, events_task) = site.write_events(&mut registry, events_stop.clone());
-        let lease_name = settings.run.lease_name(CONTROLLER_LEASE);
+        let lease_name = settings.run.home.lease_name(CONTROLLER_LEASE);
         let mut at_home = rights_at_home(&site.namespace, &lease_name);
         at_home.push(right_to_read_lease(&site.namespace, &settings.poller_lease_name));
         let (rights, home_rights) = site.watch_rights(at_home);
@@ -139,9 +150,16 @@ impl Program {
             estate: Arc::default(),
             client: site.client.clone(),
         };
+        let clean_up = CleanUp::new(
+            (site.client.clone(), CONTROLLER_MANAGER),
+            (workplace.shared.notes.clone(), workplace.shared.sightings.clone()),
+            (workplace.shared.configuration.clone(), settings.clean_up.clean_up_after),
+            &mut registry,
+        );
         background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
         Self {
             workplace,
+            clean_up,
             lease,
             lease_stop,
             lease_task,
@@ -175,13 +193,20 @@ impl Program {
             lost.cancelled().await;
             cut.cancel();
         });
-        let place = Workplace { term: acting, estate: Arc::default(), ..self.workplace.clone() };
+        let (leavers, left) = Leavers::channel();
+        let shared = Shared { leavers, ..self.workplace.shared.clone() };
+        let place = Workplace { term: acting, estate: Arc::default(), shared, ..self.workplace.clone() };
+        place.shared.notes.begin(&self.lease);
         let configuration = place.shared.configuration.clone();
+        // Boxed, since with it the future of a term would be large.
+        let cleaning = Box::pin(self.clean_up.run(NoteCleaner { place: place.clone() }, left));
         let retiring = retirement::follow(place.clone(), ended.clone());
         let working = supervise(configuration, ended.clone(), |target, stop| work(place.clone(), target, stop));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
+                () = place.shared.notes.keep(&self.lease) => {}
+                () = cleaning => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
@@ -224,6 +249,8 @@ fn shared(
         vouching,
         configuration,
         sightings: Sightings::default(),
+        notes: NoteBoard::default(),
+        leavers: Leavers::channel().0,
         jobs: TaskTracker::new(),
         failed,
         metrics: Metrics::register(registry),

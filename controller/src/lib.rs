@@ -4,11 +4,14 @@
 
 pub mod act;
 pub mod app;
+mod clean_up;
 pub mod core;
+pub mod letting_go;
 pub mod metrics;
 pub mod notices;
 pub mod pen;
 pub mod record;
+pub mod release;
 pub mod retirement;
 pub mod steps;
 pub mod tally;

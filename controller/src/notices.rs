@@ -3,6 +3,7 @@
 //! The texts are closed; what an external system answered is not in them. Whether something is a transition is
 //! decided by whoever calls. It must not know how anything was done.
 
+use drift_shared::clean_up::Scope;
 use drift_shared::condition::CorrectedReason;
 use drift_shared::object::LeanObject;
 use drift_shared::runtime::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, config_map_reference};
@@ -32,6 +33,12 @@ impl Announcer {
     pub fn new(events: EventWriter, target: &Target, home: &str) -> Self {
         let config_map = target.document.config_map.clone();
         Self { events, target: target.name.clone(), config_map, home: home.to_owned() }
+    }
+
+    /// For a target that is gone: what its note says of it.
+    #[must_use]
+    pub fn of_note(events: EventWriter, scope: &Scope, config_map: &str, home: &str) -> Self {
+        Self { events, target: scope.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
     }
 
     /// A note was written.

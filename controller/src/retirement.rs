@@ -1,39 +1,43 @@
 //! What a target leaves when it is removed, or selects other objects than before: finalizers, which are taken off.
 //!
-//! Nothing is deleted outside, and an Event says so. An object that another target selects by now is that target's.
-//! This file must not know how a target works while it is in force.
+//! Which targets there were is known from the notes on the Lease, so it makes no difference whether a controller ran when
+//! one was removed. Nothing is deleted outside, and an Event says so. An object that another target selects by now is
+//! that target's. This file must not know how a target works while it is in force.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use drift_shared::clean_up::{KindName, Scope, is_in_doubt, left_scopes};
 use drift_shared::object::LeanObject;
-use drift_shared::runtime::{Configuration, KindError, ObjectEvent, find_kind, watch_objects};
-use drift_shared::target::{ObjectSelection, Target};
-use tokio::sync::mpsc;
+use drift_shared::runtime::client::CallError;
+use drift_shared::runtime::{Configuration, KindError, ObjectPages, ResolvedKind, locate_kind};
+use drift_shared::template::FieldPaths;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::target_work::{Workplace, is_same_kind, watch_request};
+use crate::letting_go::Releaser;
+use crate::notices::Announcer;
+use crate::target_work::Workplace;
 
 /// Between two looks whether the other targets have read their lists: they take seconds at most.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Watch events that wait.
-const EVENT_BUFFER: usize = 256;
+/// Between two tries to read from an API server that does not answer: nobody waits for it.
+const ASK_AGAIN: Duration = Duration::from_secs(15);
 
 /// Follows the configuration until `stop`, and lets go what each target that is gone has left.
 pub async fn follow(place: Workplace, stop: CancellationToken) {
     let mut configuration = place.shared.configuration.clone();
-    let mut before = BTreeMap::<String, Arc<Target>>::new();
+    let mut known = BTreeSet::<Scope>::new();
     let mut retiring = JoinSet::new();
     loop {
         let now = configuration.borrow_and_update().clone();
         if now.loaded {
-            for target in before.values().filter(|target| has_left_objects(target, &now)) {
-                tracing::info!(target_name = target.name, "the target is gone: what it holds is let go");
-                retiring.spawn(retire(place.clone(), target.clone(), stop.clone()));
+            let left = place.shared.notes.read(|notes| left_scopes(notes, now.in_force()));
+            for scope in left.difference(&known) {
+                tracing::info!(target_name = scope.target, kind = scope.kind, "what a target held is let go");
+                retiring.spawn(retire(place.clone(), scope.clone(), stop.clone()));
             }
-            before = now.targets.clone();
+            known = left;
         }
         tokio::select! {
             () = stop.cancelled() => break,
@@ -43,32 +47,23 @@ pub async fn follow(place: Workplace, stop: CancellationToken) {
     }
 }
 
-/// Whether the target is gone or may select fewer objects than it did. (Fewer by labels its own watch tells.)
-fn has_left_objects(target: &Target, now: &Configuration) -> bool {
-    now.targets.get(&target.name).is_none_or(|present| !covers(&present.objects, &target.objects))
-}
-
-fn covers(present: &ObjectSelection, before: &ObjectSelection) -> bool {
-    let is_everywhere = present.namespaces.is_empty();
-    let all_namespaces =
-        !before.namespaces.is_empty() && before.namespaces.iter().all(|one| present.namespaces.contains(one));
-    is_same_kind(present, before) && (is_everywhere || all_namespaces)
-}
-
-/// Lists the objects that the target selected, and takes our finalizer off those that no target selects now.
-async fn retire(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+/// Lists the objects that the target may have selected, and takes our finalizer off those that no target selects now.
+async fn retire(place: Workplace, scope: Scope, stop: CancellationToken) {
     let work = async {
-        let say = |error: &KindError| tracing::warn!(target_name = target.name, "what it holds is not let go: {error}");
-        let kind = find_kind(&place.client, &target.objects, say).await;
+        let Some(kind) = locate(&place, &scope).await else { return };
         // Until then the actor of the former text has ended: what it saw counts no more, and what it still did for an
         // object shows in the list.
         tokio::time::sleep(LOOK_AGAIN).await;
-        let mut held = list(&place, &target, watch_request(&target, &kind)).await;
-        let hands = place.hands(&target, kind);
+        let Some(mut held) = list(&place, &scope, &kind).await else { return };
+        tracing::info!(target_name = scope.target, objects = held.len(), "objects that the target may have held");
+        let config_map = place.shared.notes.read(|notes| notes.config_map(&scope).unwrap_or_default().to_owned());
+        let announcer = Announcer::of_note(place.events.clone(), &scope, &config_map, &place.home);
+        let pen = place.pen(kind, FieldPaths::default());
         while !held.is_empty() {
             let mut left = Vec::new();
             for object in held {
-                if !is_settled(&place, &target, &hands, &object).await {
+                if !is_settled(&place, &scope.kind_name(), Releaser { pen: &pen, announcer: &announcer }, &object).await
+                {
                     left.push(object);
                 }
             }
@@ -82,77 +77,65 @@ async fn retire(place: Workplace, target: Arc<Target>, stop: CancellationToken) 
     }
 }
 
-async fn list(place: &Workplace, target: &Target, request: drift_shared::runtime::WatchRequest) -> Vec<LeanObject> {
-    let (sender, mut events) = mpsc::channel(EVENT_BUFFER);
-    let listed = CancellationToken::new();
-    let watching = watch_objects(place.client.clone(), request, sender, listed.clone());
-    let collecting = async {
-        let mut held = Vec::new();
-        while let Some(event) = events.recv().await {
-            match event {
-                // Also what the labels never selected, or do not any more.
-                ObjectEvent::Seen(object) | ObjectEvent::Left { object: Some(object), .. }
-                    if object.has_finalizer() =>
-                {
-                    held.push(*object);
-                }
-                ObjectEvent::Listed => break,
-                _ => {}
+/// The kind; `None` where the cluster does not have it, and so no object of it.
+async fn locate(place: &Workplace, scope: &Scope) -> Option<ResolvedKind> {
+    loop {
+        match locate_kind(&place.client, &scope.api_version, &scope.kind).await {
+            Ok(kind) => return Some(kind),
+            Err(KindError::Missing { .. } | KindError::Unsuitable(_)) => return None,
+            Err(KindError::Unavailable(sentence)) => {
+                tracing::warn!(target_name = scope.target, "what the target held cannot be looked up: {sentence}");
             }
         }
-        listed.cancel();
-        held
-    };
-    let ((), held) = tokio::join!(watching, collecting);
-    tracing::info!(target_name = target.name, objects = held.len(), "objects that the target had held");
-    held
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+/// The objects that carry our finalizer; `None` where they may not be listed, which the clean-up tries again later.
+async fn list(place: &Workplace, scope: &Scope, kind: &ResolvedKind) -> Option<Vec<LeanObject>> {
+    loop {
+        match list_once(place, scope, kind).await {
+            Ok(held) => return Some(held),
+            Err(error) => {
+                tracing::warn!(target_name = scope.target, "what the target held cannot be listed: {error}");
+                // A list that grew too old is begun anew.
+                if !error.is_passing() && error.code() != Some(410) {
+                    return None;
+                }
+            }
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+async fn list_once(place: &Workplace, scope: &Scope, kind: &ResolvedKind) -> Result<Vec<LeanObject>, CallError> {
+    let mut pages = ObjectPages::new(&place.client, kind, &scope.namespaces, FieldPaths::default());
+    let mut held = Vec::new();
+    while let Some(page) = pages.next().await? {
+        held.extend(page.into_iter().filter(LeanObject::has_finalizer));
+    }
+    Ok(held)
 }
 
 /// Whether nothing is left to do for the object: another target has it, or it is let go.
-async fn is_settled(place: &Workplace, target: &Target, hands: &crate::act::Hands, object: &LeanObject) -> bool {
+async fn is_settled(place: &Workplace, kind: &KindName, releaser: Releaser<'_>, object: &LeanObject) -> bool {
     let configuration = place.shared.configuration.borrow().clone();
-    let peers: Vec<&Arc<Target>> =
-        configuration.targets.values().filter(|peer| is_same_kind(&peer.objects, &target.objects)).collect();
-    let uid = &object.id.uid;
-    let sightings = &place.shared.sightings;
-    let names = || peers.iter().map(|peer| peer.name.as_str());
-    if sightings.is_seen_by(uid, names()) {
+    let (uid, sightings) = (&object.id.uid, &place.shared.sightings);
+    let peers = || peers(&configuration, kind);
+    if sightings.is_seen_by(uid, peers()) {
         return true;
     }
-    let is_free = sightings.is_free(uid, names());
-    if !is_free || !hands.steps.may_act() {
+    // It may be of a target whose document is bad or whose ConfigMap is missing.
+    let in_doubt = |notes: &_| is_in_doubt(notes, configuration.in_force(), kind, object.id.namespace.as_deref());
+    if place.shared.notes.read(in_doubt) || !sightings.is_free(uid, peers()) || !place.may_act() {
         return false;
     }
     let Some(_busy) = sightings.begin(uid) else { return false };
-    hands.let_go(&object.id).await
+    releaser.let_go(&object.id).await
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use drift_shared::target::LabelSelector;
-
-    fn selection(kind: &str, namespaces: &[&str]) -> ObjectSelection {
-        ObjectSelection {
-            api_version: "demo.driftpoller.dev/v1".to_owned(),
-            kind: kind.to_owned(),
-            namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
-            label_selector: LabelSelector::default(),
-        }
-    }
-
-    #[test]
-    fn a_selection_that_shrinks_or_moves_leaves_objects() {
-        let table = [
-            (selection("Proxy", &[]), selection("Proxy", &[]), true),
-            (selection("Proxy", &[]), selection("Proxy", &["a"]), true),
-            (selection("Proxy", &["a", "b"]), selection("Proxy", &["a"]), true),
-            (selection("Proxy", &["a"]), selection("Proxy", &["a", "b"]), false),
-            (selection("Proxy", &["a"]), selection("Proxy", &[]), false),
-            (selection("Role", &[]), selection("Proxy", &[]), false),
-        ];
-        for (present, before, covered) in table {
-            assert_eq!(covers(&present, &before), covered, "{present:?} {before:?}");
-        }
-    }
+/// The names of the targets that may select objects of a kind.
+fn peers<'a>(configuration: &'a Configuration, kind: &'a KindName) -> impl Iterator<Item = &'a str> {
+    let of_kind = configuration.targets.values().filter(|target| target.objects.is_of(&kind.group, &kind.kind));
+    of_kind.map(|target| target.name.as_str())
 }

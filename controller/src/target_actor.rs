@@ -17,7 +17,7 @@ use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::{LeanObject, ObjectId};
 use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{Configuration, ObjectEvent, WriteError, clock, tasks};
+use drift_shared::runtime::{Configuration, Leavers, NoteBoard, ObjectEvent, WriteError, clock, tasks};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -58,6 +58,10 @@ pub struct Shared {
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// Which target selects which object.
     pub sightings: Sightings,
+    /// Where targets are noted before anything is written for them.
+    pub notes: NoteBoard,
+    /// Where it is said that an object left the selection.
+    pub leavers: Leavers,
     /// Work that outlives its actor: a correction in flight ends, and its outcome is noted.
     pub jobs: TaskTracker,
     /// Cancelled when a job panics: the program ends.

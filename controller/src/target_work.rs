@@ -15,6 +15,7 @@ use drift_shared::runtime::{
     EventWriter, KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
 };
 use drift_shared::target::{Mode, ObjectSelection, Target};
+use drift_shared::template::FieldPaths;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use crate::core::roster::Heritage;
 use crate::metrics::of_target;
 use crate::notices::Announcer;
 use crate::pen::Pen;
-use crate::steps::StepSender;
+use crate::steps::{FRESH_LEASE, StepSender};
 use crate::target_actor::{Shared, TargetActor};
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
@@ -67,13 +68,7 @@ impl Workplace {
     #[must_use]
     pub fn hands(&self, target: &Arc<Target>, kind: ResolvedKind) -> Hands {
         Hands {
-            pen: Pen {
-                objects: ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER),
-                kind,
-                fields: target.all_fields.clone(),
-                slots: self.slots.clone(),
-                metrics: self.shared.metrics.clone(),
-            },
+            pen: self.pen(kind, target.all_fields.clone()),
             steps: StepSender {
                 sender: self.sender.clone(),
                 leadership: self.leadership.clone(),
@@ -84,6 +79,19 @@ impl Workplace {
             announcer: Announcer::new(self.events.clone(), target, &self.home),
             target: target.clone(),
         }
+    }
+
+    /// What writes to objects of a kind.
+    #[must_use]
+    pub fn pen(&self, kind: ResolvedKind, fields: FieldPaths) -> Pen {
+        let objects = ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER);
+        Pen { objects, kind, fields, slots: self.slots.clone(), metrics: self.shared.metrics.clone() }
+    }
+
+    /// Whether something may be written to objects now: as before a step.
+    #[must_use]
+    pub fn may_act(&self) -> bool {
+        !self.stop.is_cancelled() && !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
     }
 
     fn inherit(&self, target: &Target) -> (Heritage, bool) {
@@ -111,6 +119,10 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
         () = stop.cancelled() => return,
         kind = place.kinds.find(&target, |news| announcer.kind(news)) => kind,
     };
+    let _note = tokio::select! {
+        () = stop.cancelled() => return,
+        note = place.shared.notes.hold(&target) => note,
+    };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let request = watch_request(&target, &found);
@@ -130,10 +142,10 @@ pub fn watch_request(target: &Target, kind: &ResolvedKind) -> WatchRequest {
     WatchRequest { kind: kind.clone(), selection: target.objects.clone(), fields: target.all_fields.clone() }
 }
 
-/// Whether two selections speak of one kind.
+/// Whether two selections speak of one kind, in whatever version.
 #[must_use]
 pub fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
-    one.api_version == other.api_version && one.kind == other.kind
+    one.is_of(other.group(), &other.kind)
 }
 
 /// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to

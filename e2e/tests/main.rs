@@ -2,6 +2,7 @@
 
 mod admission;
 mod claim;
+mod cleanup;
 mod configuration;
 mod control_plane;
 mod corrections;

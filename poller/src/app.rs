@@ -15,12 +15,13 @@ use drift_shared::outside::HttpSender;
 use drift_shared::runtime::admin::AdminServer;
 use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::rights::{Need, rights_at_home};
-use drift_shared::runtime::settings::{LogSettings, RunSettings};
+use drift_shared::runtime::settings::{CleanUpSettings, LogSettings, RunSettings};
 use drift_shared::runtime::shutdown::ShutdownSignals;
 use drift_shared::runtime::site::Site;
 use drift_shared::runtime::tasks::Background;
 use drift_shared::runtime::{
-    Configuration, EventWriter, LeaseHandle, ObjectClient, client, metrics, supervise, telemetry,
+    CleanUp, Configuration, EventWriter, LeaseHandle, Leavers, NoteBoard, ObjectClient, client, metrics, supervise,
+    telemetry,
 };
 use drift_shared::sightings::Sightings;
 use prometheus_client::registry::Registry;
@@ -28,6 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::clean_up::VerdictCleaner;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::poll::Outside;
@@ -48,7 +50,15 @@ pub struct CommandLine {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Poll until told to end
-    Run(RunSettings),
+    Run(Settings),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Settings {
+    #[command(flatten)]
+    run: RunSettings,
+    #[command(flatten)]
+    clean_up: CleanUpSettings,
 }
 
 /// Runs the program; its exit code tells the truth.
@@ -66,9 +76,9 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn serve(settings: &RunSettings) -> anyhow::Result<ExitCode> {
+async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
-    let admin = AdminServer::bind(settings.admin_address).await?;
+    let admin = AdminServer::bind(settings.run.admin_address).await?;
     let client = client::connect().await?;
     let background = Background::default();
     let Background { stop, failed } = background.clone();
@@ -88,6 +98,7 @@ async fn serve(settings: &RunSettings) -> anyhow::Result<ExitCode> {
 /// Everything that the work needs, and what ends last.
 struct Program {
     workplace: Workplace,
+    clean_up: CleanUp,
     configuration: watch::Receiver<Arc<Configuration>>,
     in_force: InForceList,
     lease: LeaseHandle,
@@ -98,18 +109,25 @@ struct Program {
 }
 
 impl Program {
-    fn assemble(background: &Background, settings: &RunSettings, client: kube::Client, admin: AdminServer) -> Self {
-        let site = Site::new(background, client, settings, POLLER_MANAGER);
+    fn assemble(background: &Background, settings: &Settings, client: kube::Client, admin: AdminServer) -> Self {
+        let site = Site::new(background, client, &settings.run.home, POLLER_MANAGER);
         let stop = background.stop.clone();
         let mut registry = metrics::registry("poller");
         let (events, _) = site.write_events(&mut registry, stop.clone());
-        let lease_name = settings.lease_name(POLLER_LEASE);
+        let lease_name = settings.run.home.lease_name(POLLER_LEASE);
         let (rights, home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
         let lease_stop = CancellationToken::new();
         let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
         let configuration = site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry);
         let shared = shared(&site, events, &mut registry);
         let in_force = shared.in_force.clone();
+        let notes = NoteBoard::default();
+        let clean_up = CleanUp::new(
+            (site.client.clone(), POLLER_MANAGER),
+            (notes.clone(), shared.sightings.clone()),
+            (configuration.clone(), settings.clean_up.clean_up_after),
+            &mut registry,
+        );
         let workplace = Workplace {
             home: site.namespace.clone(),
             objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
@@ -118,11 +136,12 @@ impl Program {
             write_slots: Arc::new(Semaphore::new(CONCURRENT_WRITES)),
             leadership: lease.leadership(),
             rights,
+            notes,
             shared,
         };
         background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
         let _home_rights = home_rights;
-        Self { workplace, configuration, in_force, lease, lease_stop, lease_task, stop, _home_rights }
+        Self { workplace, clean_up, configuration, in_force, lease, lease_stop, lease_task, stop, _home_rights }
     }
 
     /// Works while we hold the Lease, again and again, until told to stop.
@@ -140,12 +159,19 @@ impl Program {
         tracing::info!("leading: targets are polled");
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
-        let start = |target, stop| work(self.workplace.clone(), target, stop);
+        let (leavers, left) = Leavers::channel();
+        let shared = Shared { leavers, ..self.workplace.shared.clone() };
+        let place = Workplace { shared, ..self.workplace.clone() };
+        let start = |target, stop| work(place.clone(), target, stop);
+        place.notes.begin(&self.lease);
+        let cleaner = VerdictCleaner { objects: self.workplace.objects.clone(), leadership: self.lease.leadership() };
         let working = supervise(self.configuration.clone(), ended.clone(), start);
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.keep_list() => {}
+                () = place.notes.keep(&self.lease) => {}
+                () = self.clean_up.run(cleaner, left) => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
@@ -187,5 +213,6 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         metrics: Metrics::register(registry),
         health: site.health.clone(),
         sightings: Sightings::default(),
+        leavers: Leavers::channel().0,
     }
 }

@@ -3,6 +3,7 @@
 //! It never writes outside and touches nothing of an object but that condition. It must not know the controller.
 
 pub mod app;
+mod clean_up;
 pub mod core;
 pub mod in_force;
 pub mod metrics;

@@ -56,6 +56,12 @@ impl Overlap {
         Admission::Anothers { object: id, is_news }
     }
 
+    /// Whether this target has selected the object.
+    #[must_use]
+    pub fn has_seen(&self, uid: &Uid) -> bool {
+        self.seen.contains(uid)
+    }
+
     /// This target selects the object no more.
     pub fn lose(&mut self, uid: &Uid) {
         self.skipped.remove(uid);

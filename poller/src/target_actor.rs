@@ -7,12 +7,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use drift_shared::clean_up::KindName;
 use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 use drift_shared::outside::host_and_port;
 use drift_shared::runtime::health::Health;
-use drift_shared::runtime::{EventWriter, ObjectEvent, clock};
+use drift_shared::runtime::{EventWriter, Leavers, ObjectEvent, clock};
 use drift_shared::sightings::Sightings;
 use drift_shared::target::Target;
 use drift_shared::token_bucket::TokenBucket;
@@ -63,6 +64,8 @@ pub struct Shared {
     pub health: Health,
     /// Which targets select which object.
     pub sightings: Sightings,
+    /// Where it is said that an object left the selection.
+    pub leavers: Leavers,
 }
 
 /// One target at work.
@@ -282,7 +285,11 @@ impl TargetActor {
         let now = read_clock();
         match event {
             ObjectEvent::Seen(object) => self.take_seen(*object, now),
-            ObjectEvent::Left { id, .. } => {
+            ObjectEvent::Left { id, object } => {
+                // Whatever it carries now: a write that is under way may land on it still.
+                if object.is_some() && self.overlap.has_seen(&id.uid) {
+                    self.shared.leavers.tell(KindName::of(&self.target.objects), id.clone());
+                }
                 self.overlap.lose(&id.uid);
                 self.roster.forget(&id.uid, now.moment);
             }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use drift_shared::runtime::access::Right;
 use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_shared::runtime::{KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects};
+use drift_shared::runtime::{
+    KindSearch, Leadership, NoteBoard, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
+};
 use drift_shared::target::Target;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,8 @@ pub struct Workplace {
     pub leadership: Leadership,
     /// Where the rights that are needed are noted.
     pub rights: RightsNeeded,
+    /// Where targets are noted before anything is written for them.
+    pub notes: NoteBoard,
     /// What all actors share.
     pub shared: Shared,
 }
@@ -47,6 +51,10 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
     let found = tokio::select! {
         () = stop.cancelled() => return,
         kind = place.kinds.find(&target, say) => kind,
+    };
+    let _note = tokio::select! {
+        () = stop.cancelled() => return,
+        note = place.notes.hold(&target) => note,
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);

@@ -1,8 +1,9 @@
 //! What the drift poller and the drift controller both speak: names, conditions, the target language, the API server.
 //!
-//! There is no poll and no correction here. `condition`, `target` and `template` are pure; `outside` and `runtime`
+//! There is no poll and no correction here. `clean_up`, `condition`, `target` and `template` are pure; `outside` and `runtime`
 //! do the I/O that both programs need in the same way.
 
+pub mod clean_up;
 pub mod condition;
 pub mod identity;
 pub mod moment;

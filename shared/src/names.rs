@@ -46,5 +46,9 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 /// Annotation on the poller's Lease: the targets it vouches for, as JSON of target name to [`crate::voucher::Voucher`].
 pub const IN_FORCE_ANNOTATION: &str = "driftpoller.dev/in-force";
 
+/// Annotation on each program's own Lease: what its targets select or selected, as a JSON list. It says where conditions
+/// and finalizers of ours may stand when a target is gone.
+pub const SELECTIONS_ANNOTATION: &str = "driftpoller.dev/selections";
+
 /// The value of a label or annotation that is on.
 pub const TRUE: &str = "true";

@@ -69,6 +69,12 @@ impl Sightings {
         board.targets.get(uid).is_some_and(|seen| targets.any(|target| seen.contains(target)))
     }
 
+    /// Whether any target selects the object, as far as its watch has told.
+    #[must_use]
+    pub fn is_seen(&self, uid: &Uid) -> bool {
+        self.board().targets.contains_key(uid)
+    }
+
     /// Whether no target selects the object. Certain only if every target of `peers` (those of the same kind) has
     /// read its list; until then false.
     #[must_use]

@@ -30,6 +30,11 @@ impl Selected {
         }
     }
 
+    /// Whether the target selects the object.
+    pub(super) fn has(&self, uid: &Uid) -> bool {
+        self.uids.contains(uid)
+    }
+
     /// The target selects the object no more.
     pub(super) fn lose(&mut self, uid: &Uid) {
         if self.uids.remove(uid) {

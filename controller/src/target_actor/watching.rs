@@ -2,6 +2,7 @@
 //!
 //! An object that leaves may carry our finalizer still; it is let go once it is certain that no target selects it.
 
+use drift_shared::clean_up::{KindName, is_in_doubt};
 use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
@@ -29,6 +30,10 @@ impl TargetActor {
                 }
             }
             ObjectEvent::Left { id, object } => {
+                // Whatever it carries now: a write that is under way may land on it still.
+                if object.is_some() && self.selected.has(&id.uid) {
+                    self.shared.leavers.tell(KindName::of(&self.hands.target.objects), id.clone());
+                }
                 self.forget(&id.uid);
                 self.strays.remove(&id.uid);
                 if let Some(object) = object.filter(|object| object.has_finalizer()) {
@@ -80,14 +85,18 @@ impl TargetActor {
             .collect();
         for id in ripe {
             let uid = id.uid.clone();
-            if !self.shared.sightings.is_free(&uid, peers.iter().copied()) {
+            // It may be of a target whose document is bad or whose ConfigMap is missing.
+            let in_doubt = self.shared.notes.read(|notes| {
+                is_in_doubt(notes, configuration.in_force(), &KindName::of(ours), id.namespace.as_deref())
+            });
+            if in_doubt || !self.shared.sightings.is_free(&uid, peers.iter().copied()) {
                 continue;
             }
             let Some(busy) = self.shared.sightings.begin(&uid) else { continue };
             let hands = self.hands.clone();
             self.working.insert(uid.clone());
             self.spawn(async move {
-                let done = hands.let_go(&id).await;
+                let done = hands.releaser().let_go(&id).await;
                 drop(busy);
                 Report::StrayDone { uid, done }
             });

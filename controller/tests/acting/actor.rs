@@ -11,7 +11,7 @@ use drift_controller::metrics::Metrics;
 use drift_controller::target_actor::{Shared, TargetActor};
 use drift_shared::names::FINALIZER;
 use drift_shared::runtime::health::Health;
-use drift_shared::runtime::{Configuration, ObjectEvent, clock, tasks};
+use drift_shared::runtime::{Configuration, Leavers, NoteBoard, ObjectEvent, clock, tasks};
 use drift_shared::sightings::Sightings;
 use drift_shared::voucher::Voucher;
 use serde_json::json;
@@ -39,6 +39,8 @@ impl Running {
             vouching: vouched,
             configuration,
             sightings: sightings.clone(),
+            notes: NoteBoard::default(),
+            leavers: Leavers::channel().0,
             jobs: TaskTracker::new(),
             failed: CancellationToken::new(),
             metrics: Metrics::default(),

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use jiff::Timestamp;
 use serde::Deserialize;
 
 /// The log's file name in the control plane's folder.
@@ -40,6 +41,8 @@ pub struct AuditRecord {
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
+    /// When the API server received it, by its own clock.
+    pub received: Timestamp,
 }
 
 impl AuditRecord {
@@ -68,7 +71,9 @@ pub(super) fn read(folder: &Path, needle: &str) -> Result<Vec<AuditRecord>> {
 
 fn parse(line: &str) -> Result<Option<AuditRecord>> {
     let event: Event = serde_json::from_str(line).with_context(|| format!("audit line {line}"))?;
+    let received = event.request_received_timestamp.parse().with_context(|| format!("audit line {line}"))?;
     Ok(event.object_ref.map(|object| AuditRecord {
+        received,
         user: event.user.username,
         verb: event.verb,
         group: object.api_group,
@@ -87,6 +92,7 @@ struct Event {
     user: User,
     object_ref: Option<ObjectReference>,
     response_status: Option<Answer>,
+    request_received_timestamp: String,
 }
 
 #[derive(Deserialize)]

@@ -9,17 +9,14 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures::TryStreamExt;
-use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::api::{WatchEvent, WatchParams};
 use kube::core::Request;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::client::{self, CALL_DEADLINE, CallError, LIST_DEADLINE, within};
+use super::client::{CALL_DEADLINE, CallError, within};
 use super::clock;
-
-/// Objects in one page of a list: what kubectl and controllers ask for; it bounds the memory that a list takes.
-const PAGE: u32 = 500;
+use super::pages::Pages;
 
 /// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
 /// and short, so that a connection that died without a word is given up early.
@@ -103,22 +100,6 @@ impl From<CallError> for Ending {
     }
 }
 
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMetadata,
-    #[serde(default)]
-    items: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMetadata {
-    #[serde(default)]
-    resource_version: String,
-    #[serde(rename = "continue", default)]
-    next: Option<String>,
-}
-
 impl Follower {
     async fn run(self) {
         let mut pauses = pauses();
@@ -136,25 +117,17 @@ impl Follower {
     /// Lists in pages; gives the version to watch from.
     async fn list(&self) -> Result<String, Ending> {
         self.say(Change::ListBegan).await?;
-        let mut next = None;
-        loop {
-            let parameters = ListParams {
-                label_selector: self.collection.label_selector.clone(),
-                limit: Some(PAGE),
-                continue_token: next,
-                ..ListParams::default()
-            };
-            let request = self.request.list(&parameters).map_err(unsendable)?;
-            let page: Page = client::request(&self.client, LIST_DEADLINE, request).await?;
+        let Collection { path, label_selector } = &self.collection;
+        let mut pages = Pages::new(self.client.clone(), path, label_selector.clone());
+        let mut version = String::new();
+        while let Some(page) = pages.next().await? {
+            version = page.version;
             for object in page.items {
                 self.say(Change::Found(object)).await?;
             }
-            next = page.metadata.next.filter(|token| !token.is_empty());
-            if next.is_none() {
-                self.say(Change::ListEnded).await?;
-                return Ok(page.metadata.resource_version);
-            }
         }
+        self.say(Change::ListEnded).await?;
+        Ok(version)
     }
 
     /// Watches again and again from where it was, until a list is needed or nobody listens.

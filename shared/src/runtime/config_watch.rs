@@ -4,7 +4,7 @@
 //! good), and publishes the outcome whole. It tells once about each change, in the log and as an Event on the
 //! ConfigMap. It must not know the target language.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::events::{EventWriter, Notice, NoticeKind};
 use super::health::Part;
 use super::leadership::Leadership;
 use super::mirror::{Effect, Mirror};
+use crate::clean_up::InForce;
 use crate::names::{TARGETS_LABEL, TRUE};
 use crate::target::{DocumentName, Problem, Target};
 
@@ -38,8 +39,18 @@ pub struct Configuration {
     pub targets: BTreeMap<String, Arc<Target>>,
     /// What is wrong with documents that are not in force.
     pub problems: Vec<Problem>,
+    /// ConfigMaps that exist and of which every document is in force as it stands: what these do not say is not wanted.
+    pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
+}
+
+impl Configuration {
+    /// What is in force and what is certain of it.
+    #[must_use]
+    pub const fn in_force(&self) -> InForce<'_> {
+        InForce { targets: &self.targets, whole: &self.whole }
+    }
 }
 
 /// The documents as they are now: each ConfigMap that exists, with its keys and texts. A ConfigMap that is missing

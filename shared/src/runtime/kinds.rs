@@ -67,7 +67,7 @@ impl From<CallError> for KindError {
 /// # Errors
 /// [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
-    let resolved = look_up(client, api_version, kind).await?;
+    let resolved = locate_kind(client, api_version, kind).await?;
     let request = http::Request::get(schema_path(&resolved.resource))
         .body(Vec::new())
         .map_err(|error| KindError::Unavailable(error.to_string()))?;
@@ -82,7 +82,11 @@ pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) 
     if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
 }
 
-async fn look_up(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+/// Looks a kind up without asking whether it can carry the conditions: to take away what once was put there.
+///
+/// # Errors
+/// [`KindError`].
+pub async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
     let version: GroupVersion = api_version.parse().map_err(|_| missing())?;
     let named = GroupVersionKind::gvk(&version.group, &version.version, kind);

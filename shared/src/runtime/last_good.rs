@@ -11,6 +11,9 @@ pub fn last_good_judge() -> Judge {
     let mut catalogue = Catalogue::default();
     Box::new(move |documents| {
         catalogue = catalogue.update(documents);
-        Configuration { targets: catalogue.targets().clone(), problems: catalogue.problems().to_vec(), loaded: true }
+        let problems = catalogue.problems().to_vec();
+        let is_whole = |map: &&String| !problems.iter().any(|problem| problem.document.config_map == **map);
+        let whole = documents.keys().filter(is_whole).cloned().collect();
+        Configuration { targets: catalogue.targets().clone(), problems, whole, loaded: true }
     })
 }

@@ -69,6 +69,7 @@ impl Leadership {
 pub struct LeaseHandle {
     pub(super) leadership: Leadership,
     pub(super) wanted: watch::Sender<BTreeMap<String, String>>,
+    pub(super) written: watch::Receiver<BTreeMap<String, String>>,
 }
 
 impl LeaseHandle {
@@ -78,17 +79,29 @@ impl LeaseHandle {
         self.leadership.clone()
     }
 
-    /// Sets our annotations on the Lease, all of them: written within about 100 ms and with every renewal.
-    /// Those of others stay. False, and nothing is done, where the Lease is not held.
+    /// Sets these annotations on the Lease: written within about 100 ms and with every renewal. Others, also those that
+    /// were set here before, stay. False, and nothing is done, where the Lease is not held.
     pub fn annotate(&self, annotations: BTreeMap<String, String>) -> bool {
         let is_held = self.leadership.is_held();
         if is_held {
             self.wanted.send_if_modified(|wanted| {
-                let changed = *wanted != annotations;
-                *wanted = annotations;
-                changed
+                let before = wanted.clone();
+                wanted.extend(annotations);
+                *wanted != before
             });
         }
         is_held
+    }
+
+    /// As [`LeaseHandle::annotate`] with one annotation, and waits until it stands on the Lease: whoever writes afterwards
+    /// what it speaks of cannot be forgotten by a crash. Waits on while the Lease cannot be written, or is not held.
+    pub async fn put(&self, name: &str, value: &str) {
+        self.annotate(BTreeMap::from([(name.to_owned(), value.to_owned())]));
+        let mut written = self.written.clone();
+        let stands = |written: &BTreeMap<String, String>| written.get(name).is_some_and(|stands| stands == value);
+        if written.wait_for(stands).await.is_err() {
+            // The lease task has ended: it will never be written.
+            std::future::pending::<()>().await;
+        }
     }
 }

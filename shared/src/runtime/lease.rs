@@ -69,7 +69,7 @@ pub struct LeaseTask {
     view: LeaseView,
     stored: StoredLease,
     /// Our annotations as they were last written.
-    written: BTreeMap<String, String>,
+    written: watch::Sender<BTreeMap<String, String>>,
     trouble: Option<String>,
 }
 
@@ -78,6 +78,7 @@ pub struct LeaseTask {
 pub fn lease(settings: LeaseSettings, stop: CancellationToken) -> (LeaseHandle, LeaseTask) {
     let (term, term_changes) = watch::channel(None);
     let (wanted, wanted_changes) = watch::channel(BTreeMap::new());
+    let (written, stands) = watch::channel(BTreeMap::new());
     let leadership = Leadership { term: term_changes };
     let task = LeaseTask {
         store: LeaseStore::new(settings.client, &settings.namespace, &settings.name, settings.manager),
@@ -91,10 +92,10 @@ pub fn lease(settings: LeaseSettings, stop: CancellationToken) -> (LeaseHandle, 
         guard: None,
         view: LeaseView::default(),
         stored: StoredLease::default(),
-        written: BTreeMap::new(),
+        written,
         trouble: None,
     };
-    (LeaseHandle { leadership, wanted }, task)
+    (LeaseHandle { leadership, wanted, written: stands }, task)
 }
 
 impl LeaseTask {
@@ -186,14 +187,13 @@ impl LeaseTask {
                 self.step_down("the Lease is another's or was not renewed in time");
                 return Ok(());
             }
-            Decision::Wait if wanted == self.written => return Ok(()),
+            Decision::Wait if wanted == *self.written.borrow() => return Ok(()),
             Decision::Wait | Decision::Renew | Decision::Take => {}
         }
         let before = self.stored.record.clone().unwrap_or_default();
         let mut annotations = before.annotations;
-        annotations.retain(|name, _| !self.written.contains_key(name));
         annotations.extend(wanted.clone());
-        let is_news = wanted != self.written;
+        let is_news = wanted != *self.written.borrow();
         if is_news {
             reach(KillPoint::PollerBeforeInForce);
         }
@@ -201,7 +201,7 @@ impl LeaseTask {
         if is_news {
             reach(KillPoint::PollerAfterInForce);
         }
-        self.written = wanted;
+        self.written.send_replace(wanted);
         self.term.send_modify(|term| {
             if let Some(term) = term {
                 term.renewed = now;
@@ -213,7 +213,7 @@ impl LeaseTask {
     /// A term that counts from `began`, when the write that took the Lease was sent.
     fn begin_term(&mut self, began: Moment, found: BTreeMap<String, String>) {
         self.wanted.send_replace(self.on_take.clone());
-        self.written = self.on_take.clone();
+        self.written.send_replace(self.on_take.clone());
         let ended = CancellationToken::new();
         self.guard = Some(ended.clone().drop_guard());
         self.term.send_replace(Some(Term { renewed: began, ended, found: Arc::new(found) }));

@@ -16,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 use super::fake_api::{self, Log, Sent, refuse, reply};
 use super::health::Health;
 use super::lease_record::LEASE_DURATION;
-use super::{LeaseHandle, LeaseSettings, LeaseWatch, clock, lease};
+use super::{Configuration, LeaseHandle, LeaseSettings, LeaseWatch, NoteBoard, clock, lease};
+use crate::clean_up::Scope;
+use crate::names;
+use crate::target::{DocumentName, Target, parse_document};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -211,15 +214,62 @@ async fn annotations_are_written_at_once_together_and_emptied_by_the_next_holder
     assert_eq!(first.log.lines().len(), before + 1);
     tokio::time::sleep(10 * SECOND).await;
     assert_eq!(store.lease()["metadata"]["annotations"], written, "a renewal lost them");
-    assert!(first.handle.annotate(BTreeMap::from([("kinds".to_owned(), "k".to_owned())])));
-    until(SECOND / 5, "one taken away", || store.lease()["metadata"]["annotations"] == json!({"kinds": "k"})).await;
+    first.handle.put("kinds", "l").await;
+    assert_eq!(store.lease()["metadata"]["annotations"], json!({"in-force": "two", "kinds": "l"}), "not yet written");
     first.stop.cancel();
     first.task.await.unwrap();
     assert!(!first.handle.annotate(BTreeMap::new()));
     let second = leader(&store, "b").await;
-    assert_eq!(store.lease()["metadata"]["annotations"], json!({"in-force": "{}", "kinds": "k"}));
+    assert_eq!(store.lease()["metadata"]["annotations"], json!({"in-force": "{}", "kinds": "l"}));
     let found = second.handle.leadership().found_annotations();
-    assert_eq!(*found, BTreeMap::from([("kinds".to_owned(), "k".to_owned())]));
+    let left = [("in-force", "two"), ("kinds", "l")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+    assert_eq!(*found, BTreeMap::from(left));
+}
+
+fn target(name: &str) -> Arc<Target> {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {name}}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: Proxy}}\n  identity: x\n  read: {{http: {{url: 'http://h.example/'}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+    );
+    let document = DocumentName { config_map: "m".to_owned(), key: name.to_owned() };
+    Arc::new(parse_document(&document, &text).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_waits_until_its_note_stands_on_the_lease_and_keeps_it_there() {
+    let store = Store::default();
+    let first = leader(&store, "a").await;
+    let target = target("a");
+    let configuration =
+        Configuration { targets: BTreeMap::from([("a".to_owned(), target.clone())]), ..Configuration::default() };
+    let board = NoteBoard::default();
+    board.begin(&first.handle);
+    let noted = || store.lease()["metadata"]["annotations"][names::SELECTIONS_ANNOTATION].to_string();
+    let playing = async {
+        let early = tokio::time::timeout(SECOND, board.hold(&target)).await;
+        assert!(early.is_err(), "nobody noted it yet");
+        board.arrange(configuration.in_force());
+        let held = board.hold(&target).await;
+        assert!(noted().contains(r#"\"target\":\"a\""#), "{}", noted());
+        let scope = [Scope::of(&target)];
+        assert!(!board.forget(&scope), "somebody works on it");
+        drop(held);
+        assert!(board.forget(&scope));
+        assert!(tokio::time::timeout(SECOND, board.hold(&target)).await.is_err(), "it was struck out");
+        assert_eq!(noted(), r#""[]""#);
+        board.arrange(configuration.in_force());
+        drop(board.hold(&target).await);
+    };
+    tokio::select! {
+        () = board.keep(&first.handle) => panic!("it ended by itself"),
+        () = playing => {}
+    }
+    first.stop.cancel();
+    first.task.await.unwrap();
+    // The next holder finds it and may work on the target at once.
+    let second = leader(&store, "b").await;
+    let next = NoteBoard::default();
+    next.begin(&second.handle);
+    assert!(tokio::time::timeout(SECOND, next.hold(&target)).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,14 +31,20 @@ mod lease_tests;
 mod lease_watch;
 pub mod metrics;
 mod mirror;
+mod note_board;
 mod object_client;
+mod object_pages;
 mod object_watch;
+mod pages;
 pub mod rights;
 mod secret_watch;
 pub mod settings;
 pub mod shutdown;
 pub mod site;
 mod supervisor;
+mod sweep;
+#[cfg(test)]
+mod sweep_tests;
 pub mod tasks;
 pub mod telemetry;
 
@@ -46,12 +52,15 @@ pub use config_watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Ju
 pub use events::{EventTask, EventWriter, Notice, NoticeKind, config_map_reference, event_writer};
 pub use kind_schema::schema_problems;
 pub use kind_search::{KindNews, KindSearch, find_kind};
-pub use kinds::{KindError, ResolvedKind, resolve_kind};
+pub use kinds::{KindError, ResolvedKind, locate_kind, resolve_kind};
 pub use last_good::last_good_judge;
 pub use leadership::{Leadership, LeaseHandle};
 pub use lease::{LeaseSettings, LeaseTask, lease};
 pub use lease_watch::{LeaseWatch, ObservedLease};
+pub use note_board::{HeldNote, NoteBoard};
 pub use object_client::{ObjectClient, WriteError};
+pub use object_pages::ObjectPages;
 pub use object_watch::{ObjectEvent, WatchRequest, watch_objects, watch_objects_reporting};
 pub use secret_watch::SecretWatch;
 pub use supervisor::supervise;
+pub use sweep::{CleanUp, Cleaner, Leavers};

@@ -110,15 +110,15 @@ struct Closed;
 
 impl ObjectWatch {
     fn new(request: WatchRequest, events: mpsc::Sender<ObjectEvent>, part: Option<Part>) -> Self {
-        let scopes = paths(&request).iter().map(|_| Scope::default()).collect();
+        let scopes = paths(&request.kind, &request.selection.namespaces).iter().map(|_| Scope::default()).collect();
         Self { request, events, part, is_shown_ready: false, scopes, is_listed: false, alive_since: None }
     }
 
     async fn run(mut self, client: kube::Client, stop: CancellationToken) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        let followers = paths(&self.request).into_iter().enumerate().map(|(number, path)| {
-            follow(client.clone(), Collection { path, label_selector: None }, number, sender.clone())
-        });
+        let followers = paths(&self.request.kind, &self.request.selection.namespaces).into_iter().enumerate().map(
+            |(number, path)| follow(client.clone(), Collection { path, label_selector: None }, number, sender.clone()),
+        );
         let followers = join_all(followers);
         let receiver_gone = self.events.clone();
         tokio::select! {
@@ -256,17 +256,15 @@ impl ObjectWatch {
 }
 
 /// One path for each namespace, or one for all.
-fn paths(request: &WatchRequest) -> Vec<String> {
-    let resource = &request.kind.resource;
-    if request.selection.namespaces.is_empty() || !request.kind.namespaced {
-        return vec![DynamicObject::url_path(resource, None)];
+pub(super) fn paths(kind: &ResolvedKind, namespaces: &[String]) -> Vec<String> {
+    if namespaces.is_empty() || !kind.namespaced {
+        return vec![DynamicObject::url_path(&kind.resource, None)];
     }
-    let namespaces = request.selection.namespaces.iter();
-    namespaces.map(|namespace| DynamicObject::url_path(resource, Some(namespace))).collect()
+    namespaces.iter().map(|namespace| DynamicObject::url_path(&kind.resource, Some(namespace))).collect()
 }
 
 /// Lists of built-in kinds leave out what every item has in common.
-fn complete(object: &mut Value, kind: &ResolvedKind) {
+pub(super) fn complete(object: &mut Value, kind: &ResolvedKind) {
     if let Some(fields) = object.as_object_mut() {
         fields.entry("apiVersion").or_insert_with(|| kind.resource.api_version.clone().into());
         fields.entry("kind").or_insert_with(|| kind.resource.kind.clone().into());
@@ -387,7 +385,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn all_namespaces_count_for_listed_and_alive() {
         let mut heard = Heard::new(&["a", "b"]);
-        assert_eq!(paths(&heard.watch.request)[1], "/apis/demo.example/v1/namespaces/b/proxies");
+        let WatchRequest { kind, selection, .. } = &heard.watch.request;
+        assert_eq!(paths(kind, &selection.namespaces)[1], "/apis/demo.example/v1/namespaces/b/proxies");
         for number in [0, 1] {
             heard.after(number, Change::ListBegan).await;
             let said = heard.after(number, Change::ListEnded).await;

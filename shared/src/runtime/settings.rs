@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use super::instance;
 use super::telemetry::LogFormat;
@@ -11,8 +12,8 @@ use super::telemetry::LogFormat;
 /// Where the admin server listens by default: the kubelet and a scraper reach it from outside the pod.
 const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8080);
 
-/// The exit code of bad usage; 1 and 2 are answers of commands.
-const BAD_USAGE: u8 = 3;
+/// The exit code of bad usage or configuration; 1 and 2 are answers of commands.
+pub const BAD_USAGE: u8 = 3;
 
 /// Reads the command line.
 ///
@@ -37,24 +38,40 @@ pub struct LogSettings {
     pub log_format: LogFormat,
 }
 
-/// Where a program runs and as whom.
+/// How a program cleans up after targets that are gone.
 #[derive(Clone, Debug, clap::Args)]
-pub struct RunSettings {
+pub struct CleanUpSettings {
+    /// How long no target must have selected an object before what targets left on it is taken away
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub clean_up_after: Duration,
+}
+
+/// Where a program is at home and as whom.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HomeSettings {
     /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
     #[arg(long, env = "POD_NAMESPACE")]
     pub namespace: Option<String>,
     /// Name of this process among its like [default: the host's name and random digits]
     #[arg(long, env = "POD_NAME")]
     pub instance: Option<String>,
-    /// Where /livez, /readyz and /metrics are served
-    #[arg(long, default_value_t = ADMIN_ADDRESS)]
-    pub admin_address: SocketAddr,
     /// Name of the Lease that the leader holds [default: the program's name]
     #[arg(long)]
     pub lease_name: Option<String>,
 }
 
-impl RunSettings {
+/// What a program that runs on needs beside its home.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunSettings {
+    /// Where it is at home.
+    #[command(flatten)]
+    pub home: HomeSettings,
+    /// Where /livez, /readyz and /metrics are served
+    #[arg(long, default_value_t = ADMIN_ADDRESS)]
+    pub admin_address: SocketAddr,
+}
+
+impl HomeSettings {
     /// The namespace that was named, else the client's.
     #[must_use]
     pub fn namespace(&self, client: &kube::Client) -> String {
@@ -90,8 +107,10 @@ mod tests {
     fn nothing_needs_to_be_said() {
         let settings: RunSettings = parsed(&[]);
         assert_eq!(settings.admin_address.to_string(), "0.0.0.0:8080");
-        assert_eq!(settings.lease_name("drift-poller"), "drift-poller");
-        assert_ne!(settings.instance(), settings.instance());
+        assert_eq!(settings.home.lease_name("drift-poller"), "drift-poller");
+        assert_ne!(settings.home.instance(), settings.home.instance());
+        let clean_up: CleanUpSettings = parsed(&[]);
+        assert_eq!(clean_up.clean_up_after, Duration::from_secs(600));
         let logs: LogSettings = parsed(&[]);
         assert_eq!((logs.log_level.as_str(), logs.log_format), ("info", LogFormat::Auto));
     }
@@ -100,7 +119,7 @@ mod tests {
     fn what_is_said_counts() {
         let arguments = ["--instance", "i", "--lease-name", "l", "--admin-address", "127.0.0.1:0"];
         let settings: RunSettings = parsed(&arguments);
-        assert_eq!((settings.instance().as_str(), settings.lease_name("x").as_str()), ("i", "l"));
+        assert_eq!((settings.home.instance().as_str(), settings.home.lease_name("x").as_str()), ("i", "l"));
         let logs: LogSettings = parsed(&["--log-format", "json", "--log-level", "debug"]);
         assert_eq!(logs.log_format, LogFormat::Json);
     }

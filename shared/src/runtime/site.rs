@@ -23,7 +23,7 @@ use super::leadership::{Leadership, LeaseHandle};
 use super::lease::{LeaseSettings, lease};
 use super::rights::{Need, RightsNeeded};
 use super::secret_watch::SecretWatch;
-use super::settings::RunSettings;
+use super::settings::HomeSettings;
 use super::tasks::Background;
 use crate::outside::LabelledSecrets;
 
@@ -48,7 +48,7 @@ pub struct Site {
 impl Site {
     /// The site of one process.
     #[must_use]
-    pub fn new(background: &Background, client: kube::Client, settings: &RunSettings, manager: &'static str) -> Self {
+    pub fn new(background: &Background, client: kube::Client, settings: &HomeSettings, manager: &'static str) -> Self {
         Self {
             background: background.clone(),
             namespace: settings.namespace(&client),

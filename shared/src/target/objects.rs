@@ -1,5 +1,7 @@
 //! `objects`: which Kubernetes objects a target speaks of.
 
+use serde_json::Value;
+
 use super::names::{is_api_version, is_dns_label, is_kind};
 use super::raw::Reader;
 use super::selector::LabelSelector;
@@ -28,11 +30,26 @@ impl ObjectSelection {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// Whether it speaks of objects of that kind, in whatever version of the group.
+    #[must_use]
+    pub fn is_of(&self, group: &str, kind: &str) -> bool {
+        self.group() == group && self.kind == kind
+    }
+
+    /// Whether it selects an object of its kind with this namespace and these labels. An object without a namespace is
+    /// of a cluster-scoped kind, for which namespaces mean nothing.
+    #[must_use]
+    pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
+        let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
+        let is_in_scope = self.namespaces.is_empty() || namespace.is_none_or(is_inside);
+        is_in_scope && self.label_selector.matches(labels)
+    }
+
     /// Whether some object could be selected by both, provably: the same kind, a common namespace, and selectors that
     /// are the same or of which one selects everything. Other overlaps are found when they happen.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
-        let same_kind = self.group() == other.group() && self.kind == other.kind;
+        let same_kind = self.is_of(other.group(), &other.kind);
         let common_namespace = self.namespaces.is_empty()
             || other.namespaces.is_empty()
             || self.namespaces.iter().any(|namespace| other.namespaces.contains(namespace));

@@ -1,0 +1,205 @@
+//! `drift-controller release`: before an uninstall, the finalizer is taken off every object of ours.
+//!
+//! Without a controller nobody would ever take it off, and a deletion would wait for ever. It holds the controller's
+//! Lease meanwhile, so that no controller puts finalizers on again, and touches nothing outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use drift_shared::clean_up::{KindName, Notes};
+use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
+use drift_shared::object::LeanObject;
+use drift_shared::runtime::settings::{BAD_USAGE, HomeSettings};
+use drift_shared::runtime::shutdown::ShutdownSignals;
+use drift_shared::runtime::site::Site;
+use drift_shared::runtime::tasks::Background;
+use drift_shared::runtime::{
+    KindError, LeaseHandle, LeaseWatch, ObjectClient, ObjectPages, ResolvedKind, WriteError, client, locate_kind,
+    metrics,
+};
+use drift_shared::template::FieldPaths;
+use tokio_util::sync::CancellationToken;
+
+use crate::core::finalizer::release_patch;
+
+/// How long the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
+const LEASE_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the ConfigMaps may take to be read.
+const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
+/// How often an object is read again when somebody else writes to it at the same moment.
+const TRIES: usize = 5;
+
+/// Takes every finalizer off; the exit code is 0 only where none is left, and 3 while a controller holds the Lease.
+///
+/// # Errors
+/// When the API server cannot be asked.
+pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
+    let signals = ShutdownSignals::listen().context("listening for signals")?;
+    let client = client::connect().await?;
+    let background = Background::default();
+    background.spawn("signals", signals.forward(background.stop.clone()));
+    // A name that no controller has.
+    let instance = format!("release-{}", settings.instance());
+    let settings = HomeSettings { instance: Some(instance), ..settings.clone() };
+    let site = Site::new(&background, client, &settings, CONTROLLER_MANAGER);
+    let lease_name = settings.lease_name(CONTROLLER_LEASE);
+    let lease_stop = CancellationToken::new();
+    let (lease, lease_task) = site.hold_lease(lease_name.clone(), BTreeMap::new(), &lease_stop);
+    let ended = tokio::select! {
+        ended = with_lease(&site, &lease, &lease_name) => ended,
+        () = background.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
+        () = background.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
+    };
+    lease_stop.cancel();
+    // The task bounds its release by itself.
+    let _ = lease_task.await;
+    background.stop.cancel();
+    ended
+}
+
+async fn with_lease(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow::Result<ExitCode> {
+    if let Some(holder) = holder_instead(site, lease, name).await? {
+        let place = format!("{}/{name}", site.namespace);
+        say(&format!(
+            "nothing is released: the drift-controller {holder} holds the Lease {place}. Scale drift-controller to 0, and release then"
+        ))?;
+        return Ok(ExitCode::from(BAD_USAGE));
+    }
+    let notes = all_notes(site, lease).await?;
+    let mut left = 0;
+    let kinds: BTreeSet<KindName> = notes.iter().map(|(scope, _)| scope.kind_name()).collect();
+    for kind in kinds {
+        left += Release { site, lease, notes: &notes, name: &kind }.of_kind().await?;
+    }
+    match left {
+        0 => say("no finalizer is left")?,
+        left => say(&format!("{left} objects keep the finalizer"))?,
+    }
+    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Waits for the Lease; gives who holds it instead, and lives.
+async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow::Result<Option<String>> {
+    let (watch, mut observed) = LeaseWatch::new(site.client.clone(), &site.namespace, name);
+    let leadership = lease.leadership();
+    let somebody_else = async {
+        loop {
+            let seen = observed.borrow_and_update().clone();
+            let holder = seen.holder.filter(|holder| !holder.is_empty() && !holder.starts_with(&site.instance));
+            if let Some(holder) = holder.filter(|_| seen.changed_at.is_some()) {
+                return holder;
+            }
+            if observed.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    };
+    let stop = CancellationToken::new();
+    let waiting = async {
+        tokio::select! {
+            biased;
+            _ = leadership.acquired() => None,
+            holder = somebody_else => Some(holder),
+            () = watch.run(stop) => None,
+        }
+    };
+    match tokio::time::timeout(LEASE_PATIENCE, waiting).await {
+        Ok(holder) => Ok(holder),
+        Err(_) => {
+            let troubles: Vec<String> = site.health.parts().into_iter().filter_map(|part| part.trouble).collect();
+            bail!("the Lease {}/{name} could not be taken: {}", site.namespace, troubles.join("; "))
+        }
+    }
+}
+
+/// What the Lease notes and what the targets select.
+async fn all_notes(site: &Site, lease: &LeaseHandle) -> anyhow::Result<Notes> {
+    let mut registry = metrics::registry("controller");
+    let mut configuration = site.watch_configuration(None, &mut registry);
+    let loaded = configuration.wait_for(|configuration| configuration.loaded);
+    let loaded =
+        tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
+    for problem in &loaded.problems {
+        say(&format!("a document that cannot be read is looked for by its note only: {problem}"))?;
+    }
+    let found = lease.leadership().found_annotations();
+    let (mut notes, unreadable) = found.get(SELECTIONS_ANNOTATION).map(|text| Notes::parse(text)).unwrap_or_default();
+    if unreadable > 0 {
+        bail!(
+            "the Lease has {unreadable} notes that cannot be read: mend or remove its annotation {SELECTIONS_ANNOTATION}"
+        );
+    }
+    loaded.targets.values().for_each(|target| notes.add(target));
+    Ok(notes)
+}
+
+/// The release of all objects of one kind.
+struct Release<'a> {
+    site: &'a Site,
+    lease: &'a LeaseHandle,
+    notes: &'a Notes,
+    name: &'a KindName,
+}
+
+impl Release<'_> {
+    /// Gives how many are left.
+    async fn of_kind(&self) -> anyhow::Result<usize> {
+        let Some(kind) = self.locate().await? else { return Ok(0) };
+        for object in self.held(&kind).await? {
+            let line = match self.free(&kind, &object).await {
+                Ok(()) => format!("released {} {}", self.name.kind, object.id),
+                Err(error) => format!("not released {} {}: {error}", self.name.kind, object.id),
+            };
+            say(&line)?;
+        }
+        Ok(self.held(&kind).await?.len())
+    }
+
+    /// The kind in the first noted version that the cluster has; without any there are no objects of it.
+    async fn locate(&self) -> anyhow::Result<Option<ResolvedKind>> {
+        for scope in self.notes.of_kind(self.name) {
+            match locate_kind(&self.site.client, &scope.api_version, &scope.kind).await {
+                Ok(kind) => return Ok(Some(kind)),
+                Err(KindError::Missing { .. }) => {}
+                Err(error) => return Err(error).with_context(|| format!("looking {} up", scope.kind)),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn held(&self, kind: &ResolvedKind) -> anyhow::Result<Vec<LeanObject>> {
+        let namespaces = self.notes.namespaces(self.name);
+        let mut pages = ObjectPages::new(&self.site.client, kind, &namespaces, FieldPaths::default());
+        let mut held = Vec::new();
+        while let Some(page) = pages.next().await.with_context(|| format!("listing {}", kind.resource.plural))? {
+            held.extend(page.into_iter().filter(LeanObject::has_finalizer));
+        }
+        Ok(held)
+    }
+
+    async fn free(&self, kind: &ResolvedKind, object: &LeanObject) -> Result<(), WriteError> {
+        let objects = ObjectClient::new(self.site.client.clone(), CONTROLLER_MANAGER);
+        let fields = FieldPaths::default();
+        for _ in 0..TRIES {
+            let live = objects.read(kind, &object.id, &fields).await?;
+            let Some(patch) = live.as_ref().and_then(release_patch) else { return Ok(()) };
+            if !self.lease.leadership().is_held() {
+                return Err(WriteError::Unavailable("the Lease is not ours any more".to_owned()));
+            }
+            match objects.patch(kind, &object.id, patch, &fields).await {
+                Ok(_) | Err(WriteError::Gone) => return Ok(()),
+                Err(WriteError::Moved) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(WriteError::Moved)
+    }
+}
+
+/// A line for whoever called; the log is for everything else.
+fn say(line: &str) -> std::io::Result<()> {
+    writeln!(std::io::stdout(), "{line}")
+}

@@ -1,0 +1,485 @@
+//! What targets leave behind when they go, move or narrow: taken away when that is certain and old enough, and otherwise
+//! left alone.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::control_plane::AuditRecord;
+use drift_e2e::outside::Outside;
+use drift_e2e::programs::{Options, Program, Which, built};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition};
+use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+/// The ConfigMap of targets.
+const TARGETS: &str = "drift-targets";
+/// What the programs are told, instead of ten minutes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Long enough that a clean-up that should not be would have been: several times the patience, with a list and a write.
+const WELL_AFTER: Duration = Duration::from_secs(8);
+
+/// A toxiproxy with a recording server in front of it.
+struct Bed {
+    toxiproxy: Toxiproxy,
+    outside: Outside,
+}
+
+impl Bed {
+    async fn new(world: &World) -> Result<Self> {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let outside = world.start_outside().await?;
+        outside.forward_to(toxiproxy.url());
+        Ok(Self { toxiproxy, outside })
+    }
+
+    /// The shipped target under a name, for objects with these labels.
+    fn target(&self, world: &World, name: &str, selector: &str) -> Result<Target> {
+        let target = Target::shipped(world, self.outside.url())?.named(name);
+        Ok(target.with("/spec/objects/labelSelector", json!(selector)))
+    }
+
+    async fn upstream(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.toxiproxy.proxy(name).await?.map(|proxy| proxy.upstream))
+    }
+}
+
+/// Starts a program that cleans up after two seconds.
+async fn start(world: &World, which: Which) -> Result<std::sync::Arc<Program>> {
+    let arguments = vec!["--clean-up-after".to_owned(), humantime(PATIENCE)];
+    world.start(which, Options { arguments, ..Options::default() }).await
+}
+
+fn humantime(span: Duration) -> String {
+    format!("{}ms", span.as_millis())
+}
+
+async fn start_both(world: &World) -> Result<()> {
+    start(world, Which::Poller).await?;
+    start(world, Which::Controller).await.map(drop)
+}
+
+/// A Proxy that listens nowhere, so that many fit on one machine.
+async fn create(world: &World, name: &str, tier: &str) -> Result<()> {
+    let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false});
+    world.create_proxy_with(name, json!({"labels": {"tier": tier}}), spec).await.map(drop)
+}
+
+/// In sync, corrected once, and held by our finalizer.
+fn is_settled(object: &Value) -> bool {
+    condition(object, DRIFT_OBSERVED).is_some_and(|found| found["reason"] == "InSync")
+        && condition(object, DRIFT_CORRECTED).is_some_and(|found| found["reason"] == "CorrectionApplied")
+        && has_finalizer(object)
+}
+
+fn has_finalizer(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == FINALIZER))
+}
+
+fn is_clean(object: &Value) -> bool {
+    condition(object, DRIFT_OBSERVED).is_none()
+        && condition(object, DRIFT_CORRECTED).is_none()
+        && !has_finalizer(object)
+}
+
+async fn settled(world: &World, name: &str) -> Result<Value> {
+    world.wait_for_proxy(name, "settled", is_settled).await
+}
+
+/// Waits until the programs' Leases note these targets and no others.
+async fn wait_for_notes(world: &World, targets: &[&str]) -> Result<()> {
+    for lease in ["drift-poller", "drift-controller"] {
+        wait::until(format!("{lease} to note {targets:?}"), wait::DEADLINE, async || {
+            let lease = world.lease(lease).await?.context("no such Lease")?;
+            let text = lease["metadata"]["annotations"][SELECTIONS_ANNOTATION].as_str().unwrap_or("[]").to_owned();
+            let notes: Vec<Value> = serde_json::from_str(&text)?;
+            let noted: Vec<&str> = notes.iter().filter_map(|note| note["target"].as_str()).collect();
+            Ok(if noted == targets { Seen::Met(()) } else { Seen::Instead(text) })
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// The most records within any one second, and the seconds from first to last.
+fn rate(records: &[AuditRecord]) -> (usize, f64) {
+    let mut times: Vec<f64> = records.iter().map(|record| record.received.as_microsecond() as f64 / 1e6).collect();
+    times.sort_by(f64::total_cmp);
+    let within = |from: f64| times.iter().filter(|at| **at >= from && **at < from + 1.0).count();
+    let most = times.iter().map(|at| within(*at)).max().unwrap_or(0);
+    let span = times.last().zip(times.first()).map_or(0.0, |(last, first)| last - first);
+    (most, span)
+}
+
+#[tokio::test]
+async fn a_narrowed_selection_is_cleaned_up_slowly_and_nothing_else_is_touched() -> Result<()> {
+    /// More than one second's worth.
+    const OUT: usize = 80;
+    World::run("narrowed", async |world| {
+        let bed = Bed::new(world).await?;
+        let wide = bed
+            .target(world, "proxies", "tier in (kept, out)")?
+            .with("/spec/interval", json!("5s"))
+            .with("/spec/correct/limits", json!({"perMinute": 6000, "concurrent": 16}));
+        world.apply_target(&wide).await?;
+        start_both(world).await?;
+        let out: Vec<String> = (0..OUT).map(|number| format!("out{number}")).collect();
+        for name in &out {
+            create(world, name, "out").await?;
+        }
+        create(world, "kept", "kept").await?;
+        for name in out.iter().map(String::as_str).chain(["kept"]) {
+            settled(world, name).await?;
+        }
+        // Another writer's condition, before ours in one list.
+        let object = world.proxy("out0").await?.context("no such object")?;
+        let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let time = "2026-01-01T00:00:00Z";
+        let ready = json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "fine",
+            "observedGeneration": 1, "lastTransitionTime": time});
+        conditions.insert(0, ready.clone());
+        world.patch_proxy_status("out0", json!({"status": {"conditions": conditions}})).await?;
+        let (written, polled) = (bed.outside.writes(), world.writes_by(Which::Poller)?.len());
+
+        world.apply_target(&wide.clone().with("/spec/objects/labelSelector", json!("tier=kept"))).await?;
+        let began = Instant::now();
+        for name in &out {
+            world.wait_for_proxy(name, "cleaned up", is_clean).await?;
+        }
+        let took = began.elapsed();
+        for name in &out {
+            let object = world.proxy(name).await?.context("no such object")?;
+            ensure!(object["metadata"]["generation"] == 1, "its spec was touched: {object}");
+            ensure!(bed.upstream(name).await?.is_some(), "{name} is gone outside");
+        }
+        let object = world.proxy("out0").await?.context("no such object")?;
+        ensure!(object["status"]["conditions"] == json!([ready]), "{object}");
+        ensure!(is_settled(&world.proxy("kept").await?.context("no such object")?), "what is selected was touched");
+        ensure!(bed.outside.writes() == written, "{:?}", bed.outside.requests());
+        let records = world.writes_by(Which::Poller)?;
+        let fresh = records.get(polled..).unwrap_or_default().iter();
+        let removals: Vec<AuditRecord> = fresh.filter(|record| record.subresource == "status").cloned().collect();
+        ensure!(removals.len() == OUT, "{} status writes by the poller for {OUT} objects", removals.len());
+        let (most, span) = rate(&removals);
+        // The pace is of reads; a write that was late may share a second with the next ones.
+        ensure!(most <= 55 && span >= 1.4, "{most} removals within a second, all within {span} s");
+        world.nothing_is_written_for(WELL_AFTER).await?;
+        world.shows(Shown::new(
+            Group::Configuration,
+            "a selector is narrowed",
+            "the selector left out eighty objects that were in sync, corrected and held by the finalizer",
+            "both conditions and the finalizer went, slowly; other conditions, specs and the outside stayed",
+            format!(
+                "at most {most} removals in a second, {OUT} in {span:.1} s, all clean after {:.1} s",
+                took.as_secs_f64()
+            ),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_config_map_that_is_deleted_and_created_again_changes_nothing() -> Result<()> {
+    World::run("recreated", async |world| {
+        let bed = Bed::new(world).await?;
+        let target = bed.target(world, "proxies", "tier=a")?;
+        world.apply_target(&target).await?;
+        start_both(world).await?;
+        create(world, "web", "a").await?;
+        let before = settled(world, "web").await?;
+        world.nothing_is_written_for(Duration::from_secs(2)).await?;
+
+        let maps = world.api("v1", "ConfigMap", Some(world.programs_namespace()))?;
+        maps.delete(TARGETS, &DeleteParams::default()).await?;
+        world.nothing_is_written_for(WELL_AFTER).await?;
+        let object = world.proxy("web").await?.context("no such object")?;
+        ensure!(object["status"] == before["status"] && is_settled(&object), "{object}");
+        // The last good text still heals.
+        let writes = bed.outside.writes();
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        wait_for_upstream(&bed, "127.0.0.1:9").await?;
+        let healed = world
+            .wait_for_proxy("web", "in sync after the second correction", |object| {
+                is_settled(object) && message(object, DRIFT_OBSERVED).contains("correction 2")
+            })
+            .await?;
+        ensure!(bed.outside.writes() == writes + 1, "{:?}", bed.outside.requests());
+
+        world.apply_target(&target).await?;
+        world.nothing_is_written_for(WELL_AFTER).await?;
+        let object = world.proxy("web").await?.context("no such object")?;
+        ensure!(object["status"] == healed["status"] && is_settled(&object), "{object}");
+        world.shows(Shown::new(
+            Group::Configuration,
+            "a ConfigMap is deleted and created again",
+            "a GitOps tool deleted the ConfigMap of targets, drift came, and the same ConfigMap came back",
+            "the last good target healed the drift; no condition was rewritten, none removed, no finalizer released",
+            "1 external write for 1 drift, 0 object writes beside it",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+async fn wait_for_upstream(bed: &Bed, wanted: &str) -> Result<()> {
+    wait::until(format!("the upstream {wanted} outside"), wait::DEADLINE, async || {
+        let upstream = bed.upstream("web").await?;
+        Ok(if upstream.as_deref() == Some(wanted) { Seen::Met(()) } else { Seen::Instead(format!("{upstream:?}")) })
+    })
+    .await
+}
+
+fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
+    condition(object, kind).and_then(|found| found["message"].as_str()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_restart_while_a_document_is_bad_leaves_its_objects_alone() -> Result<()> {
+    World::run("bad restart", async |world| {
+        let bed = Bed::new(world).await?;
+        let (good, bad) = (bed.target(world, "good", "tier=good")?, bed.target(world, "wrong", "tier=bad")?);
+        world.apply_targets(&[good.clone(), bad.clone()]).await?;
+        let poller = start(world, Which::Poller).await?;
+        let controller = start(world, Which::Controller).await?;
+        create(world, "web", "good").await?;
+        create(world, "orphan", "bad").await?;
+        settled(world, "web").await?;
+        let before = settled(world, "orphan").await?;
+        controller.stop().await?;
+        poller.stop().await?;
+
+        let (good_text, bad_text) = (good.text()?, bad.text()?);
+        let broken = bad_text.replace("identity:", "identiy:");
+        world.apply_target_texts(TARGETS, &[("good.yaml", &good_text), ("wrong.yaml", &broken)]).await?;
+        start_both(world).await?;
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        wait_for_upstream(&bed, "127.0.0.1:9").await?;
+        settled(world, "web").await?;
+        // Stray finalizers of a living target's kind are let go after three housekeepings of five seconds.
+        world.proxy_stays("orphan", "as it was", Duration::from_secs(20), |object| *object == before).await?;
+        ensure!(bed.upstream("orphan").await?.is_some(), "the orphan is gone outside");
+
+        // Mended, it is polled and corrected as before.
+        world.apply_targets(&[good, bad]).await?;
+        bed.toxiproxy.update("orphan", json!({"upstream": "127.0.0.1:10"})).await?;
+        wait::until("the orphan to be healed", wait::DEADLINE, async || {
+            let upstream = bed.upstream("orphan").await?;
+            let is_healed = upstream.as_deref() == Some("127.0.0.1:9");
+            Ok(if is_healed { Seen::Met(()) } else { Seen::Instead(format!("{upstream:?}")) })
+        })
+        .await?;
+        world.shows(Shown::new(
+            Group::Configuration,
+            "both programs restart while a document is bad",
+            "two targets of one kind; one document was broken while nobody ran, then both programs started",
+            "the good target healed; the other's object kept conditions and finalizer, and was healed once its document was mended",
+            "0 writes to the other's object in 20 s",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_renamed_target_keeps_its_objects() -> Result<()> {
+    World::run("renamed", async |world| {
+        let bed = Bed::new(world).await?;
+        let target = bed.target(world, "before", "tier=a")?;
+        world.apply_target(&target).await?;
+        start_both(world).await?;
+        create(world, "web", "a").await?;
+        settled(world, "web").await?;
+        wait_for_notes(world, &["before"]).await?;
+        let (writes, history) = (bed.outside.writes(), world.watch_object("web").await?);
+
+        world.apply_target(&target.named("after")).await?;
+        wait_for_notes(world, &["after"]).await?;
+        ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
+        for version in history.versions().await? {
+            ensure!(is_settled(&version), "it was once: {version}");
+        }
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        wait_for_upstream(&bed, "127.0.0.1:9").await?;
+        settled(world, "web").await?;
+        ensure!(bed.outside.writes() == writes + 1, "{:?}", bed.outside.requests());
+        world.shows(Shown::new(
+            Group::Configuration,
+            "a target is renamed",
+            "the same document under another name, until the old name was struck from both Leases",
+            "the object went to the new name with both conditions and the finalizer, and was healed under it",
+            "0 external writes by the renaming, 1 for the drift after it",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn of_two_targets_that_overlap_the_first_has_the_object_until_it_goes() -> Result<()> {
+    World::run("overlap", async |world| {
+        let bed = Bed::new(world).await?;
+        let second = world.start_outside().await?;
+        second.forward_to(bed.toxiproxy.url());
+        let first = bed.target(world, "first", "tier=a")?;
+        let other = Target::shipped(world, second.url())?.named("second");
+        let other = other.with("/spec/objects/labelSelector", json!("team=x"));
+        world.apply_targets(&[first, other.clone()]).await?;
+        let poller = start(world, Which::Poller).await?;
+        let controller = start(world, Which::Controller).await?;
+        let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false});
+        world.create_proxy_with("web", json!({"labels": {"tier": "a", "team": "x"}}), spec).await?;
+        settled(world, "web").await?;
+        wait::until("both programs to skip it", wait::DEADLINE, async || {
+            let skipped = poller.metrics().await?.sum("drift_poller_objects_skipped", &[("target", "second")]);
+            let labels = [("target", "second"), ("why", "claimed_twice")];
+            let held = controller.metrics().await?.sum("drift_controller_held", &labels);
+            let seen = format!("skipped {skipped}, held {held}");
+            Ok(if (skipped, held) == (1.0, 1.0) { Seen::Met(()) } else { Seen::Instead(seen) })
+        })
+        .await?;
+        world.wait_for_event("ClaimedTwice", "web").await?;
+        second.forget_requests();
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        wait_for_upstream(&bed, "127.0.0.1:9").await?;
+        settled(world, "web").await?;
+        ensure!(second.requests().is_empty(), "the second target was at it: {:?}", second.requests());
+        let (writes, history) = (bed.outside.writes(), world.watch_object("web").await?);
+
+        world.apply_target(&other).await?;
+        wait_for_notes(world, &["second"]).await?;
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:11"})).await?;
+        wait_for_upstream(&bed, "127.0.0.1:9").await?;
+        settled(world, "web").await?;
+        ensure!(bed.outside.writes() == writes, "the first target is gone: {:?}", bed.outside.requests());
+        ensure!(second.writes() == 1, "{:?}", second.requests());
+        for version in history.versions().await? {
+            let is_kept = condition(&version, DRIFT_OBSERVED).is_some() && has_finalizer(&version);
+            ensure!(is_kept, "it was once: {version}");
+        }
+        world.shows(Shown::new(
+            Group::Configuration,
+            "two targets overlap and the first goes",
+            "one object with the labels of two targets; later the first target was taken out",
+            "the first by name had it and the second kept off, with metric and Event; then the second took over as it stood",
+            "1 correction by each, 0 requests of the second while the first was there",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_target_that_was_removed_while_nobody_ran_is_let_go_at_the_next_start() -> Result<()> {
+    World::run("removed while away", async |world| {
+        let bed = Bed::new(world).await?;
+        let target = bed.target(world, "proxies", "tier=a")?;
+        // Elsewhere, so that its watch does not come upon what the other left.
+        let other = bed.target(world, "others", "tier=b")?;
+        let other = other.with("/spec/objects/namespaces", json!([world.programs_namespace()]));
+        world.apply_targets(&[target, other.clone()]).await?;
+        let poller = start(world, Which::Poller).await?;
+        let controller = start(world, Which::Controller).await?;
+        create(world, "web", "a").await?;
+        settled(world, "web").await?;
+        controller.stop().await?;
+        poller.stop().await?;
+        world.apply_target(&other).await?;
+
+        let writes = bed.outside.writes();
+        // With the shipped patience: the finalizer does not wait for the clean-up.
+        let controller = world.start_controller().await?;
+        let began = Instant::now();
+        world.wait_for_proxy("web", "released", |object| !has_finalizer(object)).await?;
+        let released = began.elapsed();
+        world.wait_for_event("ExternalLeftBehind", "web").await?;
+        controller.stop().await?;
+        start_both(world).await?;
+        world.wait_for_proxy("web", "cleaned up", is_clean).await?;
+        wait_for_notes(world, &["others"]).await?;
+        ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
+        ensure!(bed.upstream("web").await?.is_some(), "it is gone outside");
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        world.shows(Shown::new(
+            Group::Deletion,
+            "a target is removed while no controller runs",
+            "both programs stopped, the target's key taken out of its ConfigMap, both started",
+            "the finalizer was released with an Event, then both conditions went and the Leases forgot it; the outside stayed",
+            format!("released {:.1} s after the controller was ready, 0 external writes", released.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Runs `drift-controller release` with the controller's own ServiceAccount.
+async fn release(world: &World) -> Result<(Option<i32>, String)> {
+    let access = world.control_plane().service_account(world.programs_namespace(), "drift-controller").await?;
+    let kubeconfig = world.folder().join("release.kubeconfig");
+    access.write(&kubeconfig)?;
+    let mut command = Command::new(built().await?.path(Which::Controller));
+    command.args(["release", "--namespace", world.programs_namespace()]).env("KUBECONFIG", &kubeconfig);
+    command.kill_on_drop(true);
+    let output: Output = tokio::time::timeout(wait::DEADLINE, command.output()).await.context("release hangs")??;
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    Ok((output.status.code(), said))
+}
+
+#[tokio::test]
+async fn release_takes_off_every_finalizer_but_not_beside_a_running_controller() -> Result<()> {
+    World::run("release", async |world| {
+        let bed = Bed::new(world).await?;
+        let (kept, gone) = (bed.target(world, "kept", "tier=a")?, bed.target(world, "removed", "tier=b")?);
+        world.apply_targets(&[kept.clone(), gone]).await?;
+        start(world, Which::Poller).await?;
+        let controller = start(world, Which::Controller).await?;
+        for (name, tier) in [("one", "a"), ("two", "a"), ("three", "b"), ("deleted", "a")] {
+            create(world, name, tier).await?;
+            settled(world, name).await?;
+        }
+        let (code, said) = release(world).await?;
+        ensure!(code == Some(3) && said.contains("holds the Lease"), "{code:?}: {said}");
+        for object in world.all_proxies().await? {
+            ensure!(has_finalizer(&object), "released beside a controller: {object}");
+        }
+        controller.stop().await?;
+        // One target is known from the Lease only, and one object waits for nothing but us.
+        world.apply_target(&kept).await?;
+        world.delete_proxy("deleted").await?;
+        let writes = bed.outside.writes();
+
+        let began = Instant::now();
+        let (code, said) = release(world).await?;
+        ensure!(code == Some(0), "{code:?}: {said}");
+        world.wait_until_gone("deleted").await?;
+        for object in world.all_proxies().await? {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            ensure!(!has_finalizer(&object), "{name} keeps it: {said}");
+            let line = format!("released Proxy {}/{name}", world.objects_namespace());
+            ensure!(said.lines().filter(|said| **said == line).count() == 1, "no line for {name}: {said}");
+        }
+        ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
+        for name in ["one", "two", "three", "deleted"] {
+            ensure!(bed.upstream(name).await?.is_some(), "{name} is gone outside");
+        }
+        let lease = world.lease("drift-controller").await?.context("no such Lease")?;
+        ensure!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty(), "{lease}");
+        let (code, said) = release(world).await?;
+        ensure!(code == Some(0) && !said.contains("released Proxy"), "a second time: {code:?}: {said}");
+        world.shows(Shown::new(
+            Group::Deletion,
+            "drift-controller release before an uninstall",
+            "called beside a running controller, then without; one target known from the Lease only, one object being deleted",
+            "refused at first with exit code 3; then no finalizer was left, one line for each object, the outside untouched",
+            format!("4 objects in {:.1} s, 0 external writes", began.elapsed().as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
