@@ -20,7 +20,8 @@ use drift_shared::runtime::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSig
 use drift_shared::runtime::site::Site;
 use drift_shared::runtime::tasks::Background;
 use drift_shared::runtime::{
-    CleanUp, Configuration, LeaseHandle, LeaseWatch, Leavers, NoteBoard, client, metrics, supervise, tasks, telemetry,
+    CleanUp, CleanUpParts, Configuration, LeaseHandle, LeaseWatch, Leavers, NoteBoard, client, metrics, supervise,
+    tasks, telemetry,
 };
 use drift_shared::sightings::Sightings;
 use prometheus_client::registry::Registry;
@@ -150,12 +151,15 @@ impl Program {
             estate: Arc::default(),
             client: site.client.clone(),
         };
-        let clean_up = CleanUp::new(
-            (site.client.clone(), CONTROLLER_MANAGER),
-            (workplace.shared.notes.clone(), workplace.shared.sightings.clone()),
-            (workplace.shared.configuration.clone(), settings.clean_up.clean_up_after),
-            &mut registry,
-        );
+        let parts = CleanUpParts {
+            client: site.client.clone(),
+            manager: CONTROLLER_MANAGER,
+            notes: workplace.shared.notes.clone(),
+            sightings: workplace.shared.sightings.clone(),
+            configuration: workplace.shared.configuration.clone(),
+            patience: settings.clean_up.clean_up_after,
+        };
+        let clean_up = CleanUp::new(parts, &mut registry);
         background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
         Self {
             workplace,

@@ -20,8 +20,8 @@ use drift_shared::runtime::shutdown::ShutdownSignals;
 use drift_shared::runtime::site::Site;
 use drift_shared::runtime::tasks::Background;
 use drift_shared::runtime::{
-    CleanUp, Configuration, EventWriter, LeaseHandle, Leavers, NoteBoard, ObjectClient, client, metrics, supervise,
-    telemetry,
+    CleanUp, CleanUpParts, Configuration, EventWriter, LeaseHandle, Leavers, NoteBoard, ObjectClient, client, metrics,
+    supervise, telemetry,
 };
 use drift_shared::sightings::Sightings;
 use prometheus_client::registry::Registry;
@@ -122,12 +122,15 @@ impl Program {
         let shared = shared(&site, events, &mut registry);
         let in_force = shared.in_force.clone();
         let notes = NoteBoard::default();
-        let clean_up = CleanUp::new(
-            (site.client.clone(), POLLER_MANAGER),
-            (notes.clone(), shared.sightings.clone()),
-            (configuration.clone(), settings.clean_up.clean_up_after),
-            &mut registry,
-        );
+        let parts = CleanUpParts {
+            client: site.client.clone(),
+            manager: POLLER_MANAGER,
+            notes: notes.clone(),
+            sightings: shared.sightings.clone(),
+            configuration: configuration.clone(),
+            patience: settings.clean_up.clean_up_after,
+        };
+        let clean_up = CleanUp::new(parts, &mut registry);
         let workplace = Workplace {
             home: site.namespace.clone(),
             objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod admin;
+mod clean_up;
 pub mod client;
 pub mod clock;
 mod collection;
@@ -48,6 +49,7 @@ mod sweep_tests;
 pub mod tasks;
 pub mod telemetry;
 
+pub use clean_up::{CleanUp, CleanUpParts, Cleaner, Leavers};
 pub use config_watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};
 pub use events::{EventTask, EventWriter, Notice, NoticeKind, config_map_reference, event_writer};
 pub use kind_schema::schema_problems;
@@ -63,4 +65,3 @@ pub use object_pages::ObjectPages;
 pub use object_watch::{ObjectEvent, WatchRequest, watch_objects, watch_objects_reporting};
 pub use secret_watch::SecretWatch;
 pub use supervisor::supervise;
-pub use sweep::{CleanUp, Cleaner, Leavers};

@@ -3,26 +3,20 @@
 //! Each object is read live and judged again right before it is touched. When to look is the ledger's business, and what
 //! is taken away is the program's own ([`Cleaner`]).
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::clean_up::{CleanUp, Cleaner};
 use super::config_watch::Configuration;
 use super::kinds::{ResolvedKind, locate_kind};
-use super::note_board::NoteBoard;
-use super::object_client::{ObjectClient, WriteError};
+use super::object_client::WriteError;
 use super::object_pages::ObjectPages;
 use super::{KindError, clock};
-use crate::clean_up::{Duty, Judgement, KindName, Ledger, SweepEnd, judge};
+use crate::clean_up::{Duty, Judgement, KindName, Ledger, SweepEnd};
 use crate::identity::Uid;
 use crate::object::{LeanObject, ObjectId};
-use crate::sightings::Sightings;
 use crate::template::FieldPaths;
 
 /// Between two objects: 50 a second, a twelfth of what a small API server takes, since nobody waits for it.
@@ -34,55 +28,8 @@ const TRIES: usize = 3;
 /// Refusals in a row that end a sweep: the next would be refused too.
 const REFUSALS: u32 = 3;
 
-/// What a program puts on objects, and how it takes it away.
-pub trait Cleaner {
-    /// Whether something of ours stands on the object.
-    fn is_marked(&self, object: &LeanObject) -> bool;
-
-    /// Takes it away from an object as it was just read.
-    fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> impl Future<Output = Result<(), WriteError>>;
-}
-
-/// Where the watches say which objects left their target's selection. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Leavers {
-    leavers: mpsc::UnboundedSender<(KindName, ObjectId)>,
-}
-
-impl Leavers {
-    /// A place to say it, and the end where it is heard.
-    #[must_use]
-    pub fn channel() -> (Self, mpsc::UnboundedReceiver<(KindName, ObjectId)>) {
-        let (leavers, heard) = mpsc::unbounded_channel();
-        (Self { leavers }, heard)
-    }
-
-    /// An object that a target had selected is out of its selection. To be said before the target's sighting of it is
-    /// given up, so that there is no moment at which it looks as if nobody had selected it for long.
-    pub fn tell(&self, kind: KindName, id: ObjectId) {
-        // Nobody hears it when the term is over; the next begins anew.
-        let _ = self.leavers.send((kind, id));
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
-    outcome: &'static str,
-}
-
-/// What the clean-up works with, for the life of the program.
-pub struct CleanUp {
-    client: kube::Client,
-    objects: ObjectClient,
-    notes: NoteBoard,
-    sightings: Sightings,
-    configuration: watch::Receiver<Arc<Configuration>>,
-    patience: Duration,
-    cleaned: Family<Outcome, Counter>,
-}
-
 /// One term of leadership.
-struct Round<'a, C> {
+pub(super) struct Round<'a, C> {
     clean_up: &'a CleanUp,
     cleaner: C,
     ledger: Ledger,
@@ -100,39 +47,23 @@ enum Cleaned {
     Refused,
 }
 
-impl CleanUp {
-    /// Nothing happens until it runs. `patience` is how long no target must have selected an object.
-    pub fn new(
-        (client, manager): (kube::Client, &'static str),
-        (notes, sightings): (NoteBoard, Sightings),
-        (configuration, patience): (watch::Receiver<Arc<Configuration>>, Duration),
-        registry: &mut Registry,
+impl<'a, C: Cleaner> Round<'a, C> {
+    /// A term that begins now.
+    pub(super) fn new(
+        clean_up: &'a CleanUp,
+        cleaner: C,
+        leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
     ) -> Self {
-        let cleaned = Family::<Outcome, Counter>::default();
-        registry.register("cleaned_objects", "Objects cleaned up after their target, by outcome", cleaned.clone());
-        let objects = ObjectClient::new(client.clone(), manager);
-        Self { client, objects, notes, sightings, configuration, patience, cleaned }
-    }
-
-    /// Cleans up for as long as it is polled: one term of leadership.
-    pub async fn run<C: Cleaner>(&self, cleaner: C, leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>) {
         let mut pace = tokio::time::interval(SPACING);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Round { clean_up: self, cleaner, ledger: Ledger::new(self.patience), leavers, pace }.run().await;
-    }
-
-    fn judge(&self, kind: &KindName, object: &LeanObject) -> Judgement {
-        self.notes.read(|notes| judge(notes, self.configuration.borrow().in_force(), kind, object))
-    }
-
-    fn count(&self, outcome: &'static str) {
-        self.cleaned.get_or_create(&Outcome { outcome }).inc();
+        Self { clean_up, cleaner, ledger: Ledger::new(clean_up.parts.patience), leavers, pace }
     }
 }
 
 impl<C: Cleaner> Round<'_, C> {
-    async fn run(mut self) {
-        let mut configuration = self.clean_up.configuration.clone();
+    /// Cleans up for as long as it is polled.
+    pub(super) async fn run(mut self) {
+        let mut configuration = self.clean_up.parts.configuration.clone();
         self.arrange(&configuration.borrow_and_update().clone());
         loop {
             let change = match self.ledger.take_due(clock::now()) {
@@ -176,8 +107,8 @@ impl<C: Cleaner> Round<'_, C> {
 
     fn arrange(&mut self, configuration: &Configuration) {
         if configuration.loaded {
-            self.clean_up.notes.arrange(configuration.in_force());
-            self.ledger.arrange(&self.clean_up.notes.notes(), configuration.in_force(), clock::now());
+            self.clean_up.parts.notes.arrange(configuration.in_force());
+            self.ledger.arrange(&self.clean_up.parts.notes.notes(), configuration.in_force(), clock::now());
         }
     }
 
@@ -195,7 +126,7 @@ impl<C: Cleaner> Round<'_, C> {
             Duty::Sweep(name) => {
                 let end = self.sweep(&name).await;
                 let finished = self.ledger.end_sweep(&name, end, clock::now());
-                if !finished.is_empty() && !self.clean_up.notes.forget(&finished) {
+                if !finished.is_empty() && !self.clean_up.parts.notes.forget(&finished) {
                     self.ledger.fail(&name, clock::now());
                 }
             }
@@ -204,10 +135,10 @@ impl<C: Cleaner> Round<'_, C> {
 
     /// The kind, in the first noted version that the cluster has.
     async fn locate(&self, name: &KindName) -> Result<ResolvedKind, KindError> {
-        let notes = self.clean_up.notes.notes();
+        let notes = self.clean_up.parts.notes.notes();
         let mut found = Err(KindError::Missing { api_version: name.group.clone(), kind: name.kind.clone() });
         for scope in notes.of_kind(name) {
-            found = locate_kind(&self.clean_up.client, &scope.api_version, &scope.kind).await;
+            found = locate_kind(&self.clean_up.parts.client, &scope.api_version, &scope.kind).await;
             if found.is_ok() {
                 break;
             }
@@ -223,8 +154,8 @@ impl<C: Cleaner> Round<'_, C> {
                 return SweepEnd::Failed;
             }
         };
-        let namespaces = self.clean_up.notes.notes().namespaces(name);
-        let mut pages = ObjectPages::new(&self.clean_up.client, &kind, &namespaces, labels());
+        let namespaces = self.clean_up.parts.notes.notes().namespaces(name);
+        let mut pages = ObjectPages::new(&self.clean_up.parts.client, &kind, &namespaces, labels());
         let mut tally = Tally::default();
         loop {
             let page = match pages.next().await {
@@ -264,7 +195,7 @@ impl<C: Cleaner> Round<'_, C> {
     /// Whether a target selected the object lately, or has not heard that it does not any more.
     fn is_young(&mut self, uid: &Uid) -> bool {
         // What is seen counts before what was heard: a watch tells of a leaver before it gives it up.
-        let is_seen = self.clean_up.sightings.is_seen(uid);
+        let is_seen = self.clean_up.parts.sightings.is_seen(uid);
         while let Ok((kind, id)) = self.leavers.try_recv() {
             self.ledger.note_left(kind, id, clock::now());
         }

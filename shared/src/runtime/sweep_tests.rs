@@ -13,7 +13,8 @@ use tokio::sync::watch;
 
 use super::fake_api::{Log, Sent, answering, refuse, reply};
 use super::{
-    CleanUp, Cleaner, Configuration, Leavers, NoteBoard, ObjectClient, ResolvedKind, WriteError, clock, metrics,
+    CleanUp, CleanUpParts, Cleaner, Configuration, Leavers, NoteBoard, ObjectClient, ResolvedKind, WriteError, clock,
+    metrics,
 };
 use crate::clean_up::{KindName, Scope};
 use crate::condition::{PatchBase, removal_patch};
@@ -135,12 +136,15 @@ impl Bench {
         let (leavers, left) = Leavers::channel();
         let (notes, sightings) = (NoteBoard::default(), Sightings::default());
         let mut registry = metrics::registry("test");
-        let clean_up = CleanUp::new(
-            (client.clone(), "test"),
-            (notes.clone(), sightings.clone()),
-            (published, PATIENCE),
-            &mut registry,
-        );
+        let parts = CleanUpParts {
+            client: client.clone(),
+            manager: "test",
+            notes: notes.clone(),
+            sightings: sightings.clone(),
+            configuration: published,
+            patience: PATIENCE,
+        };
+        let clean_up = CleanUp::new(parts, &mut registry);
         let bench = Self { cluster, log, notes, sightings, configuration: publish, leavers };
         tokio::select! {
             () = clean_up.run(Verdicts(ObjectClient::new(client, "test")), left) => panic!("it ended by itself"),
