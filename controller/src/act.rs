@@ -196,7 +196,8 @@ impl Hands {
             let written = self.pen.put_finalizer(&object).await;
             object = written.map_err(|error| self.call_off(&object, error))?;
         }
-        if order.correction.claim_first {
+        let claims = order.correction.claim_first && still_stands(&decided_on, &object);
+        if claims {
             let claim = NoteChange::claim(&order.noted, &order.correction);
             reach(KillPoint::ControllerBeforeClaim);
             let written = self.pen.write_note(&object, &claim).await;
@@ -206,7 +207,7 @@ impl Hands {
         if still_stands(&decided_on, &object) {
             return Ok(object);
         }
-        if order.correction.claim_first {
+        if claims {
             // Where this fails the claim is found standing, counts as interrupted, and a poll follows.
             let before = decided_on.conditions.corrected.as_ref();
             if let Ok(restored) = self.pen.restore(&object, before).await {

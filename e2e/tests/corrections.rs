@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 const CREATE: &str = "/proxies";
 const UPDATE: &str = "/proxies/web";
 
+/// How long the first correction stays unverified, where the next one would otherwise follow at once.
+const UNVERIFIED: Duration = Duration::from_secs(2);
+
 /// An edit of `driftpoller.dev/retry-requested-at` asks for a try at once; the rest is what two busy cores take.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
@@ -87,7 +90,17 @@ async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_e
             ensure!(note.correction == number && u64::from(tag.unhealed) == number, "{sent_on}");
             let next = Hold::default();
             outside.once("POST", CREATE, Answer::json(201, &json!({})).held_by(&next));
+            let polls = Hold::default();
+            if number == 0 {
+                outside.on("GET", UPDATE, Answer::json(404, &json!({})).held_by(&polls));
+            }
             std::mem::replace(&mut hold, next).release();
+            if number == 0 {
+                // The second has no pause to wait for: only the poll that would verify the first holds it.
+                polls.wait_until_reached().await?;
+                outside.nothing_is_written_for(UNVERIFIED).await?;
+                polls.release();
+            }
         }
         let gaps = gaps(&outside, CREATE);
         ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
@@ -95,7 +108,7 @@ async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_e
         world.shows(Shown::new(
             Group::Corrections,
             "Answers 200 and changes nothing",
-            "every create is answered 201 and has no effect",
+            "every create is answered 201 and has no effect; the poll after the first is kept back for 2 s",
             "each next one is sent only when the tag says that the last was verified, and not before its pause of 0, 2, 6 s",
             format!("pauses of {} s", seconds(&gaps)),
         ));

@@ -11,12 +11,13 @@ use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::world::{History, Target, World, condition, describe, note, tag};
-use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION};
+use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 const WEB: &str = "/proxies/web";
+const WITNESS: &str = "/proxies/witness";
 
 /// Both programs, and the object `web` created and in sync.
 async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
@@ -34,6 +35,11 @@ async fn hold_poll(outside: &Outside) -> Result<Hold> {
     outside.once("GET", WEB, Answer::forwarded().held_by(&hold));
     hold.wait_until_reached().await?;
     Ok(hold)
+}
+
+async fn ask_for_poll(world: &World, name: &str) -> Result<()> {
+    let annotations = json!({POLL_REQUESTED_ANNOTATION: "now"});
+    world.patch_proxy(name, json!({"metadata": {"annotations": annotations}})).await.map(drop)
 }
 
 /// The versions that carry a verdict as `wanted`.
@@ -110,10 +116,24 @@ async fn an_answer_that_comes_after_a_later_one_changes_nothing() -> Result<()> 
 #[tokio::test]
 async fn a_poll_of_the_old_spec_says_nothing_of_the_edited_one() -> Result<()> {
     World::run("edited in a poll", async |world| {
-        let (toxiproxy, outside) = begin(world).await?;
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        // Nobody is polled but on demand.
+        world.apply_target(&Target::shipped(world, outside.url())?.with("/spec/interval", json!("10m"))).await?;
+        world.start_both().await?;
+        for name in ["web", "witness"] {
+            world.create_some_proxy(name).await?;
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
         let history = world.watch_object("web").await?;
-        let late = hold_poll(&outside).await?;
+        let late = Hold::default();
+        outside.once("GET", WEB, Answer::forwarded().held_by(&late));
+        ask_for_poll(world, "web").await?;
+        late.wait_until_reached().await?;
         world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
+        // Both objects are on one watch: once the poller knows of this, it knows of the edit.
+        let polls = outside.requests_to("GET", WITNESS).len();
+        ask_for_poll(world, "witness").await?;
+        outside.wait_for_next("GET", WITNESS, polls).await?;
         late.release();
         let released = Instant::now();
         world.wait_for_verdict("web", "False", "InSync").await?;

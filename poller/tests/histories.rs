@@ -87,6 +87,9 @@ struct World {
     under_way: Option<(Basis, Finding, Outside)>,
     /// What the outside was when the last complete poll looked.
     looked_at: Outside,
+    /// The generation that a complete poll saw in sync, as long as none is believed that saw otherwise.
+    sighted: Option<i64>,
+    absences: u32,
     corrected_at: Option<Moment>,
     now: Now,
     track: Track,
@@ -110,6 +113,8 @@ impl World {
             slow: false,
             under_way: None,
             looked_at: Outside::Absent,
+            sighted: None,
+            absences: 0,
             corrected_at: None,
             now,
             track,
@@ -167,6 +172,14 @@ impl World {
     fn answer(&mut self) {
         if let Some((basis, finding, looked_at)) = self.under_way.take() {
             self.looked_at = looked_at;
+            self.absences = if finding == Finding::Absent { self.absences + 1 } else { 0 };
+            match &finding {
+                Finding::InSync => self.sighted = basis.generation,
+                Finding::Differs(_) => self.sighted = None,
+                // One absence is not believed yet.
+                Finding::Absent if self.absences >= PACE.confirm.absent => self.sighted = None,
+                Finding::Absent | Finding::Failed(_) => {}
+            }
             self.track.finish_poll(basis, finding, self.now.moment);
         }
     }
@@ -285,7 +298,9 @@ impl World {
                 assert!(!fulfilled, "drift where none was seen");
                 assert_eq!(verdict.tag.correction, self.correction(), "drift bound to another correction");
             }
-            ConditionStatus::False => assert!(fulfilled, "in sync where it was not seen"),
+            ConditionStatus::False => {
+                assert_eq!(self.sighted, Some(self.generation()), "in sync where it was not seen");
+            }
             ConditionStatus::Unknown => {}
         }
     }

@@ -1,7 +1,8 @@
 //! Our finalizer as JSON Patches: put on and taken off without touching anybody else's.
 //!
-//! Both patches test the uid. Putting tests the resourceVersion, since an object that was deleted meanwhile must not
-//! be held; taking off tests that ours still stands at its index. This file must not know when either is due.
+//! Both patches test the uid. Putting tests that the object is not deleted and that the list is as long as it was read;
+//! taking off tests that ours still stands at its index. Neither tests the resourceVersion, which every writer of
+//! anything else on the object moves. This file must not know when either is due.
 
 use drift_shared::names::FINALIZER;
 use drift_shared::object::LeanObject;
@@ -11,16 +12,22 @@ use serde_json::{Value, json};
 /// The patch that puts our finalizer at the end of the list.
 #[must_use]
 pub fn put_patch(object: &LeanObject) -> Patch {
-    let add = if object.finalizers.is_empty() {
-        json!({"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]})
+    let mut operations = vec![uid_test(object), absence_test("/metadata/deletionTimestamp")];
+    if object.finalizers.is_empty() {
+        operations.push(absence_test("/metadata/finalizers"));
+        operations.push(json!({"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}));
     } else {
-        json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER})
-    };
-    into_patch(vec![
-        uid_test(object),
-        json!({"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version}),
-        add,
-    ])
+        // Where the list became longer meanwhile, ours comes to stand elsewhere.
+        let place = format!("/metadata/finalizers/{}", object.finalizers.len());
+        operations.push(json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER}));
+        operations.push(json!({"op": "test", "path": place, "value": FINALIZER}));
+    }
+    into_patch(operations)
+}
+
+/// To the API server a field that is not there equals null. (To RFC 6902 it does not.)
+fn absence_test(path: &str) -> Value {
+    json!({"op": "test", "path": path, "value": null})
 }
 
 /// The patch that takes our finalizer off; `None` where it is not there.
@@ -49,6 +56,7 @@ fn into_patch(operations: Vec<Value>) -> Patch {
 mod tests {
     use super::*;
     use drift_shared::template::FieldPaths;
+    use json_patch::PatchOperation;
 
     fn object(finalizers: &Value) -> Value {
         json!({"metadata": {"uid": "u", "resourceVersion": "5", "finalizers": finalizers}})
@@ -58,9 +66,16 @@ mod tests {
         LeanObject::prune(object, &FieldPaths::default())
     }
 
+    /// What the API server makes of a patch.
     fn patched(object: &Value, patch: &Patch) -> Result<Value, json_patch::PatchError> {
+        // A test for null holds where nothing is; where something is, it fails by itself.
+        let holds = |operation: &PatchOperation| {
+            matches!(operation, PatchOperation::Test(test) if test.value.is_null())
+                && object.pointer(operation.path().as_str()).is_none()
+        };
+        let rest = Patch(patch.0.iter().filter(|operation| !holds(operation)).cloned().collect());
         let mut object = object.clone();
-        json_patch::patch(&mut object, patch).map(|()| object)
+        json_patch::patch(&mut object, &rest).map(|()| object)
     }
 
     #[test]
@@ -76,14 +91,31 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_moved_refuses_both() {
+    fn an_object_whose_finalizers_or_uid_moved_refuses_both() {
         let before = object(&json!([FINALIZER]));
         let release = release_patch(&lean(&before)).unwrap();
         assert!(patched(&object(&json!(["a", FINALIZER])), &release).is_err());
         let other = json!({"metadata": {"uid": "other", "resourceVersion": "5", "finalizers": [FINALIZER]}});
         assert!(patched(&other, &release).is_err());
-        let put = put_patch(&lean(&object(&json!([]))));
-        let moved = json!({"metadata": {"uid": "u", "resourceVersion": "6", "finalizers": []}});
-        assert!(patched(&moved, &put).is_err());
+        let bare = json!({"metadata": {"uid": "u", "resourceVersion": "5"}});
+        for (read, moved) in
+            [(&bare, json!(["a"])), (&bare, json!([FINALIZER])), (&object(&json!(["a"])), json!(["a", "b"]))]
+        {
+            assert!(patched(&object(&moved), &put_patch(&lean(read))).is_err(), "{read} {moved}");
+        }
+        assert!(patched(&other, &put_patch(&lean(&bare))).is_err());
+    }
+
+    #[test]
+    fn a_deleted_object_is_not_held_and_a_busy_one_is() {
+        for read in [json!({"metadata": {"uid": "u", "resourceVersion": "5"}}), object(&json!(["a"]))] {
+            let put = put_patch(&lean(&read));
+            let mut busy = read.clone();
+            busy["metadata"]["resourceVersion"] = json!("6");
+            busy["metadata"]["annotations"] = json!({"count": "1"});
+            assert!(patched(&busy, &put).is_ok(), "{read}");
+            busy["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            assert!(patched(&busy, &put).is_err(), "{read}");
+        }
     }
 }

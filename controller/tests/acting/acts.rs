@@ -81,13 +81,24 @@ async fn a_server_error_spends_no_number() {
 }
 
 #[tokio::test]
-async fn an_object_that_changed_before_the_claim_is_not_claimed_and_nothing_is_sent() {
+async fn an_object_that_is_deleted_before_the_claim_is_not_held_and_nothing_is_sent() {
     let bench = unclaimed().await;
     let lean = bench.lean();
-    bump(bench.state.lock().unwrap().object.as_mut().unwrap());
+    bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["deletionTimestamp"] =
+        json!("2026-01-02T00:00:00Z");
     let (_, ended) = bench.hands.work(lean, Work::Correct(bench.order(Action::Create, true, true))).await;
     assert!(matches!(ended, Ended::CalledOff), "{ended:?}");
     assert_eq!(bench.log(), ["add finalizer (does not apply)"]);
+}
+
+#[tokio::test]
+async fn an_object_that_was_edited_before_the_claim_is_not_claimed_and_nothing_is_sent() {
+    let bench = unclaimed().await;
+    let lean = bench.lean();
+    bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["generation"] = json!(9);
+    let (_, ended) = bench.hands.work(lean, Work::Correct(bench.order(Action::Create, true, true))).await;
+    assert!(matches!(ended, Ended::CalledOff), "{ended:?}");
+    assert_eq!(bench.log(), ["add finalizer"]);
 }
 
 #[tokio::test]

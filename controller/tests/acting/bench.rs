@@ -260,7 +260,12 @@ fn patch_answer(state: &mut State, patch: &Value) -> Response<Body> {
         return failure(status, "as the test says");
     }
     let mut patched = object.clone();
-    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    let mut patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    // To the API server a field that is not there equals null.
+    patch.0.retain(|operation| match operation {
+        json_patch::PatchOperation::Test(test) => !test.value.is_null() || object.pointer(test.path.as_str()).is_some(),
+        _ => true,
+    });
     if json_patch::patch(&mut patched, &patch).is_err() {
         state.log.pop();
         state.log.push(format!("{line} (does not apply)"));
@@ -287,7 +292,7 @@ pub(crate) fn bump(object: &mut Value) {
 
 /// The write of a patch in one line.
 fn describe(patch: &Value) -> String {
-    let write = patch.as_array().unwrap().last().unwrap();
+    let write = patch.as_array().unwrap().iter().rfind(|operation| operation["op"] != "test").unwrap();
     let operation = write["op"].as_str().unwrap();
     let path = write["path"].as_str().unwrap();
     match (path.contains("finalizers"), write["value"]["reason"].as_str()) {

@@ -109,8 +109,8 @@ pub struct Placed {
 pub struct Conditions {
     /// Whether the object has a `.status` at all.
     pub status_exists: bool,
-    /// Whether `.status.conditions` is a list.
-    pub list_exists: bool,
+    /// How many entries `.status.conditions` has; `None` where it is no list.
+    pub length: Option<usize>,
     /// The poller's entry.
     pub observed: Option<Placed>,
     /// The controller's entry.
@@ -129,7 +129,7 @@ impl Conditions {
         };
         Self {
             status_exists: status.is_some_and(Value::is_object),
-            list_exists: list.is_some(),
+            length: list.map(Vec::len),
             observed: find(crate::names::DRIFT_OBSERVED),
             corrected: find(crate::names::DRIFT_CORRECTED),
         }

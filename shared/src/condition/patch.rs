@@ -31,18 +31,29 @@ pub fn condition_patch(base: &PatchBase<'_>, placed: Option<&Placed>, condition:
             operations.extend(entry_tests(placed));
             operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
         }
-        None => {
-            operations.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version}));
-            if !base.conditions.status_exists {
-                operations.push(json!({"op": "add", "path": "/status", "value": {}}));
-            }
-            if !base.conditions.list_exists {
-                operations.push(json!({"op": "add", "path": "/status/conditions", "value": []}));
-            }
-            operations.push(json!({"op": "add", "path": "/status/conditions/-", "value": condition.to_json()}));
-        }
+        None => operations.extend(first_entry(base, condition)),
     }
     into_patch(operations)
+}
+
+/// Our entry where none of ours stood. It has to come to stand right behind those that were read: a list that became
+/// longer may have one of ours already, and one that became shorter is not the one that was judged. So writers of
+/// anything else on the object never make it fail, as its resourceVersion would.
+fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
+    let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    let mut operations = Vec::new();
+    if base.conditions.length.is_none() {
+        // A list that somebody else made meanwhile would be replaced by ours.
+        operations.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version}));
+        if !base.conditions.status_exists {
+            operations.push(add("/status", json!({})));
+        }
+        operations.push(add("/status/conditions", json!([])));
+    }
+    let place = format!("/status/conditions/{}/type", base.conditions.length.unwrap_or_default());
+    operations.push(add("/status/conditions/-", condition.to_json()));
+    operations.push(json!({"op": "test", "path": place, "value": condition.kind}));
+    operations
 }
 
 /// The patch on `/status` that removes the entry at `placed`.
@@ -140,7 +151,6 @@ mod tests {
         let conditions = Conditions::from_status(read.get("status"));
         let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
         let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"));
-        let first = condition_patch(&base, None, &condition("InSync"));
         let moved = |pointer: &str, value: Value| {
             let mut live = read.clone();
             *live.pointer_mut(pointer).unwrap() = value;
@@ -155,6 +165,26 @@ mod tests {
         ] {
             assert!(json_patch::patch(&mut moved(pointer, value), &later).is_err(), "{pointer}");
         }
-        assert!(json_patch::patch(&mut moved("/metadata/resourceVersion", json!("6")), &first).is_err());
+        assert!(json_patch::patch(&mut moved("/metadata/resourceVersion", json!("6")), &later).is_ok());
+    }
+
+    #[test]
+    fn a_first_write_insists_on_the_entries_that_were_read_and_on_nothing_else() {
+        let first = |status: &Value| {
+            let conditions = Conditions::from_status(Some(status));
+            let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+            condition_patch(&base, None, &condition("InSync"))
+        };
+        let theirs = |count: usize| json!({"conditions": vec![json!({"type": "Ready", "reason": "Read"}); count]});
+        let lands = |read: &Value, mut live: Value| json_patch::patch(&mut live, &first(read)).is_ok();
+        let mut busy = object(&json!({"conditions": [{"type": "Ready", "reason": "Changed"}]}));
+        busy["metadata"]["resourceVersion"] = json!("6");
+        assert!(lands(&theirs(1), busy));
+        for count in [0, 2] {
+            assert!(!lands(&theirs(1), object(&theirs(count))), "{count} entries where one was read");
+        }
+        let mut made_meanwhile = object(&theirs(1));
+        made_meanwhile["metadata"]["resourceVersion"] = json!("6");
+        assert!(!lands(&json!({}), made_meanwhile), "their list would be replaced");
     }
 }
