@@ -34,6 +34,7 @@ use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
 use drift_shared::runtime::health::Health;
 use drift_shared::sightings::{Busy, Sightings};
+use drift_shared::voucher::Voucher;
 use selected::Selected;
 use strays::Strays;
 
@@ -98,7 +99,8 @@ pub struct TargetActor {
     strays: Strays,
     selected: Selected,
     tally: Tally,
-    was_vouched: bool,
+    /// The poller's word for the target when everybody was decided last.
+    last_word: Option<Voucher>,
 }
 
 impl TargetActor {
@@ -125,7 +127,7 @@ impl TargetActor {
             told_deletions: HashSet::new(),
             alarms: Alarms::default(),
             strays: Strays::default(),
-            was_vouched: false,
+            last_word: None,
         }
     }
 
@@ -268,12 +270,14 @@ impl TargetActor {
     }
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
-        Around { vouched: self.is_vouched(now), claimed_twice: self.shared.sightings.is_anothers(&self.name, uid) }
+        let target = &self.hands.target;
+        let vouched = self.shared.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
+        Around { vouched, claimed_twice: self.shared.sightings.is_anothers(&self.name, uid) }
     }
 
-    fn is_vouched(&self, now: Moment) -> bool {
+    fn word(&self, now: Moment) -> Option<Voucher> {
         let target = &self.hands.target;
-        self.shared.vouching.borrow().vouches_for(&target.name, &target.verdict_hash, now)
+        self.shared.vouching.borrow().word_for(&target.name, &target.verdict_hash, now).cloned()
     }
 
     /// Reads the object live, so that it is decided again on what it is now. A correction takes its place first.
@@ -306,14 +310,16 @@ impl TargetActor {
         self.due.extend(self.roster.uids().cloned());
     }
 
-    /// Everybody is decided anew when the poller begins or ceases to vouch.
+    /// Everybody is decided anew when the poller begins or ceases to vouch, or excepts others than before.
     fn note_vouching(&mut self) {
-        let vouched = self.is_vouched(clock::now());
-        if vouched == self.was_vouched {
+        let word = self.word(clock::now());
+        if word == self.last_word {
             return;
         }
-        self.was_vouched = vouched;
-        tracing::info!(target_name = %self.name, vouched, "the poller's word for this target changed");
+        let vouched = word.is_some();
+        let excepted = word.as_ref().map_or(0, |word| word.except.len());
+        self.last_word = word;
+        tracing::info!(target_name = %self.name, vouched, excepted, "the poller's word for this target changed");
         self.shared.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
         self.reconsider_all();
     }
@@ -322,7 +328,7 @@ impl TargetActor {
         self.note_vouching();
         self.due.extend(self.tally.held_for(Held::ClaimedTwice).cloned());
         // The poller's word may have gone and come back between two looks at it.
-        if self.was_vouched {
+        if self.last_word.is_some() {
             self.due.extend(self.tally.held_for(Held::NotVouched).cloned());
         }
         if self.roster.is_listed() {

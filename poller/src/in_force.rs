@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use drift_shared::names::IN_FORCE_ANNOTATION;
+use drift_shared::voucher::Voucher;
 use tokio::sync::watch;
 
-/// Target name to the hash of its text.
-pub type InForce = BTreeMap<String, String>;
+/// Target name to the word for it.
+pub type InForce = BTreeMap<String, Voucher>;
 
 /// Where the targets of one program put themselves on the list and take themselves off it.
 #[derive(Clone, Debug)]
@@ -24,10 +25,14 @@ impl Default for InForceList {
 }
 
 impl InForceList {
-    /// Lists a target with that hash, or takes it off the list.
-    pub fn set(&self, target: &str, hash: Option<&str>) {
-        self.list.send_if_modified(|list| match hash {
-            Some(hash) => list.insert(target.to_owned(), hash.to_owned()).as_deref() != Some(hash),
+    /// Lists a target with that word, or takes it off the list.
+    pub fn set(&self, target: &str, voucher: Option<Voucher>) {
+        self.list.send_if_modified(|list| match voucher {
+            Some(voucher) if list.get(target) == Some(&voucher) => false,
+            Some(voucher) => {
+                list.insert(target.to_owned(), voucher);
+                true
+            }
             None => list.remove(target).is_some(),
         });
     }
@@ -42,7 +47,9 @@ impl InForceList {
 /// The Lease's annotations for a list.
 #[must_use]
 pub fn annotations(list: &InForce) -> BTreeMap<String, String> {
-    BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(list).to_string())])
+    let words: BTreeMap<&str, String> =
+        list.iter().map(|(target, voucher)| (target.as_str(), voucher.to_string())).collect();
+    BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
 }
 
 #[cfg(test)]
@@ -53,12 +60,17 @@ mod tests {
     fn only_a_change_wakes_the_lease() {
         let list = InForceList::default();
         let mut changes = list.subscribe();
-        list.set("a", Some("1"));
+        let word = |hash: &str, except: &[&str]| {
+            Some(Voucher { hash: hash.to_owned(), except: except.iter().copied().map(Into::into).collect() })
+        };
+        list.set("a", word("1", &[]));
         assert!(changes.has_changed().is_ok_and(|changed| changed));
         assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], r#"{"a":"1"}"#);
-        list.set("a", Some("1"));
+        list.set("a", word("1", &[]));
         list.set("b", None);
         assert!(changes.has_changed().is_ok_and(|changed| !changed));
+        list.set("a", word("1", &["u1"]));
+        assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], r#"{"a":"1 except u1"}"#);
         list.set("a", None);
         assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], "{}");
     }

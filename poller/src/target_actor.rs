@@ -16,6 +16,7 @@ use drift_shared::runtime::{EventWriter, ObjectEvent, clock};
 use drift_shared::sightings::Sightings;
 use drift_shared::target::Target;
 use drift_shared::token_bucket::TokenBucket;
+use drift_shared::voucher::Voucher;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -304,9 +305,10 @@ impl TargetActor {
     }
 
     fn vouch(&self, now: Moment) {
-        let vouched = self.roster.is_vouched_for(now);
-        self.shared.in_force.set(&self.target.name, vouched.then_some(self.target.verdict_hash.as_str()));
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(vouched));
+        let hash = || self.target.verdict_hash.clone();
+        let voucher = self.roster.vouched_except(now).map(|except| Voucher { hash: hash(), except });
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(voucher.is_some()));
+        self.shared.in_force.set(&self.target.name, voucher);
     }
 
     fn next_wake(&self) -> Moment {

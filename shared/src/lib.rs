@@ -14,3 +14,4 @@ pub mod sightings;
 pub mod target;
 pub mod template;
 pub mod token_bucket;
+pub mod voucher;

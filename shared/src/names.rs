@@ -43,7 +43,7 @@ pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
 pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
 /// Annotation on an object: a changed value asks for one more correction after the attempts are exhausted.
 pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at";
-/// Annotation on the poller's Lease: the targets it vouches for, as JSON of target name to hash.
+/// Annotation on the poller's Lease: the targets it vouches for, as JSON of target name to [`crate::voucher::Voucher`].
 pub const IN_FORCE_ANNOTATION: &str = "driftpoller.dev/in-force";
 
 /// The value of a label or annotation that is on.

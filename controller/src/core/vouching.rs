@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
+use drift_shared::voucher::Voucher;
 
 /// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
 /// for a slow API server.
@@ -21,15 +23,16 @@ pub struct Vouching {
     pub held: bool,
     /// When its record last changed under our eyes; `None` until a change was seen.
     pub changed_at: Option<Moment>,
-    /// Target name to the hash of the text that is vouched for.
-    pub in_force: BTreeMap<String, String>,
+    /// Target name to the poller's word for it.
+    pub in_force: BTreeMap<String, Voucher>,
 }
 
 impl Vouching {
-    /// Reads the annotation: a JSON object of target name to hash. What is no such thing vouches for nothing.
+    /// Reads the annotation: a JSON object of target name to [`Voucher`]. What is no such thing vouches for nothing.
     #[must_use]
-    pub fn parse_in_force(annotation: Option<&str>) -> BTreeMap<String, String> {
-        annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    pub fn parse_in_force(annotation: Option<&str>) -> BTreeMap<String, Voucher> {
+        let words: Option<BTreeMap<String, String>> = annotation.and_then(|text| serde_json::from_str(text).ok());
+        words.unwrap_or_default().into_iter().map(|(target, word)| (target, Voucher::parse(&word))).collect()
     }
 
     /// Whether a poller lives, as far as we can tell.
@@ -38,11 +41,16 @@ impl Vouching {
         self.held && self.changed_at.is_some_and(|changed| now.saturating_since(changed) <= FRESH_FOR)
     }
 
-    /// Whether the poller vouches for the target with this text.
+    /// The poller's word for the target with this text; `None` where it does not vouch for it.
     #[must_use]
-    pub fn vouches_for(&self, target: &str, verdict_hash: &str, now: Moment) -> bool {
-        let listed = self.in_force.get(target);
-        self.is_fresh(now) && listed.is_some_and(|hash| hash == verdict_hash)
+    pub fn word_for(&self, target: &str, verdict_hash: &str, now: Moment) -> Option<&Voucher> {
+        self.in_force.get(target).filter(|voucher| self.is_fresh(now) && voucher.hash == verdict_hash)
+    }
+
+    /// Whether the poller vouches for the verdict on this object of the target with this text.
+    #[must_use]
+    pub fn vouches_for(&self, uid: &Uid, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
+        self.word_for(target, verdict_hash, now).is_some_and(|voucher| !voucher.except.contains(uid))
     }
 }
 
@@ -58,32 +66,42 @@ mod tests {
         Vouching { held: true, changed_at: Some(at(3)), in_force: Vouching::parse_in_force(annotation) }
     }
 
-    const ROLES: Option<&str> = Some(r#"{"roles":"abc"}"#);
+    const ROLES: Option<&str> = Some(r#"{"roles":"abc except u1 u2"}"#);
+
+    fn vouches(vouching: &Vouching, target: &str, hash: &str, now: Moment) -> bool {
+        vouching.vouches_for(&"u0".into(), (target, hash), now)
+    }
+
+    #[test]
+    fn an_excepted_object_is_not_vouched_for_and_the_others_are() {
+        let vouches = |uid: &str| vouching(ROLES).vouches_for(&uid.into(), ("roles", "abc"), at(3));
+        assert!(vouches("u0") && !vouches("u1") && !vouches("u2"));
+    }
 
     #[test]
     fn nothing_is_vouched_for_until_the_record_changes() {
-        assert!(vouching(ROLES).vouches_for("roles", "abc", at(3)));
-        assert!(!Vouching { changed_at: None, ..vouching(ROLES) }.vouches_for("roles", "abc", at(3)));
-        assert!(!Vouching::default().vouches_for("roles", "abc", at(0)));
+        assert!(vouches(&vouching(ROLES), "roles", "abc", at(3)));
+        assert!(!vouches(&Vouching { changed_at: None, ..vouching(ROLES) }, "roles", "abc", at(3)));
+        assert!(!vouches(&Vouching::default(), "roles", "abc", at(0)));
     }
 
     #[test]
     fn a_record_that_stopped_changing_is_stale_after_forty_seconds() {
-        assert!(vouching(ROLES).vouches_for("roles", "abc", at(43)));
-        assert!(!vouching(ROLES).vouches_for("roles", "abc", at(44)));
+        assert!(vouches(&vouching(ROLES), "roles", "abc", at(43)));
+        assert!(!vouches(&vouching(ROLES), "roles", "abc", at(44)));
     }
 
     #[test]
     fn a_released_lease_vouches_for_nothing() {
-        assert!(!Vouching { held: false, ..vouching(ROLES) }.vouches_for("roles", "abc", at(3)));
+        assert!(!vouches(&Vouching { held: false, ..vouching(ROLES) }, "roles", "abc", at(3)));
     }
 
     #[test]
     fn only_the_listed_target_with_the_same_text_is_vouched_for() {
-        assert!(!vouching(ROLES).vouches_for("roles", "other", at(3)));
-        assert!(!vouching(ROLES).vouches_for("proxies", "abc", at(3)));
+        assert!(!vouches(&vouching(ROLES), "roles", "other", at(3)));
+        assert!(!vouches(&vouching(ROLES), "proxies", "abc", at(3)));
         for broken in [None, Some(""), Some("[]"), Some(r#"{"roles":1}"#)] {
-            assert!(!vouching(broken).vouches_for("roles", "abc", at(3)), "{broken:?}");
+            assert!(!vouches(&vouching(broken), "roles", "abc", at(3)), "{broken:?}");
         }
     }
 }

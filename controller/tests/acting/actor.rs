@@ -13,6 +13,7 @@ use drift_shared::names::FINALIZER;
 use drift_shared::runtime::health::Health;
 use drift_shared::runtime::{Configuration, ObjectEvent, clock, tasks};
 use drift_shared::sightings::Sightings;
+use drift_shared::voucher::Voucher;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -54,8 +55,14 @@ impl Running {
     }
 
     fn vouch(&self) {
+        self.vouch_except(&[]);
+    }
+
+    fn vouch_except(&self, except: &[&str]) {
         let target = &self.bench.hands.target;
-        let in_force = BTreeMap::from([(target.name.clone(), target.verdict_hash.clone())]);
+        let voucher =
+            Voucher { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
+        let in_force = BTreeMap::from([(target.name.clone(), voucher)]);
         self.vouching.send_replace(Vouching { held: true, changed_at: Some(clock::now()), in_force });
     }
 
@@ -110,6 +117,9 @@ async fn nothing_is_corrected_until_the_poller_vouches() {
     running.list().await;
     a_while().await;
     assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
+    running.vouch_except(&["u-1"]);
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "vouched for with this very exception: {:?}", running.bench.log());
     running.vouch();
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     running.bench.wait_for(&["POST /proxies/web u-1-8", note]).await;

@@ -12,6 +12,7 @@ use drift_shared::identity::{Bearer, IdentityIndex, Uid};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 use drift_shared::target::Target;
+use drift_shared::voucher::MOST_EXCEPTIONS;
 
 use super::appraisal::{Appraisal, appraise};
 use super::finding::Failure;
@@ -100,11 +101,17 @@ impl Roster {
         self.heard = self.heard.max(Some(since));
     }
 
-    /// Whether every verdict that stands is this process's own word: the list is known, the watches live, and no object
-    /// stands True on somebody else's word.
+    /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
+    /// stands True on somebody else's word. A few whose verdict cannot be renewed, for whatever reason, keep back
+    /// nobody but themselves: they are given as exceptions. `None` where the target is not vouched for at all.
     #[must_use]
-    pub fn is_vouched_for(&self, now: Moment) -> bool {
-        self.listed && self.owing.is_empty() && self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR)
+    pub fn vouched_except(&self, now: Moment) -> Option<BTreeSet<Uid>> {
+        let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
+        if !self.listed || !alive || self.owing.len() > MOST_EXCEPTIONS {
+            return None;
+        }
+        let is_stuck = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_stuck(now));
+        self.owing.iter().all(is_stuck).then(|| self.owing.iter().cloned().collect())
     }
 
     /// The track of an object.
@@ -238,10 +245,11 @@ fn bearer(object: &LeanObject, appraisal: &Appraisal) -> Bearer {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use crate::core::finding::Finding;
+    use crate::core::write_attempts::WriteOutcome;
     use drift_shared::target::{DocumentName, parse_document};
     use serde_json::{Value, json};
 
@@ -274,6 +282,11 @@ spec:
         let metadata =
             json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1, "creationTimestamp": created});
         LeanObject::prune(&json!({"metadata": metadata, "spec": spec, "status": status}), &roster.target.poll_fields)
+    }
+
+    /// Without exceptions.
+    fn is_vouched_for(roster: &Roster, now: Moment) -> bool {
+        roster.vouched_except(now).is_some_and(|except| except.is_empty())
     }
 
     fn reason(roster: &mut Roster, uid: &str, now: Moment) -> Option<ObservedReason> {
@@ -327,20 +340,20 @@ spec:
             let object = object(&roster, uid, &json!({"id": id, "a": 1}), &status);
             roster.see(object, at(0));
         }
-        assert!(!roster.is_vouched_for(at(0).moment), "before the list is known");
+        assert!(!is_vouched_for(&roster, at(0).moment), "before the list is known");
         roster.note_listed(at(0).moment);
-        assert!(!roster.is_vouched_for(at(0).moment), "while an object stands True on another's word");
+        assert!(!is_vouched_for(&roster, at(0).moment), "while an object stands True on another's word");
         let uid = Uid::from("a");
         assert_eq!(roster.track(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
         let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
         roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::Absent, at(0).moment));
         // The sentence differs from the one that stood, so the verdict is not standing before it is written.
-        assert!(!roster.is_vouched_for(at(0).moment));
+        assert!(!is_vouched_for(&roster, at(0).moment));
         roster.forget(&uid, at(1).moment);
-        assert!(roster.is_vouched_for(at(1).moment));
-        assert!(!roster.is_vouched_for(at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
+        assert!(is_vouched_for(&roster, at(1).moment));
+        assert!(!is_vouched_for(&roster, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
         roster.note_alive(at(200).moment);
-        assert!(roster.is_vouched_for(at(200).moment));
+        assert!(is_vouched_for(&roster, at(200).moment));
     }
 
     #[test]
@@ -353,15 +366,72 @@ spec:
             roster.see(object, at(0));
         }
         roster.note_listed(at(0).moment);
-        assert!(!roster.is_vouched_for(at(0).moment), "bb was in sync with what the target said before");
+        assert!(!is_vouched_for(&roster, at(0).moment), "bb was in sync with what the target said before");
         let uid = Uid::from("bb");
         let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
         let differs = Finding::Differs("x".to_owned());
         roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, differs, at(0).moment));
-        assert!(!roster.is_vouched_for(at(0).moment), "before the verdict is written");
+        assert!(!is_vouched_for(&roster, at(0).moment), "before the verdict is written");
         assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
         roster.forget(&uid, at(1).moment);
-        assert!(roster.is_vouched_for(at(1).moment), "ccc was edited, which is no incident");
+        assert!(is_vouched_for(&roster, at(1).moment), "ccc was edited, which is no incident");
+    }
+
+    /// A roster whose objects stood True before this process began; all were found in sync since, which is not written.
+    fn owing(count: usize) -> Roster {
+        let mut roster = roster();
+        let tag = format!("x [wish {}]", drift_shared::condition::Wish::of(&json!({"a": 1})));
+        let standing = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": tag, "observedGeneration": 1}]});
+        for number in 0..count {
+            let uid = format!("u{number}");
+            let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
+            roster.see(object, at(0));
+            let uid = Uid::from(uid);
+            let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+            roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::InSync, at(0).moment));
+        }
+        roster.note_listed(at(0).moment);
+        roster
+    }
+
+    fn refuse_write(roster: &mut Roster, uid: &Uid, now: Moment) {
+        let Some(NextWrite::Write(verdict, urgency)) = roster.update(uid, now, |track| track.next_write(now)) else {
+            panic!("nothing to write");
+        };
+        roster.update(uid, now, |track| {
+            track.begin_write(&verdict, urgency, now, "");
+            track.finish_write(&WriteOutcome::Refused, now);
+        });
+    }
+
+    #[test]
+    fn an_object_whose_verdict_is_refused_keeps_back_nobody_but_itself() {
+        let mut roster = owing(2);
+        let [first, second] = ["u0", "u1"].map(Uid::from);
+        assert_eq!(roster.vouched_except(at(0).moment), None, "both are on their way");
+        refuse_write(&mut roster, &first, at(0).moment);
+        assert_eq!(roster.vouched_except(at(0).moment), None, "the second is on its way");
+        roster.forget(&second, at(1).moment);
+        assert_eq!(roster.vouched_except(at(1).moment), Some(BTreeSet::from([first.clone()])));
+        assert_eq!(roster.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
+        roster.forget(&first, at(2).moment);
+        assert_eq!(roster.vouched_except(at(2).moment), Some(BTreeSet::new()));
+    }
+
+    #[test]
+    fn what_takes_over_a_minute_to_be_judged_anew_is_waited_for_no_longer() {
+        let roster = owing(1);
+        assert_eq!(roster.vouched_except(at(59).moment), None);
+        assert_eq!(roster.vouched_except(at(60).moment), Some(BTreeSet::from([Uid::from("u0")])));
+    }
+
+    #[test]
+    fn many_that_are_refused_are_no_exceptions() {
+        for (count, vouched) in [(MOST_EXCEPTIONS, true), (MOST_EXCEPTIONS + 1, false)] {
+            let mut roster = owing(count);
+            (0..count).for_each(|number| refuse_write(&mut roster, &Uid::from(format!("u{number}")), at(0).moment));
+            assert_eq!(roster.vouched_except(at(0).moment).is_some(), vouched, "{count}");
+        }
     }
 
     #[test]

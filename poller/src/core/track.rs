@@ -22,6 +22,11 @@ use super::write_attempts::{WriteAttempts, WriteOutcome};
 /// Intervals without a complete poll after which the standing verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
 
+/// An object that owes its verdict for this long keeps the others of its target waiting no more: what hinders it (a
+/// poll that never comes to its turn, a race without end, a long `settle`) is its own. Longer than any poll with
+/// three tries at the usual deadline of ten seconds.
+pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
+
 /// What a target says of all its objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -73,7 +78,8 @@ pub struct Track {
     quiet: TokenBucket,
     /// Somebody else wrote or removed our condition since it last stood as it should.
     disturbed: bool,
-    owes_verdict: bool,
+    /// Since when; see [`Track::owes_verdict`].
+    owing_since: Option<Moment>,
 }
 
 impl Track {
@@ -94,7 +100,8 @@ impl Track {
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             disturbed: false,
-            owes_verdict: stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal),
+            owing_since: (stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal))
+                .then_some(now.moment),
             object,
             appraisal,
             pace,
@@ -125,7 +132,13 @@ impl Track {
     /// spoke of another wish at this very generation.
     #[must_use]
     pub const fn owes_verdict(&self) -> bool {
-        self.owes_verdict && !self.object.deleting
+        self.owing_since.is_some() && !self.object.deleting
+    }
+
+    /// Whether the verdict that it owes does not come: a write of it failed, or it has owed it for too long already.
+    #[must_use]
+    pub fn is_stuck(&self, now: Moment) -> bool {
+        self.writes.have_failed() || self.owing_since.is_some_and(|since| now.is_past(since, OWED_AT_MOST))
     }
 
     /// The state that a poll begun now would speak of.
@@ -238,7 +251,7 @@ impl Track {
             return NextWrite::Nothing;
         }
         if !is_change(self.object.conditions.observed(), verdict) {
-            self.owes_verdict = false;
+            self.owing_since = None;
             self.disturbed = false;
             self.writes.settle();
             return NextWrite::Nothing;

@@ -56,6 +56,12 @@ impl WriteAttempts {
         self.lost_races >= MAX_LOST_RACES
     }
 
+    /// Whether the last write was refused or not answered.
+    #[must_use]
+    pub const fn have_failed(&self) -> bool {
+        self.refusals > 0
+    }
+
     /// Whether a state of the condition is the one being written.
     #[must_use]
     pub fn explains(&self, condition: Option<&Condition>) -> bool {
