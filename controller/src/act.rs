@@ -13,6 +13,7 @@ use drift_shared::target::Target;
 
 use crate::core::claim::Action;
 use crate::core::decide::{Correction, still_stands};
+use crate::core::limits::Taken;
 use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::{Doubt, Outcome};
 use crate::notices::Announcer;
@@ -103,7 +104,7 @@ impl Hands {
     /// Does it on the object as it was just read.
     pub async fn work(&self, object: LeanObject, work: Work) -> (Newest, Ended) {
         match work {
-            Work::Correct(order) => self.correct(object, &order).await,
+            Work::Correct(order) => self.correct(object, &order, None).await,
             Work::Note(change) => {
                 let written = self.pen.write_note(&object, &change).await;
                 self.settle(&object, written, |written| {
@@ -146,12 +147,15 @@ impl Hands {
         }
     }
 
-    async fn correct(&self, object: LeanObject, order: &Order) -> (Newest, Ended) {
+    /// Corrects. What it takes of the target's limits is given back when nothing more is asked of the external system:
+    /// the note that follows may be refused for ever, which is no reason to hold up others.
+    pub async fn correct(&self, object: LeanObject, order: &Order, taken: Option<Taken>) -> (Newest, Ended) {
         let rendered = match render(&self.target, &object, &order.correction) {
             Ok(rendered) => rendered,
             Err(cause) => {
                 tracing::warn!(target_name = self.target.name, object = %object.id, "not corrected: {cause}");
                 let outcome = Outcome::Doubtful { why: Doubt::TemplateFails, retry_after: None, step: 0 };
+                drop(taken);
                 return self.finish(object, order, outcome).await;
             }
         };
@@ -162,6 +166,7 @@ impl Hands {
             return (Newest::State(Box::new(object)), Ended::Postponed(until));
         }
         if let Err(outcome) = self.steps.check_credentials(&rendered) {
+            drop(taken);
             return self.finish(object, order, outcome).await;
         }
         let prepared = match self.prepare(object, order).await {
@@ -176,6 +181,7 @@ impl Hands {
             "correcting"
         );
         let outcome = self.steps.send(&rendered).await;
+        drop(taken);
         tracing::info!(
             target_name = self.target.name,
             object = %prepared.id,

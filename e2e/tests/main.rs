@@ -15,6 +15,7 @@ mod rights;
 mod secrets;
 mod silence;
 mod storms;
+mod stuck;
 mod toxiproxy;
 mod vouching;
 mod world;

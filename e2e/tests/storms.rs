@@ -31,7 +31,10 @@ impl Bed {
     async fn new(world: &World, limits: Value) -> Result<Self> {
         let outside = world.start_outside().await?;
         let documents = outside.keep_documents();
-        let target = target(world, &outside)?.with("/spec/correct/limits", limits);
+        let target = Target::of_documents(world, outside.url())?
+            .with("/spec/interval", json!("3s"))
+            .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 1000}))
+            .with("/spec/correct/limits", limits);
         world.apply_target(&target).await?;
         world.start_poller().await?;
         let controller = world.start_controller().await?;
@@ -85,18 +88,6 @@ impl Bed {
         })
         .await
     }
-}
-
-/// The shipped target for documents: both corrections put the whole.
-fn target(world: &World, outside: &Outside) -> Result<Target> {
-    let put = json!([{"method": "PUT", "url": format!("{}/proxies/${{self.metadata.name}}", outside.url()),
-        "body": "${desired}", "accept": [200, 201]}]);
-    Ok(Target::shipped(world, outside.url())?
-        .with("/spec/interval", json!("3s"))
-        .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 1000}))
-        .with("/spec/correct/http/create", put.clone())
-        .with("/spec/correct/http/update", put)
-        .without("/spec/correct/http/delete"))
 }
 
 fn names(count: usize) -> Vec<String> {

@@ -32,12 +32,26 @@ pub struct Pace {
     places: Arc<()>,
 }
 
-/// A correction is under way while this lives, also when it outlives the text of the target that began it.
+/// A correction that begins: the place that it takes, and when it began.
 #[derive(Debug)]
 #[must_use = "the place is free again when this is dropped"]
 pub struct Place {
     begun: Moment,
-    _taken: Arc<()>,
+    taken: Option<Taken>,
+}
+
+/// A correction is under way while this lives, also when it outlives the text of the target that began it.
+#[derive(Debug)]
+#[must_use = "the place is free again when this is dropped"]
+pub struct Taken {
+    _reference: Arc<()>,
+}
+
+impl Place {
+    /// Hands the place over to whoever does the correction; it is free once that one drops it.
+    pub fn hand_over(&mut self) -> Option<Taken> {
+        self.taken.take()
+    }
 }
 
 impl Pace {
@@ -59,7 +73,7 @@ impl Pace {
             self.begun.pop_front();
         }
         self.begun.push_back(now);
-        Place { begun: now, _taken: self.places.clone() }
+        Place { begun: now, taken: Some(Taken { _reference: self.places.clone() }) }
     }
 
     /// The one in this place was called off before anything was sent: it did not begin.
@@ -93,6 +107,18 @@ mod tests {
         assert_eq!(pace.room(&LIMITS, at(0)), Room::AfterAnEnd);
         drop(first);
         assert_eq!(pace.room(&LIMITS, at(0)), Room::Free);
+    }
+
+    #[test]
+    fn a_place_that_was_handed_over_is_free_when_the_work_is_done() {
+        let limits = CorrectLimits { concurrent: 1, ..LIMITS };
+        let mut pace = Pace::default();
+        let mut place = pace.begin(at(0));
+        let taken = place.hand_over();
+        assert_eq!(pace.room(&limits, at(0)), Room::AfterAnEnd);
+        drop(taken);
+        assert_eq!(pace.room(&limits, at(0)), Room::Free, "while its outcome is still being noted");
+        pace.call_off(place);
     }
 
     #[test]

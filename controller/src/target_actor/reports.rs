@@ -66,7 +66,8 @@ impl TargetActor {
     /// Acts on the very state that was decided on: the watch may know a newer one than was read.
     fn act(&mut self, uid: &Uid, work: Work, busy: Busy, now: Moment) {
         let Some(object) = self.roster.object(uid).cloned() else { return };
-        let spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
+        let mut spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
+        let taken = spent.as_mut().and_then(Place::hand_over);
         if let Work::Note(_) = &work
             && self.roster.noted(uid).is_some_and(|noted| noted.lost)
             && let Some(memory) = self.roster.memory(uid)
@@ -78,14 +79,16 @@ impl TargetActor {
         let hands = self.hands.clone();
         let metrics = self.shared.metrics.clone();
         self.spawn(async move {
-            let action = match &work {
-                Work::Correct(order) => Some(order.correction.action),
-                _ => None,
+            let (newest, ended) = match work {
+                Work::Correct(order) => {
+                    let (newest, ended) = hands.correct(object, &order, taken).await;
+                    if let Ended::Corrected { outcome, .. } = &ended {
+                        count(&metrics, &hands.target.name, order.correction.action.as_str(), outcome);
+                    }
+                    (newest, ended)
+                }
+                other => hands.work(object, other).await,
             };
-            let (newest, ended) = hands.work(object, work).await;
-            if let (Some(action), Ended::Corrected { outcome, .. }) = (action, &ended) {
-                count(&metrics, &hands.target.name, action.as_str(), outcome);
-            }
             drop(busy);
             Report::Acted { uid, newest, ended, spent }
         });

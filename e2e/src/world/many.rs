@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Result;
 use drift_shared::names;
 use futures::{StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{World, history};
+use super::{Target, World, history};
 use crate::programs::Which;
 use crate::wait::{self, Seen};
 
@@ -23,6 +23,22 @@ pub fn tally(objects: &[Value], kind: &str) -> BTreeMap<String, usize> {
         *tally.entry(history::describe(object, kind)).or_default() += 1;
     }
     tally
+}
+
+impl Target {
+    /// The shipped target for [documents](crate::outside::Documents) at `url`: create and update put the whole, and
+    /// nothing is deleted, so that objects have no finalizer.
+    ///
+    /// # Errors
+    /// When the shipped manifests lack it.
+    pub fn of_documents(world: &World, url: &str) -> Result<Self> {
+        let address = format!("{url}/proxies/${{self.metadata.name}}");
+        let put = json!([{"method": "PUT", "url": address, "body": "${desired}", "accept": [200, 201]}]);
+        Ok(Self::shipped(world, url)?
+            .with("/spec/correct/http/create", put.clone())
+            .with("/spec/correct/http/update", put)
+            .without("/spec/correct/http/delete"))
+    }
 }
 
 impl World {

@@ -1,0 +1,194 @@
+//! An object whose status can never be written keeps back nobody but itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use drift_e2e::outside::{Documents, Outside};
+use drift_e2e::programs::Program;
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World};
+use drift_shared::names;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+/// A policy of the cluster's owner that refuses every write of the status of the object called `stuck`.
+struct Refusal {
+    name: String,
+}
+
+const KINDS: [&str; 2] = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
+
+impl Refusal {
+    async fn begin(world: &World) -> Result<Self> {
+        let name = format!("{}-stuck", world.objects_namespace());
+        let version = "admissionregistration.k8s.io/v1";
+        let rule = json!({"apiGroups": [world.group()], "apiVersions": ["*"], "operations": ["UPDATE"],
+            "resources": ["proxies/status"]});
+        let policy = json!({"apiVersion": version, "kind": KINDS[1], "metadata": {"name": name}, "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "object.metadata.name != 'stuck'", "message": "not this one"}]}});
+        let binding = json!({"apiVersion": version, "kind": KINDS[0], "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]}});
+        world.apply(&policy).await?;
+        world.apply(&binding).await?;
+        wait::until("the policy to be in force", wait::DEADLINE, async || {
+            let probe = json!({"status": {"observedGeneration": 1}});
+            Ok(match world.patch_proxy_status("stuck", probe).await {
+                Err(error) if format!("{error:#}").contains("not this one") => Seen::Met(()),
+                other => Seen::Instead(format!("{other:?}")),
+            })
+        })
+        .await?;
+        Ok(Self { name })
+    }
+
+    async fn end(&self, world: &World) -> Result<()> {
+        for kind in KINDS {
+            let policies = world.api("admissionregistration.k8s.io/v1", kind, None)?;
+            policies.delete(&self.name, &DeleteParams::default()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the poller's Lease excepts an object with this uid.
+async fn is_excepted(world: &World, uid: &str) -> Result<(bool, String)> {
+    let lease = world.lease("drift-poller").await?.unwrap_or_default();
+    let word = lease["metadata"]["annotations"][names::IN_FORCE_ANNOTATION].as_str().unwrap_or_default().to_owned();
+    Ok((word.contains(uid), word))
+}
+
+fn paused(paused: &str) -> Value {
+    json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: paused}}})
+}
+
+/// Two objects in sync, of which `stuck` then drifted while it was paused; from now on nobody may write its status.
+struct Bed {
+    outside: Outside,
+    documents: Documents,
+    poller: Arc<Program>,
+    controller: Arc<Program>,
+    refusal: Refusal,
+    uid: String,
+}
+
+impl Bed {
+    /// One correction at a time, so that one that never ends would be seen to stop the others.
+    async fn new(world: &World) -> Result<Self> {
+        let outside = world.start_outside().await?;
+        let documents = outside.keep_documents();
+        world
+            .apply_target(
+                &Target::of_documents(world, outside.url())?.with("/spec/correct/limits/concurrent", json!(1)),
+            )
+            .await?;
+        let poller = world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        for name in ["stuck", "free"] {
+            world.create_proxy(name, json!({"listen": format!("{name}:80"), "upstream": "here:1"})).await?;
+            world.wait_for_note(name, "True", "CorrectionApplied").await?;
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        world.patch_proxy("stuck", paused("true")).await?;
+        wait::until("the controller to know of the pause", wait::DEADLINE, async || {
+            drift(&documents, "stuck");
+            let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
+            Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} paused")) })
+        })
+        .await?;
+        let stuck = world.wait_for_verdict("stuck", "True", "FieldsDiffer").await?;
+        let uid = stuck["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let refusal = Refusal::begin(world).await?;
+        outside.forget_requests();
+        Ok(Self { outside, documents, poller, controller, refusal, uid })
+    }
+
+    /// What was written outside since.
+    fn written(&self) -> Vec<String> {
+        let requests = self.outside.requests().into_iter();
+        requests.filter(|one| one.method == "PUT").map(|one| one.path).collect()
+    }
+}
+
+fn drift(documents: &Documents, name: &str) {
+    documents.change_all(|path, document| {
+        if path.ends_with(name) {
+            document["upstream"] = json!("elsewhere:1");
+        }
+    });
+}
+
+#[tokio::test]
+async fn an_object_whose_verdict_cannot_be_written_keeps_back_nobody_but_itself() -> Result<()> {
+    World::run("stuck", async |world| {
+        let bed = Bed::new(world).await?;
+        bed.poller.stop().await?;
+        bed.documents.change_all(|_, document| document["upstream"] = json!("here:1"));
+        world.start_poller().await?;
+        wait::until("the stuck object to be excepted", wait::DEADLINE, async || {
+            let (excepted, word) = is_excepted(world, &bed.uid).await?;
+            Ok(if excepted { Seen::Met(()) } else { Seen::Instead(word) })
+        })
+        .await?;
+        wait::until("the controller to have read the exception", wait::DEADLINE, async || {
+            let read = bed.controller.log_text()?.contains(r#""excepted":1"#);
+            Ok(if read { Seen::Met(()) } else { Seen::Instead("it knows of none".to_owned()) })
+        })
+        .await?;
+        // From here on only the exception holds it back.
+        world.patch_proxy("stuck", paused("false")).await?;
+        drift(&bed.documents, "free");
+        bed.outside.wait_for_requests("PUT", 1).await?;
+        world.wait_for_verdict("free", "False", "InSync").await?;
+        ensure!(bed.written() == ["/proxies/free"], "{:?}", bed.written());
+
+        bed.refusal.end(world).await?;
+        world.wait_for_verdict("stuck", "False", "InSync").await?;
+        wait::until("the exception to end", wait::DEADLINE, async || {
+            let (excepted, word) = is_excepted(world, &bed.uid).await?;
+            Ok(if excepted { Seen::Instead(word) } else { Seen::Met(()) })
+        })
+        .await?;
+        drift(&bed.documents, "stuck");
+        bed.outside.wait_for_requests("PUT", 2).await?;
+        world.wait_for_verdict("stuck", "False", "InSync").await?;
+        world.shows(Shown::new(
+            Group::Staleness,
+            "A verdict that can never be written",
+            "an admission policy refuses every status write of an object that stands True on an earlier poller's word; another object of its target drifts",
+            "the other is healed; the stuck one is excepted on the Lease and not acted on until its verdict is renewed",
+            "1 write outside for the other, 0 for the stuck one",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_correction_whose_note_cannot_be_written_is_not_repeated_and_takes_no_place() -> Result<()> {
+    World::run("unnoted", async |world| {
+        let bed = Bed::new(world).await?;
+        world.patch_proxy("stuck", paused("false")).await?;
+        bed.outside.wait_for_requests("PUT", 1).await?;
+        drift(&bed.documents, "free");
+        bed.outside.wait_for_requests("PUT", 2).await?;
+        world.wait_for_verdict("free", "False", "InSync").await?;
+        bed.outside.nothing_is_written_for(Duration::from_secs(5)).await?;
+        ensure!(bed.written() == ["/proxies/stuck", "/proxies/free"], "{:?}", bed.written());
+
+        bed.refusal.end(world).await?;
+        world.wait_for_verdict("stuck", "False", "InSync").await?;
+        ensure!(bed.written().len() == 2, "{:?}", bed.written());
+        world.shows(Shown::new(
+            Group::Corrections,
+            "A note that can never be written",
+            "an admission policy refuses every status write of an object right before it is corrected; one correction at a time is allowed; another object drifts",
+            "the correction is not repeated, and the other object is healed; once the policy is gone note and verdict follow",
+            "1 write outside for each",
+        ));
+        Ok(())
+    })
+    .await
+}
