@@ -178,6 +178,39 @@ async fn mass_drift_is_held_after_nine_corrections_until_a_person_edits_the_limi
 }
 
 #[tokio::test]
+async fn the_nine_that_were_healed_before_the_breaker_opened_do_not_close_it() -> Result<()> {
+    World::run("nine first", async |world| {
+        let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
+        let first: Vec<String> = names(9).iter().map(|name| path(name)).collect();
+        bed.documents.change_all(|path, document| {
+            if first.iter().any(|one| one == path) {
+                document["upstream"] = json!("elsewhere:1");
+            }
+        });
+        bed.outside.wait_for_requests("PUT", 9).await?;
+        world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
+        bed.documents.change_all(|path, document| {
+            if first.iter().all(|one| one != path) {
+                document["upstream"] = json!("elsewhere:1");
+            }
+        });
+        bed.wait_until_held(11).await?;
+        bed.outside.nothing_is_written_for(Duration::from_secs(5)).await?;
+        ensure!(bed.outside.writes() == 9, "{} written outside", bed.outside.writes());
+        ensure!(breaker_events(world, "BreakerClosed").await?.is_empty(), "it closed by itself");
+        world.shows(Shown::new(
+            Group::Storms,
+            "Nine first",
+            "nine of 20 drift and are healed; then the other eleven drift",
+            "the tenth within ten minutes opens the breaker, and what was healed before does not close it",
+            "9 writes outside, 11 held",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn a_typo_in_compare_that_makes_a_hundred_objects_differ_writes_nothing_outside() -> Result<()> {
     World::run("typo", async |world| {
         let bed = Bed::adopting(world, 100, json!({"perMinute": 6000})).await?;

@@ -250,6 +250,28 @@ mod tests {
     }
 
     #[test]
+    fn nine_quick_corrections_do_not_close_the_breaker_that_the_tenth_object_opens() {
+        let mut roster = roster();
+        let healed = |number: usize| {
+            let owns = format!("db{number}");
+            let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 8, Some(&owns));
+            let mut object = numbered(scene.observed(ObservedReason::InSync), number);
+            object.resource_version = "9".to_owned();
+            object
+        };
+        for number in 0..9 {
+            roster.see(drifted(number), named(number), None, at(1));
+            assert_eq!(roster.evaluate_breaker(at(1)), None);
+            drop(roster.begin(&Uid::from(format!("u{number}")), at(1)));
+            roster.see(healed(number), named(number), None, at(2));
+        }
+        roster.see(drifted(9), named(9), None, at(3));
+        assert_eq!(roster.evaluate_breaker(at(3)), Some(Transition::Opened { drifted: 10, judged: 10 }));
+        assert_eq!(roster.evaluate_breaker(at(3)), None);
+        assert_eq!(roster.decide(&"u9".into(), CALM, at(3)), Some(Decision::Nothing(Held::BreakerOpen)));
+    }
+
+    #[test]
     fn of_two_objects_with_one_identity_the_second_is_told_when_the_first_goes() {
         let mut roster = roster();
         let older = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 0);
