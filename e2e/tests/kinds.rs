@@ -234,18 +234,26 @@ impl Bed {
     async fn ensure_refused(&self, world: &World, sentence: &str) -> Result<()> {
         self.wait_for_documents("kind_unusable", 1.0, wait::DEADLINE).await?;
         self.wait_for_documents("in_force", 0.0, wait::DEADLINE).await?;
-        let event = world.wait_for_event("KindUnusable", "drift-targets").await?;
-        let note = event["note"].as_str().unwrap_or_default();
-        ensure!(note.contains(sentence), "the Event says: {note}");
         for program in [&self.poller, &self.controller] {
-            let (status, text) = program.page("/readyz").await?;
-            ensure!(status == 200 && text.contains(sentence), "/readyz of {}: {status} {text}", program.instance());
+            // A kind that was just defined may seem missing first.
+            wait::until(format!("/readyz of {} to say it", program.instance()), LOOKED_UP_WITHIN, async || {
+                let (status, text) = program.page("/readyz").await?;
+                let said = status == 200 && text.contains(sentence);
+                Ok(if said { Seen::Met(()) } else { Seen::Instead(format!("{status} {text}")) })
+            })
+            .await?;
             let name = format!("{}_vouched", program.which().name().replace('-', "_"));
             let metrics = program.metrics().await?;
             let vouched: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
             ensure!(vouched == [0.0], "{name} is {vouched:?}");
         }
-        Ok(())
+        wait::until("an Event that says it", wait::DEADLINE, async || {
+            let events = world.events().await?;
+            let mut notes = events.iter().filter(|it| it["reason"] == "KindUnusable").map(|it| it["note"].to_string());
+            let said = notes.any(|note| note.contains(sentence));
+            Ok(if said { Seen::Met(()) } else { Seen::Instead(format!("{events:?}")) })
+        })
+        .await
     }
 }
 

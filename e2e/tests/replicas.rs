@@ -252,7 +252,11 @@ async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it
         let lease = first_of(&|write| write.resource == "leases" && write.accepted());
         let object = first_of(&|write| write.group == world.group());
         ensure!(lease.zip(object).is_none_or(|(lease, object)| lease < object), "it wrote before: {writes:?}");
-        ensure!(deeds(first).await? > before, "it was not the first that corrected");
+        wait::until("the first to count what it did", wait::DEADLINE, async || {
+            let now = deeds(first).await?;
+            Ok(if now > before { Seen::Met(()) } else { Seen::Instead(format!("{now} deeds, {before} before")) })
+        })
+        .await?;
         second.resume().await?;
         bed.wait_until_healed(world, "web").await?;
         world.shows(row(

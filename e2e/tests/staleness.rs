@@ -46,7 +46,8 @@ impl Bed {
         let toxiproxy = world.start_toxiproxy().await?;
         let outside = world.start_outside().await?;
         outside.forward_to(toxiproxy.url());
-        let target = Target::shipped(world, outside.url())?;
+        // A poll that a busy machine makes late would turn the drift that waits into Unknown.
+        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("4s"));
         world.apply_target(&target).await?;
         let poller = world.start(Which::Poller, poller).await?;
         let controller = world.start_controller().await?;
@@ -326,6 +327,44 @@ async fn an_object_whose_suspend_when_holds_is_corrected_only_after_a_new_poll()
             "suspendWhen holds for objects with a drift waiting",
             "an annotation that suspendWhen reads, on two drifted objects; one is mended by hand; then taken off",
             "Unknown/Suspended and no correction meanwhile; then the drifted one only, after a new poll",
+            "1 write outside".to_owned(),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_that_comes_back_into_the_selection_is_corrected_only_after_a_new_poll() -> Result<()> {
+    World::run("selected again", async |world| {
+        let bed = Bed::start(world).await?;
+        world.apply_target(&bed.target.clone().with("/spec/objects/labelSelector", json!("tier!=other"))).await?;
+        let label = async |name: &str, tier: Value| {
+            let metadata = json!({"labels": {"tier": tier}, "annotations": {PAUSED_ANNOTATION: null}});
+            world.patch_proxy(name, json!({"metadata": metadata})).await
+        };
+        for name in ["mended", "drifted"] {
+            bed.drifted_and_paused(world, name).await?;
+            label(name, json!("other")).await?;
+            // Out of the selection nobody holds it any more.
+            let is_free = |object: &Value| object["metadata"].get("finalizers").is_none();
+            world.wait_for_proxy(name, "without a finalizer", is_free).await?;
+        }
+        bed.mend_outside("mended").await?;
+        // The poll of what comes back takes longer than the controller needs to act.
+        bed.outside.on("GET", "/proxies/*", Answer::forwarded().after(Duration::from_millis(2500)));
+        let reads = bed.outside.requests().len();
+        for name in ["mended", "drifted"] {
+            label(name, Value::Null).await?;
+            world.wait_for_verdict(name, "False", "InSync").await?;
+        }
+        let after = bed.requests_since(reads);
+        let writes: Vec<_> = after.iter().filter(|request| request.method == "POST").collect();
+        ensure!(writes.len() == 1 && writes[0].path == "/proxies/drifted", "{after:?}");
+        world.shows(row(
+            "an object leaves the selection drifted and comes back",
+            "relabelled out and in again, two drifted objects; one is mended by hand meanwhile",
+            "the old verdict corrects nothing; the drifted one is corrected after a new poll",
             "1 write outside".to_owned(),
         ));
         Ok(())

@@ -281,6 +281,9 @@ fn decide_drifted(situation: &Situation<'_>, noted: &Noted, drift: &Drift<'_>) -
     if drift.standing.reason.is_incident() && surroundings.breaker_holds {
         return Decision::Nothing(Held::BreakerOpen);
     }
+    if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
+        return Decision::Wait { until, why: Held::NotVouched };
+    }
     match permit(drift.action, noted.owns.as_deref(), drift.identity, target.existing) {
         Permission::Granted { claim_first } => decide_timing(situation, noted, drift, claim_first),
         Permission::NotOurs => note_once(

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_shared::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 
@@ -20,6 +20,11 @@ const KEPT_ATTEMPTS: usize = 8;
 
 /// The longest pause between two writes to an object whose API server refuses them.
 const MAX_WRITE_PAUSE: Duration = Duration::from_secs(300);
+
+/// How long a verdict that an object brings along into the selection is not acted on: the poller sees the object within
+/// a second and takes the target off its Lease within another, and the Lease is read every two. By then either nobody
+/// vouches, or the poller has judged anew.
+pub const ARRIVAL_PAUSE: Duration = Duration::from_secs(5);
 
 /// A note that another writer keeps taking away is put back this often at most: a war over a condition heals nobody.
 const RESTORE_EVERY: Duration = Duration::from_secs(60);
@@ -51,6 +56,8 @@ pub struct ObjectMemory {
     refused_writes: Option<(u32, Moment)>,
     /// Writes in a row that another writer overtook, and when the last one was.
     lost_races: Option<(u32, Moment)>,
+    /// The verdict that the object brought along when it came into sight after the first list, and when it came.
+    brought: Option<(Condition, Moment)>,
 }
 
 impl ObjectMemory {
@@ -58,6 +65,17 @@ impl ObjectMemory {
     #[must_use]
     pub fn new(now: Moment, retry_requested: Option<&str>) -> Self {
         Self { first_seen: now, retry_seen: retry_requested.map(str::to_owned), ..Self::default() }
+    }
+
+    /// The object came into sight after the first list, with this verdict: word of a time in which nobody watched it.
+    pub fn arrive(&mut self, verdict: Option<&Condition>, now: Moment) {
+        self.brought = verdict.map(|verdict| (verdict.clone(), now));
+    }
+
+    /// From when on the verdict that stands may be acted on; `None` where it is no old word.
+    #[must_use]
+    pub fn believed_from(&self) -> Option<Moment> {
+        self.brought.as_ref().map(|(_, arrived)| *arrived + ARRIVAL_PAUSE)
     }
 
     /// A correction begins. A request for one more try is answered only by its end: until then it may be called off.
@@ -160,7 +178,9 @@ impl ObjectMemory {
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
     pub fn observe(&mut self, object: &LeanObject, allowed_attempts: u32) {
-        let standing = object.conditions.observed().and_then(Standing::read);
+        let observed = object.conditions.observed();
+        self.brought.take_if(|(brought, _)| observed != Some(brought));
+        let standing = observed.and_then(Standing::read);
         let reason = standing.as_ref().map(|standing| standing.reason);
         // What stands on a deleting object is of before its deletion, which may be in doubt.
         if reason == Some(ObservedReason::InSync) && !object.deleting {

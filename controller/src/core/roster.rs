@@ -88,7 +88,11 @@ impl Roster {
         }
         let retry = object.retry_requested.clone();
         let mut memory = self.known.remove(&uid).map(|known| known.memory).or(memory);
+        let arrives_late = self.listed && memory.is_none();
         let memory_now = memory.get_or_insert_with(|| ObjectMemory::new(now, retry.as_deref()));
+        if arrives_late {
+            memory_now.arrive(object.conditions.observed(), now);
+        }
         memory_now.observe(&object, self.target.limits.attempts);
         let mut due = self.identities.insert(&uid, bearer(&object, &facts, memory_now));
         if let Some(memory) = memory {
@@ -207,7 +211,7 @@ fn bearer(object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Be
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at, bare_object, facts, target};
+    use crate::core::fixtures::{Scene, at, bare_object, facts, target, wish};
     use crate::core::held::Held;
     use drift_shared::condition::{CorrectedReason, ObservedReason, Tag};
 
@@ -268,17 +272,39 @@ mod tests {
         roster.see(drifted(9), named(9), None, at(3));
         assert_eq!(roster.evaluate_breaker(at(3)), Some(Transition::Opened { drifted: 10, judged: 10 }));
         assert_eq!(roster.evaluate_breaker(at(3)), None);
-        assert_eq!(roster.decide(&"u9".into(), CALM, at(3)), Some(Decision::Nothing(Held::BreakerOpen)));
+        assert_eq!(roster.decide(&"u9".into(), CALM, at(9)), Some(Decision::Nothing(Held::BreakerOpen)));
+    }
+
+    #[test]
+    fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_its_say() {
+        let decide = |roster: &Roster, seconds| roster.decide(&Uid::from("u0"), CALM, at(seconds));
+        let mut listed_with_it = Roster::new(target(), Heritage::default()).0;
+        listed_with_it.see(drifted(0), named(0), None, at(1));
+        listed_with_it.note_listed();
+        assert!(matches!(decide(&listed_with_it, 1), Some(Decision::Correct(_))), "vouching covers what is listed");
+
+        let mut roster = roster();
+        roster.see(drifted(0), named(0), None, at(100));
+        assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(105), why: Held::NotVouched }));
+        assert!(
+            matches!(decide(&roster, 105), Some(Decision::Correct(_))),
+            "still vouched for: the poller has seen it"
+        );
+        let tag = Tag { wish: Some(wish()), seen: false, correction: 7, unhealed: 1 };
+        let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 7, Some("db0"));
+        roster.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
+        assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
     }
 
     #[test]
     fn of_two_objects_with_one_identity_the_second_is_told_when_the_first_goes() {
-        let mut roster = roster();
+        let mut roster = Roster::new(target(), Heritage::default()).0;
         let older = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 0);
         let mut younger = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 1);
         younger.created = "2026-02-01T00:00:00Z".to_owned();
         roster.see(older, facts(), None, at(1));
         roster.see(younger, facts(), None, at(1));
+        roster.note_listed();
         assert_eq!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Nothing(Held::IdentityTaken)));
         assert_eq!(roster.forget(&"u0".into()), [Uid::from("u1")]);
         assert!(matches!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Correct(_))));

@@ -1,0 +1,265 @@
+//! Random histories of a target's objects: whenever the target is vouched for, no True stands that is not this process's
+//! own word; and once every object could be polled, it is vouched for.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use drift_poller::core::finding::Finding;
+use drift_poller::core::roster::{Roster, WATCH_ALIVE_FOR};
+use drift_poller::core::schedule::Now;
+use drift_poller::core::track::NextWrite;
+use drift_poller::core::write_attempts::WriteOutcome;
+use drift_shared::condition::{ConditionStatus, ObservedReason, PatchBase, Wish, condition_patch};
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::target::{DocumentName, Target, parse_document};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.metadata.name}"
+  interval: 30s
+  confirm: {drift: 1, absent: 1, unknown: 1}
+  read: {http: {url: "http://h/x"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+"#;
+
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    Nothing,
+    True,
+    False,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// An object comes into sight as an earlier process left it, or as a person relabelled it.
+    Arrives(u8, Standing),
+    Leaves(u8),
+    Listed,
+    /// A poll of it, if one is due, and the write of what it found.
+    Polled(u8, Found),
+    Edited(u8),
+    Passes(u64),
+    Alive,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    InSync,
+    Differs,
+    Failed,
+}
+
+const OBJECTS: u8 = 4;
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let standing = prop_oneof![Just(Standing::Nothing), Just(Standing::True), Just(Standing::False)];
+    let found = prop_oneof![Just(Found::InSync), Just(Found::Differs), Just(Found::Failed)];
+    let event = prop_oneof![
+        4 => (0..OBJECTS, standing).prop_map(|(object, standing)| Event::Arrives(object, standing)),
+        1 => (0..OBJECTS).prop_map(Event::Leaves),
+        2 => Just(Event::Listed),
+        8 => (0..OBJECTS, found).prop_map(|(object, found)| Event::Polled(object, found)),
+        1 => (0..OBJECTS).prop_map(Event::Edited),
+        2 => (1..90_u64).prop_map(Event::Passes),
+        2 => Just(Event::Alive),
+    ];
+    proptest::collection::vec(event, 1..80)
+}
+
+struct World {
+    target: Arc<Target>,
+    roster: Roster,
+    /// Each object in sight, and whether what stands on it is this process's own word.
+    objects: BTreeMap<u8, (Value, bool)>,
+    /// Objects that were polled since they came into sight.
+    polled: BTreeSet<u8>,
+    now: Now,
+    listed: bool,
+    heard: Option<Moment>,
+    versions: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| {
+            let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            Arc::new(parse_document(&document, TEXT).unwrap())
+        });
+        let target = TARGET.clone();
+        let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
+        let roster = Roster::new(target.clone());
+        Self {
+            target,
+            roster,
+            objects: BTreeMap::new(),
+            polled: BTreeSet::new(),
+            now,
+            listed: false,
+            heard: None,
+            versions: 1,
+        }
+    }
+
+    fn lean(&self, object: &Value) -> LeanObject {
+        LeanObject::prune(object, &self.target.poll_fields)
+    }
+
+    /// The roster sees the object as it is now, in a new version.
+    fn show(&mut self, number: u8) {
+        self.versions += 1;
+        let version = self.versions.to_string();
+        let Some((object, _)) = self.objects.get_mut(&number) else { return };
+        object["metadata"]["resourceVersion"] = json!(version);
+        let object = object.clone();
+        self.roster.see(self.lean(&object), self.now);
+    }
+
+    fn apply(&mut self, event: Event) {
+        match event {
+            Event::Arrives(number, standing) if !self.objects.contains_key(&number) => {
+                self.objects.insert(number, (left_behind(number, standing), false));
+                self.show(number);
+            }
+            Event::Arrives(..) => {}
+            Event::Leaves(number) => {
+                self.objects.remove(&number);
+                self.polled.remove(&number);
+                self.roster.forget(&uid(number), self.now.moment);
+            }
+            Event::Listed => {
+                self.listed = true;
+                self.heard = Some(self.now.moment);
+                self.roster.note_listed(self.now.moment);
+            }
+            Event::Polled(number, found) => self.poll(number, found),
+            Event::Edited(number) => {
+                if let Some((object, _)) = self.objects.get_mut(&number) {
+                    let generation = object["metadata"]["generation"].as_i64().unwrap() + 1;
+                    object["metadata"]["generation"] = json!(generation);
+                    object["spec"]["a"] = json!(generation);
+                    self.show(number);
+                }
+            }
+            Event::Passes(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
+            Event::Alive => {
+                self.heard = Some(self.now.moment);
+                self.roster.note_alive(self.now.moment);
+            }
+        }
+    }
+
+    fn poll(&mut self, number: u8, found: Found) {
+        let (uid, now) = (uid(number), self.now);
+        let due = self.roster.track(&uid).and_then(|track| track.poll_due());
+        if due.is_some_and(|due| due <= now.moment) {
+            let finding = match found {
+                Found::InSync => Finding::InSync,
+                Found::Differs => Finding::Differs("1 field differs: /a".to_owned()),
+                Found::Failed => Finding::from(ObservedReason::PollTimedOut),
+            };
+            let basis = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
+            self.roster.update(&uid, now.moment, |track| track.finish_poll(basis, finding, now.moment));
+            self.polled.insert(number);
+        }
+        self.write(number);
+    }
+
+    /// What the shell does with what the core wants written.
+    fn write(&mut self, number: u8) {
+        let (uid, now) = (uid(number), self.now.moment);
+        match self.roster.update(&uid, now, |track| track.next_write(now)) {
+            Some(NextWrite::Write(verdict, urgency)) => {
+                let begin = |track: &mut drift_poller::core::track::Track| {
+                    track.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z")
+                };
+                let condition = self.roster.update(&uid, now, begin).unwrap();
+                let (object, own) = self.objects.get_mut(&number).unwrap();
+                let before = LeanObject::prune(object, &self.target.poll_fields);
+                let base = PatchBase {
+                    uid: &before.id.uid,
+                    resource_version: &before.resource_version,
+                    generation: before.generation,
+                    conditions: &before.conditions,
+                };
+                let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+                json_patch::patch(object, &patch).unwrap();
+                *own = true;
+                self.show(number);
+                self.roster.update(&uid, now, |track| track.finish_write(&WriteOutcome::Written, now));
+                self.roster.update(&uid, now, |track| track.next_write(now));
+            }
+            // A poll of this process found what stands.
+            Some(NextWrite::Nothing) if self.polled.contains(&number) => {
+                self.objects.entry(number).and_modify(|(_, own)| *own = true);
+            }
+            _ => {}
+        }
+    }
+
+    fn stale(&self) -> Option<u8> {
+        let stands_true = |object: &Value| {
+            self.lean(object).conditions.observed().is_some_and(|condition| condition.status == ConditionStatus::True)
+        };
+        self.objects.iter().find(|(_, (object, own))| !own && stands_true(object)).map(|(number, _)| *number)
+    }
+
+    fn is_vouched_for(&self) -> bool {
+        self.roster.is_vouched_for(self.now.moment)
+    }
+}
+
+fn uid(number: u8) -> Uid {
+    Uid::from(format!("u{number}").as_str())
+}
+
+fn left_behind(number: u8, standing: Standing) -> Value {
+    let wish = Wish::of(&json!({"a": 1}));
+    let entry = |status: &str, reason: &str, text: &str| {
+        json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
+            "message": format!("{text} [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+    };
+    let status = match standing {
+        Standing::Nothing => json!({}),
+        Standing::True => entry("True", "FieldsDiffer", "1 field differs: /a"),
+        Standing::False => entry("False", "InSync", "in sync"),
+    };
+    let name = format!("u{number}");
+    let metadata = json!({"uid": name, "name": name, "resourceVersion": "1", "generation": 1});
+    json!({"metadata": metadata, "spec": {"a": 1}, "status": status})
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_vouched_for_is_this_process_own_word(history in events()) {
+        let mut world = World::new();
+        for event in history {
+            world.apply(event);
+            if world.is_vouched_for() {
+                prop_assert!(world.listed, "before the list is known");
+                let silent_for = world.heard.map(|heard| world.now.moment - heard);
+                prop_assert!(silent_for.is_some_and(|span| span <= WATCH_ALIVE_FOR), "silent for {silent_for:?}");
+                prop_assert_eq!(world.stale(), None, "an object stands True on another's word");
+            }
+        }
+        // Once everybody could be polled and the watches live, it is vouched for.
+        world.apply(Event::Listed);
+        for _ in 0..3 {
+            world.apply(Event::Passes(60));
+            (0..OBJECTS).for_each(|number| world.apply(Event::Polled(number, Found::Differs)));
+        }
+        world.apply(Event::Alive);
+        prop_assert!(world.is_vouched_for(), "never vouched for: {:?}", world.stale());
+    }
+}
