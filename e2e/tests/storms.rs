@@ -214,7 +214,13 @@ async fn the_nine_that_were_healed_before_the_breaker_opened_do_not_close_it() -
 async fn a_typo_in_compare_that_makes_a_hundred_objects_differ_writes_nothing_outside() -> Result<()> {
     World::run("typo", async |world| {
         let bed = Bed::adopting(world, 100, json!({"perMinute": 6000})).await?;
-        let typo = bed.target.clone().with("/spec/compare/desired/upstream", json!("${self.spec.upstream + ' '}"));
+        // Few reads a second: were the first that differ corrected before the last is read, it would show.
+        let typo = bed
+            .target
+            .clone()
+            .with("/spec/compare/desired/upstream", json!("${self.spec.upstream + ' '}"))
+            .with("/spec/interval", json!("1m"))
+            .with("/spec/read/limits/perSecond", json!(4));
         world.apply_target(&typo).await?;
         world.wait_for_event("BreakerOpened", "drift-targets").await?;
         world.wait_for_verdicts(100, "True/FieldsDiffer", wait::DEADLINE).await?;
