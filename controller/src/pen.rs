@@ -8,7 +8,7 @@ use std::sync::Arc;
 use drift_shared::condition::{PatchBase, Placed, condition_patch, removal_patch};
 use drift_shared::object::{LeanObject, ObjectId};
 use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{ObjectClient, ResolvedKind, WriteError, clock};
+use drift_shared::runtime::{Leadership, ObjectClient, ResolvedKind, WriteError, clock};
 use drift_shared::template::FieldPaths;
 use json_patch::Patch;
 use tokio::sync::Semaphore;
@@ -30,6 +30,8 @@ pub struct Pen {
     pub kind: ResolvedKind,
     /// What is kept of an answer.
     pub fields: FieldPaths,
+    /// Whether we still lead: a process that was stopped between a look and a write must not go on with it.
+    pub leadership: Leadership,
     /// The limit over all targets.
     pub slots: Arc<Semaphore>,
     /// Where writes are counted.
@@ -108,6 +110,7 @@ impl Pen {
         patch: Patch,
     ) -> Result<LeanObject, WriteError> {
         let _slot = self.slot().await;
+        self.ensure_leading()?;
         let written = self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await;
         self.count(kind, &written);
         written
@@ -115,9 +118,15 @@ impl Pen {
 
     async fn patch(&self, kind: &'static str, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         let _slot = self.slot().await;
+        self.ensure_leading()?;
         let written = self.objects.patch(&self.kind, &object.id, patch, &self.fields).await;
         self.count(kind, &written);
         written
+    }
+
+    fn ensure_leading(&self) -> Result<(), WriteError> {
+        let lost = || WriteError::Unavailable("the Lease is not ours any more".to_owned());
+        if self.leadership.is_held() { Ok(()) } else { Err(lost()) }
     }
 
     /// Nobody closes the semaphore; were it closed, writing without its limit would be right.

@@ -85,7 +85,8 @@ impl Workplace {
     #[must_use]
     pub fn pen(&self, kind: ResolvedKind, fields: FieldPaths) -> Pen {
         let objects = ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER);
-        Pen { objects, kind, fields, slots: self.slots.clone(), metrics: self.shared.metrics.clone() }
+        let (leadership, slots) = (self.leadership.clone(), self.slots.clone());
+        Pen { objects, kind, fields, leadership, slots, metrics: self.shared.metrics.clone() }
     }
 
     /// Whether something may be written to objects now: as before a step.

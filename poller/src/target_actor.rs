@@ -160,6 +160,11 @@ impl TargetActor {
         self.roster.set_slow_slot(uid, None, now);
     }
 
+    fn forget(&mut self, uid: &Uid, now: Moment) {
+        self.leave_slow_lane(uid, now);
+        self.roster.forget(uid, now);
+    }
+
     /// Whether a write may go now; a slow one gets its moment in the lane first.
     fn may_go(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
         if urgency != Urgency::Slow {
@@ -257,7 +262,7 @@ impl TargetActor {
             self.shared.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
         }
         if gone {
-            self.roster.forget(&uid, now);
+            self.forget(&uid, now);
         }
         self.tell(&uid, &result, now);
         if result.outcome == WriteOutcome::Written {
@@ -291,7 +296,7 @@ impl TargetActor {
                     self.shared.leavers.tell(KindName::of(&self.target.objects), id.clone());
                 }
                 self.overlap.lose(&id.uid);
-                self.roster.forget(&id.uid, now.moment);
+                self.forget(&id.uid, now.moment);
             }
             ObjectEvent::Listed => self.roster.note_listed(now.moment),
             ObjectEvent::Alive { since } => self.roster.note_alive(since),
@@ -303,7 +308,7 @@ impl TargetActor {
         match self.overlap.admit(object) {
             Admission::Ours(object) => self.roster.see(*object, now),
             Admission::Anothers { object, is_news } => {
-                self.roster.forget(&object.uid, now.moment);
+                self.forget(&object.uid, now.moment);
                 if is_news {
                     crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.recorder.kind, &object);
                 }
@@ -338,8 +343,12 @@ impl TargetActor {
 }
 
 impl Drop for TargetActor {
-    /// However it ends, by a panic too: nobody vouches for the target any more.
+    /// However it ends, by a panic too: nobody vouches for the target any more, and its places in the slow lane are
+    /// others'.
     fn drop(&mut self) {
+        let mut lane = self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner);
+        self.roster.slow_slots().for_each(|slot| lane.give_back(slot));
+        drop(lane);
         self.shared.in_force.set(&self.target.name, None);
         self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
     }

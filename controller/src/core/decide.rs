@@ -103,13 +103,16 @@ pub struct Correction {
 
 impl Correction {
     /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
-    /// is definite. A deletion's differs from that of a creation in doubt, whose stored answer must not stand for it.
+    /// is definite. Each action has its own: the stored answer to a creation in doubt must stand neither for the update
+    /// nor for the deletion that follows when it turns out to have happened.
     #[must_use]
     pub fn idempotency_key(&self, uid: &str, step: usize) -> String {
         let mut key = format!("{uid}-{}", self.number);
-        if self.action == Action::Delete {
-            key.push_str("-delete");
-        }
+        key.push_str(match self.action {
+            Action::Create => "",
+            Action::Update => "-update",
+            Action::Delete => "-delete",
+        });
         if step > 0 {
             key.push_str(&format!("-{step}"));
         }
@@ -612,8 +615,10 @@ mod tests {
             put_finalizer: false,
             generation: None,
         };
-        assert_eq!(update.idempotency_key("u-1", 0), "u-1-8");
-        assert_eq!(update.idempotency_key("u-1", 2), "u-1-8-2");
+        assert_eq!(update.idempotency_key("u-1", 0), "u-1-8-update");
+        assert_eq!(update.idempotency_key("u-1", 2), "u-1-8-update-2");
+        let create = Correction { action: Action::Create, ..update.clone() };
+        assert_eq!(create.idempotency_key("u-1", 0), "u-1-8");
         let delete = Correction { action: Action::Delete, ..update };
         assert_eq!(delete.idempotency_key("u-1", 0), "u-1-8-delete");
     }

@@ -187,6 +187,7 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
             objects: ObjectClient::new(client.clone(), CONTROLLER_MANAGER),
             kind: ResolvedKind { resource, namespaced: true },
             fields: target.all_fields.clone(),
+            leadership: lease.leadership(),
             slots: Arc::new(Semaphore::new(4)),
             metrics: Metrics::default(),
         },

@@ -15,8 +15,19 @@ const MAX_VALUE_CHARACTERS: usize = 64;
 /// Characters of a shown path; a hostile key must not push the other fields out.
 const MAX_PATH_CHARACTERS: usize = 128;
 /// A field whose name holds one of these is never shown, whatever the target says.
-const SECRET_LOOKING: [&str; 9] =
-    ["password", "passwd", "passphrase", "secret", "token", "credential", "apikey", "privatekey", "authorization"];
+const SECRET_LOOKING: [&str; 11] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+];
 
 const REDACTED: &str = "(redacted)";
 
@@ -91,6 +102,16 @@ fn without_userinfo(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {
         let end = after.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(after.len());
+        let authority = after.get(..end).unwrap_or_default();
+        // A password may hold what ends an authority. What follows the colon of an honest one is a port.
+        let is_cut_short = authority
+            .split_once(':')
+            .is_some_and(|(_, port)| port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()));
+        let end = if is_cut_short && !authority.contains('@') {
+            after.find(char::is_whitespace).unwrap_or(after.len())
+        } else {
+            end
+        };
         let (authority, tail) = after.split_at(end);
         shown.push_str(before);
         shown.push_str("://");
@@ -116,9 +137,14 @@ fn looks_secret(key: &str) -> bool {
     SECRET_LOOKING.iter().any(|word| plain.contains(word))
 }
 
-/// Whether a text is itself a private key, whatever its field is called.
+/// Whether a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
 fn holds_secret(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains("PRIVATE KEY-----"))
+    let sets_secret = |text: &str| {
+        text.split(|letter: char| letter.is_whitespace() || ";&?,".contains(letter))
+            .filter_map(|part| part.split_once('='))
+            .any(|(name, secret)| !secret.is_empty() && looks_secret(name))
+    };
+    value.as_str().is_some_and(|text| text.contains("PRIVATE KEY-----") || sets_secret(text))
 }
 
 #[cfg(test)]
@@ -183,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_sets_a_password_is_not_shown() {
+        for secret in ["host=db password=hunter2", "Server=db;Pwd=hunter2;", "https://host/x?api_key=hunter2"] {
+            let text = sentence(&json!({"dsn": secret}), &json!({"dsn": "x"}), &[]);
+            assert!(text.contains(REDACTED) && !text.contains("hunter2"), "{text}");
+        }
+        let text = sentence(&json!({"query": "a=1&sort=token"}), &json!({"query": "b"}), &[]);
+        assert!(text.contains("sort=token"), "{text}");
+    }
+
+    #[test]
     fn a_long_list_of_fields_is_cut() {
         let desired: Value =
             (0..20).map(|number| (format!("f{number:02}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
@@ -192,9 +228,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_userinfo_survives(user in "[a-z]{1,8}", password in "[A-Z0-9]{8}", host in "[a-z]{1,8}") {
-            let text = format!("see db://{user}:{password}@{host}/x and http://{password}@{host}");
-            prop_assert!(!without_userinfo(&text).contains(&password));
+        fn no_userinfo_survives(user in "[a-z]{1,8}", password in "[A-Z][A-Z0-9/#?]{7}", token in "[A-Z0-9]{8}") {
+            let text = without_userinfo(&format!("see db://{user}:{password}@host/x and http://{token}@host:80/@path"));
+            prop_assert!(!text.contains(&password) && !text.contains(&token), "{text}");
+            prop_assert!(text.ends_with("http://host:80/@path"), "{text}");
         }
 
         #[test]

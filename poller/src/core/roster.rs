@@ -32,8 +32,11 @@ pub struct Roster {
     identities: IdentityIndex,
     wakes: BTreeSet<(Moment, Uid)>,
     wake_of: HashMap<Uid, Moment>,
-    waiting_polls: VecDeque<Uid>,
-    queued: HashSet<Uid>,
+    /// Polls that were asked for go before the regular ones: an edit or a correction waits for nobody's round.
+    prompt_polls: VecDeque<Uid>,
+    regular_polls: VecDeque<Uid>,
+    /// Who waits, and whether among the prompt ones.
+    queued: HashMap<Uid, bool>,
     slow_slots: HashMap<Uid, Moment>,
     owing: HashSet<Uid>,
     listed: bool,
@@ -50,8 +53,9 @@ impl Roster {
             identities: IdentityIndex::default(),
             wakes: BTreeSet::new(),
             wake_of: HashMap::new(),
-            waiting_polls: VecDeque::new(),
-            queued: HashSet::new(),
+            prompt_polls: VecDeque::new(),
+            regular_polls: VecDeque::new(),
+            queued: HashMap::new(),
             slow_slots: HashMap::new(),
             owing: HashSet::new(),
             listed: false,
@@ -151,21 +155,29 @@ impl Roster {
 
     /// Puts an object whose poll is due into the line for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
-        if self.queued.insert(uid.clone()) {
-            self.waiting_polls.push_back(uid.clone());
+        let is_prompt = self.tracks.get(uid).is_some_and(Track::wants_prompt_poll);
+        let before = self.queued.get(uid).copied();
+        if before == Some(true) || before == Some(is_prompt) {
+            return;
         }
+        self.queued.insert(uid.clone(), is_prompt);
+        let line = if is_prompt { &mut self.prompt_polls } else { &mut self.regular_polls };
+        line.push_back(uid.clone());
     }
 
     /// Whether polls wait for the read limits.
     #[must_use]
     pub fn has_waiting_polls(&self) -> bool {
-        !self.waiting_polls.is_empty()
+        !(self.prompt_polls.is_empty() && self.regular_polls.is_empty())
     }
 
     /// The object whose turn it is to be polled.
     pub fn next_poll(&mut self) -> Option<Uid> {
-        while let Some(uid) = self.waiting_polls.pop_front() {
-            if self.queued.remove(&uid) && self.tracks.get(&uid).is_some_and(|track| track.poll_due().is_some()) {
+        while let Some(uid) = self.prompt_polls.pop_front().or_else(|| self.regular_polls.pop_front()) {
+            // Who went over to the prompt ones is still in the other line.
+            if self.queued.remove(&uid).is_some()
+                && self.tracks.get(&uid).is_some_and(|track| track.poll_due().is_some())
+            {
                 return Some(uid);
             }
         }
@@ -176,6 +188,11 @@ impl Roster {
     #[must_use]
     pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
         self.slow_slots.get(uid).copied()
+    }
+
+    /// All moments that slow writes have.
+    pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
+        self.slow_slots.values().copied()
     }
 
     /// Gives a slow write its moment; `None` takes it back.
@@ -226,7 +243,7 @@ impl Roster {
         } else {
             self.owing.remove(uid);
         }
-        let poll = track.poll_due().filter(|_| !self.queued.contains(uid));
+        let poll = track.poll_due().filter(|_| !self.queued.contains_key(uid));
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.insert((wake, uid.clone()));
             self.wake_of.insert(uid.clone(), wake);

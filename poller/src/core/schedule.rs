@@ -64,6 +64,12 @@ impl Schedule {
         self.not_before = self.not_before.max(moment);
     }
 
+    /// Whether a poll is wanted before its regular turn.
+    #[must_use]
+    pub const fn is_wanted(&self) -> bool {
+        self.wanted.is_some()
+    }
+
     /// When the next poll is due.
     #[must_use]
     pub fn due(&self) -> Moment {

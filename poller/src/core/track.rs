@@ -110,7 +110,7 @@ impl Track {
             track.schedule.want_promptly(now.moment);
         }
         if track.object.conditions.correction() > standing.map_or(0, |standing| standing.tag.correction) {
-            track.schedule.hold_until(now.moment + pace.settle);
+            track.settle_from(now.moment);
         }
         track.believe_bar();
         track
@@ -165,7 +165,7 @@ impl Track {
         self.appraisal = appraisal;
         let after = self.basis();
         if after.correction > before.correction {
-            self.schedule.hold_until(now + self.pace.settle);
+            self.settle_from(now);
         }
         if after != before {
             self.believed = None;
@@ -188,6 +188,12 @@ impl Track {
     pub fn poll_due(&self) -> Option<Moment> {
         let wanted = !self.polling && !self.object.deleting && self.appraisal.barred.is_none();
         wanted.then(|| self.schedule.due())
+    }
+
+    /// Whether its next poll was asked for, and is not only the regular one.
+    #[must_use]
+    pub const fn wants_prompt_poll(&self) -> bool {
+        self.schedule.is_wanted()
     }
 
     /// When [`Track::notice_silence`] has to be asked.
@@ -294,6 +300,13 @@ impl Track {
         }
     }
 
+    /// A correction has to settle before the next poll; what is quiet because of that is not silent.
+    fn settle_from(&mut self, now: Moment) {
+        let settled = now + self.pace.settle;
+        self.schedule.hold_until(settled);
+        self.last_heard = self.last_heard.max(settled);
+    }
+
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
         self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
@@ -326,6 +339,10 @@ impl Track {
         }
         self.disturbed = true;
         self.believed = None;
+        if stands_true(object) {
+            // Nobody here said so: it is not vouched for until this process has looked.
+            self.owing_since = self.owing_since.or(Some(now));
+        }
         let when = if stands_true(object) { now } else { self.quiet.available_at(now) };
         self.schedule.want_promptly(when);
     }
