@@ -124,7 +124,7 @@ async fn nothing_is_corrected_until_the_poller_vouches() {
     assert!(running.bench.log().is_empty(), "vouched for with this very exception: {:?}", running.bench.log());
     running.vouch();
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
-    running.bench.wait_for(&["POST /proxies/web u-1-8", note]).await;
+    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
 
 #[tokio::test]

@@ -51,7 +51,10 @@ async fn an_update_of_what_is_ours_writes_nothing_before_it() {
     let bench = owned("FieldsDiffer").await;
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Update, false, false))).await;
     assert_eq!(outcome(&ended), Some(Outcome::Applied));
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8", r#"note CorrectionApplied correction 8, owns "web": updated"#]);
+    assert_eq!(
+        bench.log(),
+        ["POST /proxies/web u-1-8-update", r#"note CorrectionApplied correction 8, owns "web": updated"#]
+    );
 }
 
 #[tokio::test]
@@ -77,7 +80,7 @@ async fn a_server_error_spends_no_number() {
     let in_doubt = Outcome::Doubtful { why: Doubt::ServerError, retry_after: None, step: 0 };
     assert_eq!(outcome(&ended), Some(in_doubt));
     let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error; it is tried again"#;
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8", note]);
+    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);
 }
 
 #[tokio::test]
@@ -157,7 +160,7 @@ async fn a_number_that_another_leader_has_noted_meanwhile_is_not_noted_again() {
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Update, false, false))).await;
     assert_eq!(outcome(&ended), Some(Outcome::Applied));
     let refused = r#"note CorrectionApplied correction 8, owns "web": updated (does not apply)"#;
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8", refused]);
+    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", refused]);
 }
 
 #[tokio::test]
@@ -174,7 +177,7 @@ async fn a_step_in_flight_is_cut_off_when_the_lease_is_lost_and_nothing_more_is_
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Update, false, false))).await;
     let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: 0 };
     assert_eq!(outcome(&ended), Some(cut_off));
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8"]);
+    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update"]);
 }
 
 #[tokio::test]
