@@ -546,7 +546,10 @@ mod tests {
             scene.object.conditions.corrected = None;
         });
         assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::CorrectionApplied, 8, Some("db"))));
-        let again = scene.with(|scene| scene.memory.restore(at(999)));
+        let again = scene.with(|scene| {
+            let noted = scene.memory.noted.clone();
+            noted.into_iter().for_each(|change| scene.memory.land_note(change, at(999)));
+        });
         assert_eq!(again.decide(), Decision::Wait { until: at(1059), why: Held::NotVerified });
     }
 

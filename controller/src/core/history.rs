@@ -258,9 +258,6 @@ impl World {
             Decision::Correct(correction) => self.correct(&correction, answer, (mishap, meanwhile)),
             Decision::Delete(correction) => self.delete_outside(&correction, answer, mishap),
             Decision::Note(change) => {
-                if self.noted().lost {
-                    self.memory.restore(self.now);
-                }
                 if !self.is_overtaken() {
                     self.write(change);
                 }
@@ -295,9 +292,9 @@ impl World {
 
     fn write(&mut self, change: NoteChange) {
         assert!(!change.stands(self.object.conditions.corrected()), "a write that changes nothing: {change:?}");
-        self.land();
+        self.writes += 1;
         set_corrected(&mut self.object.conditions, &change);
-        self.memory.noted = Some(change);
+        self.memory.land_note(change, self.now);
     }
 
     fn correct(&mut self, correction: &Correction, answer: Answer, (mishap, meanwhile): (Mishap, Meanwhile)) {
@@ -642,6 +639,21 @@ fn a_writer_who_is_always_faster_costs_a_bounded_number_of_tries() {
     world.now += Duration::from_secs(30);
     world.quiet_round(STEP);
     assert_eq!(world.outside.map(|resource| resource.value), Some(world.spec), "done once the other rests");
+}
+
+#[test]
+fn a_note_that_was_taken_away_is_put_back_at_once_though_another_writer_is_faster_first() {
+    let mut world = World::new(Existing::Adopt, Some(1));
+    run_for(&mut world, 1, Answer::Done, |_| {});
+    world.apply(Event::ChangedOutside(9));
+    run_for(&mut world, 1, Answer::Done, |_| {});
+    let noted = world.noted();
+    world.apply(Event::NoteTaken);
+    world.apply(Event::Overtaken(1));
+    for _ in 0..2 {
+        world.apply(Event::Controller(Answer::Done, Mishap::None, Meanwhile::Nothing));
+    }
+    assert_eq!((world.noted(), world.lost_races), (noted, 1), "a claim that stands in memory alone is lost with it");
 }
 
 #[test]

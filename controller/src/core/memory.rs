@@ -173,9 +173,13 @@ impl ObjectMemory {
         }
     }
 
-    /// A lost note was put back.
-    pub fn restore(&mut self, now: Moment) {
-        self.restored = Some(now);
+    /// A note landed. One that we had written before was put back; a try that lost its race put back nothing.
+    pub fn land_note(&mut self, change: NoteChange, now: Moment) {
+        self.land_write();
+        if self.noted.as_ref() == Some(&change) {
+            self.restored = Some(now);
+        }
+        self.noted = Some(change);
     }
 
     /// When a lost note may be put back again; `None` where it never was.

@@ -68,12 +68,6 @@ impl TargetActor {
         let Some(object) = self.roster.object(uid).cloned() else { return };
         let mut spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
         let taken = spent.as_mut().and_then(Place::hand_over);
-        if let Work::Note(_) = &work
-            && self.roster.noted(uid).is_some_and(|noted| noted.lost)
-            && let Some(memory) = self.roster.memory(uid)
-        {
-            memory.restore(now);
-        }
         let uid = uid.clone();
         self.working.insert(uid.clone());
         let hands = self.hands.clone();
@@ -123,12 +117,8 @@ impl TargetActor {
             memory.call_off();
         }
         match ended {
-            Ended::Written(change) => {
-                memory.land_write();
-                if change.is_some() {
-                    memory.noted.clone_from(change);
-                }
-            }
+            Ended::Written(Some(change)) => memory.land_note(change.clone(), now),
+            Ended::Written(None) => memory.land_write(),
             Ended::NoteRemoved => {
                 memory.land_write();
                 memory.noted = None;
