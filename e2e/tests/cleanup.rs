@@ -11,7 +11,7 @@ use drift_e2e::programs::{Options, Program, Which, built};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition};
+use drift_e2e::world::{Target, World, condition, is_verified};
 use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -71,11 +71,7 @@ pub(crate) async fn create(world: &World, name: &str, tier: &str) -> Result<()> 
 
 /// Corrected, in sync by a poll that verified the last correction, and held by our finalizer: nothing more is written.
 pub(crate) fn is_settled(object: &Value) -> bool {
-    let number = message(object, DRIFT_CORRECTED).split([',', ':']).next().unwrap_or_default();
-    condition(object, DRIFT_OBSERVED).is_some_and(|found| found["reason"] == "InSync")
-        && condition(object, DRIFT_CORRECTED).is_some_and(|found| found["reason"] == "CorrectionApplied")
-        && message(object, DRIFT_OBSERVED).contains(number)
-        && has_finalizer(object)
+    is_verified(object) && has_finalizer(object)
 }
 
 pub(crate) fn message<'a>(object: &'a Value, kind: &str) -> &'a str {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
-use drift_e2e::world::{Target, World, condition};
+use drift_e2e::world::{Target, World};
 use serde_json::json;
 
 /// A toxiproxy with a recording server in front of it, the shipped target for it, and both programs.
@@ -27,18 +27,6 @@ async fn bed(world: &World, interval: &str) -> Result<Bed> {
     Ok(Bed { toxiproxy, outside })
 }
 
-/// Waits until the creation is verified: until then the verdict's last write is still to come, and a count of writes
-/// that begins earlier would have it.
-async fn wait_until_verified(world: &World, name: &str) -> Result<()> {
-    world.wait_for_note(name, "True", "CorrectionApplied").await?;
-    let verified = |object: &serde_json::Value| {
-        let verdict = condition(object, "driftObserved");
-        verdict
-            .is_some_and(|entry| entry["status"] == "False" && entry["message"].to_string().contains("correction 1]"))
-    };
-    world.wait_for_proxy(name, "its creation is verified", verified).await.map(drop)
-}
-
 fn external_writes(outside: &Outside) -> usize {
     outside.count("POST") + outside.count("DELETE")
 }
@@ -50,7 +38,7 @@ async fn a_missing_proxy_is_created_with_one_external_write_and_four_status_writ
         let bed = bed(world, "10m").await?;
         world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
         let history = world.watch_object("web").await?;
-        wait_until_verified(world, "web").await?;
+        world.wait_until_verified("web").await?;
         history.wait_for_transitions("driftObserved", &[("True", "NotCreated"), ("False", "InSync")]).await?;
         ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9"));
         ensure!(external_writes(&bed.outside) == 1, "{:?}", bed.outside.requests());
@@ -66,7 +54,7 @@ async fn a_changed_proxy_is_healed_each_time_as_fast_with_one_external_write_and
     World::run("changed", async |world| {
         let bed = bed(world, "1s").await?;
         world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        wait_until_verified(world, "web").await?;
+        world.wait_until_verified("web").await?;
         for round in 1..=2 {
             let (external, status) = (external_writes(&bed.outside), world.writes().await?.status);
             let history = world.watch_object("web").await?;
@@ -92,7 +80,7 @@ async fn a_removed_proxy_is_created_again() -> Result<()> {
     World::run("removed", async |world| {
         let bed = bed(world, "1s").await?;
         world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        wait_until_verified(world, "web").await?;
+        world.wait_until_verified("web").await?;
         let (external, status) = (external_writes(&bed.outside), world.writes().await?.status);
         let history = world.watch_object("web").await?;
         bed.toxiproxy.delete("web").await?;

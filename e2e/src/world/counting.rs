@@ -8,6 +8,10 @@ use anyhow::{Result, ensure};
 use super::World;
 use crate::control_plane::AuditRecord;
 use crate::programs::Which;
+use crate::wait::{self, Seen};
+
+/// How late an answered request may be counted; seen to be some tens of milliseconds on a busy machine.
+const COUNTED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The API server's counter of answered requests.
 const REQUESTS: &str = "apiserver_request_total";
@@ -61,12 +65,25 @@ impl World {
         Ok(writes)
     }
 
+    /// The same once two looks agree: the API server counts a write after its answer is out, on a busy machine much
+    /// later, and what was answered before must not count as news.
+    async fn counted_writes(&self) -> Result<Writes> {
+        let mut before = self.writes().await?;
+        wait::until("the API server to have counted its answers", wait::DEADLINE, async || {
+            tokio::time::sleep(COUNTED_WITHIN).await;
+            let now = self.writes().await?;
+            let seen = std::mem::replace(&mut before, now);
+            Ok(if seen == now { Seen::Met(now) } else { Seen::Instead(format!("{seen:?}, then {now:?}")) })
+        })
+        .await
+    }
+
     /// Fails if anything at all is written to this world's objects within `span`: the steady state.
     ///
     /// # Errors
     /// When something is written, with what and by whom.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
-        let before = self.writes().await?;
+        let before = self.counted_writes().await?;
         let noted = self.audit(None)?.len();
         tokio::time::sleep(span).await;
         let written = self.writes().await? - before;

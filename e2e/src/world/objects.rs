@@ -153,6 +153,15 @@ impl World {
         self.wait_for_condition(name, names::DRIFT_OBSERVED, status, reason).await
     }
 
+    /// Waits until the last correction of a Proxy is verified: in sync by a poll that began after it. Until then a last
+    /// write is still to come, which a count of writes that begins earlier would have.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_until_verified(&self, name: &str) -> Result<Value> {
+        self.wait_for_proxy(name, "its last correction is verified", super::is_verified).await
+    }
+
     /// Waits for the controller's note, `driftCorrected`, in the same way.
     ///
     /// # Errors

@@ -20,6 +20,15 @@ pub fn note(object: &Value) -> Note {
     Note::parse(message(object, names::DRIFT_CORRECTED))
 }
 
+/// Whether the verdict is InSync and speaks of the state after the last correction: then nothing more is to be written.
+#[must_use]
+pub fn is_verified(object: &Value) -> bool {
+    let is_in_sync = condition(object, names::DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "InSync");
+    let is_applied =
+        condition(object, names::DRIFT_CORRECTED).is_some_and(|entry| entry["reason"] == "CorrectionApplied");
+    is_in_sync && is_applied && tag(object).correction == note(object).correction
+}
+
 fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
     condition(object, kind).and_then(|entry| entry["message"].as_str()).unwrap_or_default()
 }

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result};
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition};
-use drift_shared::condition::{Note, Tag};
+use drift_e2e::world::{Target, World, condition, is_verified};
+use drift_shared::condition::Note;
 use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
@@ -189,21 +189,13 @@ impl<'a> Bed<'a> {
 }
 
 fn is_at_rest(action: Action, object: &Value) -> bool {
-    let is_in_sync = describe(object, DRIFT_OBSERVED) == "False/InSync, generation 0 behind"
-        && condition(object, DRIFT_CORRECTED).is_some_and(|note| note["reason"] == "CorrectionApplied")
-        && verified(object);
+    let is_in_sync = describe(object, DRIFT_OBSERVED) == "False/InSync, generation 0 behind" && is_verified(object);
     let is_held = finalizers(object).iter().any(|finalizer| finalizer == FINALIZER);
     match action {
         Action::Delete => false,
         Action::Release | Action::LetGo => is_in_sync && !is_held,
         Action::Create | Action::Update | Action::Adopt => is_in_sync && is_held,
     }
-}
-
-/// Whether the verdict speaks of the state after the last correction.
-fn verified(object: &Value) -> bool {
-    let tag = Tag::find(message(object, DRIFT_OBSERVED));
-    tag.is_some_and(|tag| tag.correction == Note::parse(message(object, DRIFT_CORRECTED)).correction)
 }
 
 fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
