@@ -170,6 +170,19 @@ impl World {
         self.wait_for_condition(name, names::DRIFT_CORRECTED, status, reason).await
     }
 
+    /// Waits until a Proxy is in sync and its first so many corrections are verified: until then a poll is due, and its
+    /// word may be written at any moment.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_until_verified(&self, name: &str, corrections: u64) -> Result<Value> {
+        let wanted = |object: &Value| {
+            history::describe(object, names::DRIFT_OBSERVED) == "False/InSync"
+                && super::tag(object).correction == corrections
+        };
+        self.wait_for_proxy(name, &format!("in sync, correction {corrections} verified"), wanted).await
+    }
+
     async fn wait_for_condition(&self, name: &str, kind: &str, status: &str, reason: &str) -> Result<Value> {
         let wanted = |object: &Value| {
             history::condition(object, kind).is_some_and(|found| {
