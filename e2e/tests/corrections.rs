@@ -252,7 +252,7 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
         world.start_both().await?;
         world.create_some_proxy("web").await?;
         for round in 1..=4 {
-            world.wait_until_verified("web", round).await?;
+            world.wait_until_healed_by("web", round).await?;
             toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
             if round < 4 {
                 outside.wait_for_next("POST", UPDATE, usize::try_from(round)? - 1).await?;
@@ -260,7 +260,7 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
         }
         // The creation counts too, so these are the second to the fourth; the fifth comes after 18 s.
         outside.nothing_is_written_for(Duration::from_secs(11)).await?;
-        world.wait_until_verified("web", 5).await?;
+        world.wait_until_healed_by("web", 5).await?;
         let gaps = gaps(&outside, UPDATE);
         ensure_no_shorter(&gaps, &[2.0, 6.0, 18.0])?;
         world.shows(Shown::new(

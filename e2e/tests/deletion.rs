@@ -22,7 +22,7 @@ async fn begin(world: &World, target: &Target) -> Result<Value> {
     world.apply_target(target).await?;
     world.start_both().await?;
     world.create_some_proxy("web").await?;
-    let object = world.wait_until_verified("web", 1).await?;
+    let object = world.wait_until_healed_by("web", 1).await?;
     ensure!(is_held(&object), "no finalizer on {object}");
     Ok(object)
 }

@@ -31,7 +31,7 @@ async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
     world.apply_target(&rare(world, &outside)?).await?;
     world.start_both().await?;
     world.create_some_proxy("web").await?;
-    world.wait_until_verified("web", 1).await?;
+    world.wait_until_healed_by("web", 1).await?;
     Ok((toxiproxy, outside))
 }
 
@@ -72,7 +72,7 @@ async fn a_poll_that_began_before_a_correction_and_ends_after_it_is_not_believed
         ensure!(tag(&corrected).correction == 1, "verified with the poll under way: {corrected}");
         let began = Instant::now();
         late.release();
-        world.wait_until_verified("web", 2).await?;
+        world.wait_until_healed_by("web", 2).await?;
         let took = began.elapsed();
         let wrong =
             with_verdict(&history, |object, verdict| verdict["status"] == "True" && tag(object).correction == 2);
@@ -99,7 +99,7 @@ async fn an_answer_that_comes_after_a_later_one_changes_nothing() -> Result<()> 
         world.apply_target(&patient).await?;
         world.start_both().await?;
         world.create_some_proxy("web").await?;
-        world.wait_until_verified("web", 1).await?;
+        world.wait_until_healed_by("web", 1).await?;
         let history = world.watch_object("web").await?;
         let written = world.writes().await?;
         let first = Hold::default();
@@ -131,7 +131,7 @@ async fn a_poll_of_the_old_spec_says_nothing_of_the_edited_one() -> Result<()> {
         world.start_both().await?;
         for name in ["web", "witness"] {
             world.create_some_proxy(name).await?;
-            world.wait_until_verified(name, 1).await?;
+            world.wait_until_healed_by(name, 1).await?;
         }
         let history = world.watch_object("web").await?;
         let late = hold_poll(world, &outside).await?;
@@ -176,7 +176,7 @@ async fn an_edit_during_a_correction_is_brought_outside_by_the_next_one() -> Res
         // A verdict on the edited spec stands, and a correction is under way: nothing may be sent beside it.
         outside.nothing_is_written_for(Duration::from_secs(3)).await?;
         slow.release();
-        let object = world.wait_until_verified("web", 3).await?;
+        let object = world.wait_until_healed_by("web", 3).await?;
         ensure!(object["metadata"]["generation"] == 2, "{object}");
         ensure!(toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:11"));
         let updates = outside.requests_to("POST", WEB);

@@ -175,7 +175,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::wait_for_proxy`].
-    pub async fn wait_until_verified(&self, name: &str, corrections: u64) -> Result<Value> {
+    pub async fn wait_until_healed_by(&self, name: &str, corrections: u64) -> Result<Value> {
         let wanted = |object: &Value| {
             history::describe(object, names::DRIFT_OBSERVED) == "False/InSync"
                 && super::tag(object).correction == corrections
