@@ -10,7 +10,7 @@ use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, describe};
+use drift_e2e::world::{Target, World, condition, describe};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -138,6 +138,23 @@ impl Kind {
         .map(drop)
     }
 
+    /// Until this many corrections are noted and the last one is verified: from then on nothing is written.
+    async fn wait_until_healed(&self, world: &World, name: &str, corrections: u64) -> Result<Value> {
+        let api = self.api(world)?;
+        let number = format!("correction {corrections}");
+        wait::until(format!("{} {name} to be healed by {number}", self.kind), wait::DEADLINE, async || {
+            let object = serde_json::to_value(api.get(name).await?)?;
+            let is_so = [("driftObserved", "False/InSync"), ("driftCorrected", "True/CorrectionApplied")].iter().all(
+                |(kind, wanted)| {
+                    let message = condition(&object, kind).and_then(|entry| entry["message"].as_str());
+                    describe(&object, kind) == *wanted && message.is_some_and(|message| message.contains(&number))
+                },
+            );
+            Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object.to_string()) })
+        })
+        .await
+    }
+
     async fn wait_for(&self, world: &World, name: &str, verdict: &str, note: &str) -> Result<Value> {
         let api = self.api(world)?;
         wait::until(format!("{} {name} to be {verdict} and {note}", self.kind), wait::DEADLINE, async || {
@@ -186,7 +203,6 @@ impl Bed {
 
     /// Created, edited, drifted, silent: as any kind. Gives the object as it ends.
     async fn ensure_works(&self, world: &World, kind: &Kind) -> Result<Value> {
-        const HEALED: [&str; 2] = ["False/InSync", "True/CorrectionApplied"];
         let upstream = async |wanted: &str| {
             let is_so = |proxy: Option<&drift_e2e::toxiproxy::Proxy>| proxy.is_some_and(|it| it.upstream == wanted);
             self.toxiproxy.wait_for("web", is_so).await.map(drop)
@@ -194,16 +210,16 @@ impl Bed {
         let before = self.outside.writes();
         let port = drift_e2e::ports::free_port()?;
         kind.put(world, "web", port, 1).await?;
-        kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+        kind.wait_until_healed(world, "web", 1).await?;
         upstream("127.0.0.1:9").await?;
 
         kind.put(world, "web", port, 2).await?;
         upstream("127.0.0.2:9").await?;
-        kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+        kind.wait_until_healed(world, "web", 2).await?;
 
         self.toxiproxy.update("web", json!({"upstream": "127.0.0.3:9"})).await?;
         upstream("127.0.0.2:9").await?;
-        let object = kind.wait_for(world, "web", HEALED[0], HEALED[1]).await?;
+        let object = kind.wait_until_healed(world, "web", 3).await?;
         let version = object["metadata"]["resourceVersion"].clone();
         let api = kind.api(world)?;
         let writes = self.outside.writes() - before;
@@ -308,7 +324,7 @@ async fn a_kind_with_an_atomic_list_works_and_another_writers_entries_stay() -> 
         api.patch_status("web", &PatchParams::default(), &Patch::Merge(status)).await?;
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.3:9"})).await?;
         bed.toxiproxy.wait_for("web", |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.2:9")).await?;
-        let object = kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
+        let object = kind.wait_until_healed(world, "web", 4).await?;
         let conditions = object["status"]["conditions"].as_array().context("no conditions")?;
         ensure!(conditions.len() == 3 && conditions[0] == ready, "{conditions:?}");
         ensure!(object["status"]["address"] == "a");
