@@ -18,6 +18,10 @@ pub const GROUP: &str = "demo.driftpoller.dev";
 pub const OBJECTS_NAMESPACE: &str = "drift-demo";
 /// The address in the shipped target.
 pub const TOXIPROXY_URL: &str = "http://toxiproxy.drift-demo.svc:8474";
+/// The end of the name of each world's namespace for the programs.
+pub const PROGRAMS: &str = "-programs";
+/// How the kinds of admission policies and their bindings begin.
+const ADMISSION: &str = "ValidatingAdmissionPolicy";
 /// How the API server calls a ServiceAccount, up to its namespace.
 const ACCOUNTS: &str = "system:serviceaccount:";
 /// The ConfigMap of targets.
@@ -70,7 +74,7 @@ pub fn is(document: &Value, kind: &str, name: &str) -> bool {
 /// The names of one world.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Also the prefix of the names of cluster-scoped roles and admission policies.
+    /// Also the prefix of the names of cluster-scoped roles.
     pub id: String,
     /// The programs' namespace.
     pub programs: String,
@@ -93,13 +97,14 @@ impl Names {
 
     fn rewrite(&self, document: &Value) -> Result<Value> {
         let mut document = document.clone();
+        if document["kind"].as_str().is_some_and(|kind| kind.starts_with(ADMISSION)) {
+            widen(&mut document);
+            return Ok(document);
+        }
         self.rewrite_strings(&mut document);
         let kind = document["kind"].as_str().unwrap_or_default().to_owned();
-        if kind.starts_with("ClusterRole") || kind.starts_with("ValidatingAdmissionPolicy") {
+        if kind.starts_with("ClusterRole") {
             self.prefix(&mut document["metadata"]["name"])?;
-        }
-        if kind == "ValidatingAdmissionPolicyBinding" {
-            self.prefix(&mut document["spec"]["policyName"])?;
         }
         if kind == "ClusterRoleBinding" {
             self.prefix(&mut document["roleRef"]["name"])?;
@@ -110,10 +115,7 @@ impl Names {
     fn rewrite_strings(&self, value: &mut Value) {
         match value {
             Value::String(text) if text == NAMESPACE => text.clone_from(&self.programs),
-            Value::String(text) => {
-                let accounts = format!("{ACCOUNTS}{}:", self.programs);
-                *text = text.replace(GROUP, &self.group).replace(&format!("{ACCOUNTS}{NAMESPACE}:"), &accounts);
-            }
+            Value::String(text) => *text = text.replace(GROUP, &self.group),
             Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite_strings(item)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.rewrite_strings(field)),
             _ => {}
@@ -124,6 +126,27 @@ impl Names {
         let Value::String(text) = name else { bail!("a cluster-scoped role without a name") };
         *text = format!("{}-{text}", self.id);
         Ok(())
+    }
+}
+
+/// Makes an admission policy, or its binding, speak of the accounts of all worlds: the API server compiles all policies
+/// anew at each change of one, so a pair for each world would keep it busy.
+fn widen(document: &mut Value) {
+    for name in ["/metadata/name", "/spec/policyName"] {
+        if let Some(Value::String(text)) = document.pointer_mut(name) {
+            *text = format!("all-worlds-{text}");
+        }
+    }
+    let conditions = document.pointer_mut("/spec/matchConditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        if let Some(Value::String(expression)) = condition.get_mut("expression") {
+            let account = format!("== '{ACCOUNTS}{NAMESPACE}:");
+            // The opening quote moves into the call that its closing one ends.
+            if let Some((subject, name)) = expression.split_once(&account) {
+                let name = name.trim_end_matches('\'');
+                *expression = format!("{}.endsWith('{PROGRAMS}:{name}')", subject.trim_end());
+            }
+        }
     }
 }
 

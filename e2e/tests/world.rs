@@ -32,9 +32,9 @@ async fn writes_are_counted_by_what_they_touch() -> Result<()> {
         let writes = world.writes().await?;
         ensure!(writes == Writes { status: 2, objects: 2, refused: 1 }, "{writes:?}");
         world.nothing_is_written_for(Duration::from_millis(500)).await?;
-        let disturbed = tokio::join!(world.nothing_is_written_for(Duration::from_secs(2)), async {
-            // After the count has begun; it lasts four times as long.
-            tokio::time::sleep(Duration::from_millis(500)).await;
+        let disturbed = tokio::join!(world.nothing_is_written_for(Duration::from_secs(4)), async {
+            // After the count has begun, and well before it ends.
+            tokio::time::sleep(Duration::from_secs(2)).await;
             world.patch_proxy_status("a", status("Third")).await
         },);
         let error = format!("{:#}", disturbed.0.err().context("a write went unnoticed")?);

@@ -8,10 +8,12 @@ use anyhow::{Result, ensure};
 use super::World;
 use crate::control_plane::AuditRecord;
 use crate::programs::Which;
-use crate::wait::{self, Seen};
 
 /// How late an answered request may be counted; seen to be some tens of milliseconds on a busy machine.
 const COUNTED_WITHIN: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether a count stands still.
+const LOOKS: usize = 5;
 
 /// The API server's counter of answered requests.
 const REQUESTS: &str = "apiserver_request_total";
@@ -40,11 +42,7 @@ impl Sub for Writes {
 }
 
 impl World {
-    /// How many writes this world's objects have seen so far, from the API server's `apiserver_request_total`.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
-    pub async fn writes(&self) -> Result<Writes> {
+    async fn look_at_writes(&self) -> Result<Writes> {
         let metrics = self.control_plane().metrics(&self.client, REQUESTS).await?;
         let mut writes = Writes::default();
         let labels = [("group", self.group())];
@@ -65,17 +63,22 @@ impl World {
         Ok(writes)
     }
 
-    /// The same once two looks agree: the API server counts a write after its answer is out, on a busy machine much
-    /// later, and what was answered before must not count as news.
-    async fn counted_writes(&self) -> Result<Writes> {
-        let mut before = self.writes().await?;
-        wait::until("the API server to have counted its answers", wait::DEADLINE, async || {
+    /// How many writes this world's objects have seen so far, from the API server's `apiserver_request_total`, once two
+    /// looks agree: it counts a write after its answer is out, on a busy machine much later. Where somebody writes all
+    /// the time, what the last of some looks says.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn writes(&self) -> Result<Writes> {
+        let mut seen = self.look_at_writes().await?;
+        for _ in 0..LOOKS {
             tokio::time::sleep(COUNTED_WITHIN).await;
-            let now = self.writes().await?;
-            let seen = std::mem::replace(&mut before, now);
-            Ok(if seen == now { Seen::Met(now) } else { Seen::Instead(format!("{seen:?}, then {now:?}")) })
-        })
-        .await
+            let before = std::mem::replace(&mut seen, self.look_at_writes().await?);
+            if before == seen {
+                break;
+            }
+        }
+        Ok(seen)
     }
 
     /// Fails if anything at all is written to this world's objects within `span`: the steady state.
@@ -83,7 +86,7 @@ impl World {
     /// # Errors
     /// When something is written, with what and by whom.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
-        let before = self.counted_writes().await?;
+        let before = self.writes().await?;
         let noted = self.audit(None)?.len();
         tokio::time::sleep(span).await;
         let written = self.writes().await? - before;

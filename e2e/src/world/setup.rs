@@ -30,8 +30,11 @@ impl World {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let id = format!("w{number}-{}", slug(label));
-        let names =
-            Names { programs: format!("{id}-programs"), group: format!("w{number}.{}", crate::manifests::GROUP), id };
+        let names = Names {
+            programs: format!("{id}{}", crate::manifests::PROGRAMS),
+            group: format!("w{number}.{}", crate::manifests::GROUP),
+            id,
+        };
         let folder = run_folder::path()?.join(&names.id);
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let plane = match &control_plane {
@@ -104,8 +107,7 @@ impl World {
         .await
     }
 
-    /// Takes away what costs the API server something as long as it stands: the admission policies, and the world's
-    /// kind, which takes its objects with it.
+    /// Takes the world's kind away, which takes its objects with it: what is left costs the API server nothing.
     /// The test's result does not depend on it.
     pub(super) async fn withdraw(&self) {
         for program in self.programs.lock().await.iter() {
@@ -115,13 +117,6 @@ impl World {
         for object in self.proxies().list(&ListParams::default()).await.into_iter().flatten() {
             let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             let _ = self.proxies().patch(&object.name_any(), &PatchParams::default(), &patch).await;
-        }
-        for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
-            let Ok(policies) = self.api("admissionregistration.k8s.io/v1", kind, None) else { continue };
-            for which in [Which::Poller, Which::Controller] {
-                let name = format!("{}-{}-writes", self.names.id, which.name());
-                let _ = policies.delete(&name, &DeleteParams::default()).await;
-            }
         }
         let name = format!("proxies.{}", self.group());
         let kinds = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
