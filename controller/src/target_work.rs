@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use drift_shared::names::CONTROLLER_MANAGER;
 use drift_shared::outside::{HostGate, HttpSender};
 use drift_shared::runtime::access::Right;
+use drift_shared::runtime::health::Health;
 use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
 use drift_shared::runtime::{
     EventWriter, KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
@@ -126,7 +127,7 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let request = watch_request(&target, &found);
+    let request = watch_request(&target, &found, place.shared.health.clone());
     let (heritage, limits_edited) = place.inherit(&target);
     let mut actor = TargetActor::new(place.hands(&target, found), place.shared.clone(), heritage);
     if limits_edited {
@@ -139,8 +140,14 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
 
 /// What to watch for a target.
 #[must_use]
-pub fn watch_request(target: &Target, kind: &ResolvedKind) -> WatchRequest {
-    WatchRequest { kind: kind.clone(), selection: target.objects.clone(), fields: target.all_fields.clone() }
+pub fn watch_request(target: &Target, kind: &ResolvedKind, health: Health) -> WatchRequest {
+    WatchRequest {
+        kind: kind.clone(),
+        selection: target.objects.clone(),
+        fields: target.all_fields.clone(),
+        target: target.name.clone(),
+        health,
+    }
 }
 
 /// Whether two selections speak of one kind, in whatever version.

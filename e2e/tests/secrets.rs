@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use drift_e2e::outside::Answer;
-use drift_e2e::world::{Target, World};
+use drift_e2e::world::{Target, World, condition};
 use serde_json::json;
 
 /// No word of any text, so that finding it anywhere is a leak.
@@ -34,8 +34,15 @@ async fn a_credential_goes_to_the_external_system_and_nowhere_else() -> Result<(
         // An answer that repeats the credential, and a failing one.
         outside.on("GET", "/proxies/web", Answer::json(500, &json!({"error": format!("bad token r-{CANARY}")})));
         world.wait_for_verdict("web", "Unknown", "ExternalError").await?;
+        // A field that looks like a secret is compared, and differs.
         outside.on("GET", "/proxies/web", Answer::json(200, &json!({"upstream": "x", "apiToken": CANARY})));
-        world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
+        let target = Target::shipped(world, outside.url())?.with("/spec/compare/desired/apiToken", json!("wanted"));
+        world.apply_target(&with_auth(target)).await?;
+        let is_shown = |object: &serde_json::Value| {
+            let verdict = condition(object, "driftObserved").map(|entry| entry["message"].to_string());
+            verdict.is_some_and(|message| message.contains("/apiToken (redacted)"))
+        };
+        world.wait_for_proxy("web", "the field differs and its values are not shown", is_shown).await?;
 
         let mut everything = vec![("events", json!(world.events().await?).to_string())];
         everything.push(("object", json!(world.all_proxies().await?).to_string()));

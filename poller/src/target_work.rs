@@ -58,8 +58,13 @@ pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let request =
-        WatchRequest { kind: found.clone(), selection: target.objects.clone(), fields: target.poll_fields.clone() };
+    let request = WatchRequest {
+        kind: found.clone(),
+        selection: target.objects.clone(),
+        fields: target.poll_fields.clone(),
+        target: target.name.clone(),
+        health: place.shared.health.clone(),
+    };
     let recorder = Recorder {
         objects: place.objects.clone(),
         kind: found,

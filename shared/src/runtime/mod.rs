@@ -62,6 +62,6 @@ pub use lease_watch::{LeaseWatch, ObservedLease};
 pub use note_board::{HeldNote, NoteBoard};
 pub use object_client::{ObjectClient, WriteError};
 pub use object_pages::ObjectPages;
-pub use object_watch::{ObjectEvent, WatchRequest, watch_objects, watch_objects_reporting};
+pub use object_watch::{ObjectEvent, WatchRequest, watch_objects};
 pub use secret_watch::SecretWatch;
 pub use supervisor::supervise;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::collection::{Change, Collection, Heard, follow};
-use super::health::Part;
+use super::health::{Health, Remark};
 use super::{ResolvedKind, clock};
 use crate::moment::Moment;
 use crate::object::{LeanObject, ObjectId};
@@ -59,6 +59,10 @@ pub struct WatchRequest {
     pub selection: ObjectSelection,
     /// What the templates read.
     pub fields: FieldPaths,
+    /// For which target; in remarks.
+    pub target: String,
+    /// Where a watch that does not work is seen.
+    pub health: Health,
 }
 
 /// Watches until cancelled or the receiver is dropped; lists in pages, reconnects with backoff, relists on 410.
@@ -69,26 +73,14 @@ pub async fn watch_objects(
     events: mpsc::Sender<ObjectEvent>,
     stop: CancellationToken,
 ) {
-    let watch = ObjectWatch::new(request, events, None);
-    watch.run(client, stop).await;
-}
-
-/// As [`watch_objects`]; `part` is ready while every scope can be watched and says why not otherwise.
-pub async fn watch_objects_reporting(
-    client: kube::Client,
-    request: WatchRequest,
-    events: mpsc::Sender<ObjectEvent>,
-    (part, stop): (Part, CancellationToken),
-) {
-    let watch = ObjectWatch::new(request, events, Some(part));
+    let watch = ObjectWatch::new(request, events);
     watch.run(client, stop).await;
 }
 
 struct ObjectWatch {
     request: WatchRequest,
     events: mpsc::Sender<ObjectEvent>,
-    part: Option<Part>,
-    is_shown_ready: bool,
+    remark: Option<Remark>,
     scopes: Vec<Scope>,
     is_listed: bool,
     alive_since: Option<Moment>,
@@ -109,9 +101,9 @@ struct Scope {
 struct Closed;
 
 impl ObjectWatch {
-    fn new(request: WatchRequest, events: mpsc::Sender<ObjectEvent>, part: Option<Part>) -> Self {
+    fn new(request: WatchRequest, events: mpsc::Sender<ObjectEvent>) -> Self {
         let scopes = paths(&request.kind, &request.selection.namespaces).iter().map(|_| Scope::default()).collect();
-        Self { request, events, part, is_shown_ready: false, scopes, is_listed: false, alive_since: None }
+        Self { request, events, remark: None, scopes, is_listed: false, alive_since: None }
     }
 
     async fn run(mut self, client: kube::Client, stop: CancellationToken) {
@@ -225,29 +217,18 @@ impl ObjectWatch {
     fn note_trouble(&mut self, number: usize, trouble: Option<String>) {
         let plural = &self.request.kind.resource.plural;
         let Some(scope) = self.scopes.get_mut(number) else { return };
-        if scope.trouble == trouble && self.is_shown_ready {
+        if scope.trouble == trouble {
             return;
         }
-        let is_news = scope.trouble != trouble;
         scope.trouble = trouble;
         match &scope.trouble {
-            Some(text) if is_news => tracing::warn!(kind = plural, "cannot watch: {text}"),
-            None if is_news => tracing::info!(kind = plural, "watching again"),
-            _ => {}
+            Some(text) => tracing::warn!(kind = plural, "cannot watch: {text}"),
+            None => tracing::info!(kind = plural, "watching again"),
         }
-        let Some(part) = &self.part else { return };
+        let WatchRequest { target, health, .. } = &self.request;
         let trouble = self.scopes.iter().find_map(|scope| scope.trouble.as_deref());
-        match trouble {
-            Some(text) => {
-                part.not_ready(format!("cannot watch {plural}: {text}"));
-                self.is_shown_ready = false;
-            }
-            None if self.scopes.iter().all(|scope| scope.is_listed) => {
-                part.ready();
-                self.is_shown_ready = true;
-            }
-            None => {}
-        }
+        self.remark =
+            trouble.map(|text| health.remark(format!("target {target}"), format!("cannot watch {plural}: {text}")));
     }
 
     async fn say(&self, event: ObjectEvent) -> Result<(), Closed> {
@@ -300,7 +281,9 @@ mod tests {
             namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
             label_selector: LabelSelector::default(),
         };
-        WatchRequest { kind: ResolvedKind { resource, namespaced: true }, selection, fields: FieldPaths::default() }
+        let kind = ResolvedKind { resource, namespaced: true };
+        let (target, health) = ("proxies".to_owned(), Health::default());
+        WatchRequest { kind, selection, fields: FieldPaths::default(), target, health }
     }
 
     fn object(name: &str, uid: &str) -> Value {
@@ -315,7 +298,7 @@ mod tests {
     impl Heard {
         fn new(namespaces: &[&str]) -> Self {
             let (sender, events) = mpsc::channel(100);
-            Self { watch: ObjectWatch::new(request(namespaces), sender, Some(Health::default().part("w"))), events }
+            Self { watch: ObjectWatch::new(request(namespaces), sender), events }
         }
 
         /// What a change makes of it, as words.
@@ -402,33 +385,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_without_any_trouble_is_ready_after_its_list() {
-        let health = Health::default();
-        let mut heard = Heard::new(&[]);
-        heard.watch.part = Some(health.part("proxies"));
-        heard.after(0, Change::ListBegan).await;
-        heard.after(0, Change::Found(object("p", "1"))).await;
-        assert!(!health.is_ready());
-        heard.after(0, Change::ListEnded).await;
-        assert!(health.is_ready());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn readiness_waits_for_every_list_and_tells_of_trouble() {
-        let health = Health::default();
+    async fn what_cannot_be_watched_is_a_remark_for_as_long_as_it_lasts() {
         let mut heard = Heard::new(&["a", "b"]);
-        heard.watch.part = Some(health.part("proxies"));
+        let health = heard.watch.request.health.clone();
         heard.after(0, Change::ListEnded).await;
-        assert!(!health.is_ready());
         heard.after(1, Change::Failing("403 Forbidden".to_owned())).await;
-        let trouble = health.parts()[0].trouble.clone().unwrap();
-        assert_eq!(trouble, "cannot watch proxies: 403 Forbidden");
-        heard.after(1, Change::ListEnded).await;
-        assert!(health.is_ready());
+        let remark = |health: &Health| health.remarks().first().and_then(|remark| remark.trouble.clone());
+        assert_eq!(remark(&health).as_deref(), Some("cannot watch proxies: 403 Forbidden"));
+        assert!(health.is_ready(), "other targets work");
         heard.after(0, Change::Failing("no".to_owned())).await;
-        assert!(!health.is_ready());
+        heard.after(1, Change::ListEnded).await;
+        assert_eq!(remark(&health).as_deref(), Some("cannot watch proxies: no"));
         heard.after(0, Change::Connected).await;
-        assert!(health.is_ready());
+        assert_eq!(remark(&health), None);
     }
 
     #[tokio::test(start_paused = true)]

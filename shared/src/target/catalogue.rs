@@ -76,9 +76,7 @@ impl Catalogue {
                 offers.push(Offer { name: name.clone(), new: None, standing: Some(good.clone()) });
             }
         }
-        // What stands goes before what is new, so that a mistaken copy cannot take its original down.
-        offers.sort_by(|left, right| (left.is_new(), &left.name).cmp(&(right.is_new(), &right.name)));
-        Self::assemble(offers, problems)
+        Self::assemble(in_order(offers), problems)
     }
 
     /// What one existing ConfigMap offers.
@@ -141,6 +139,23 @@ impl Catalogue {
         let targets = documents.values().map(|good| (good.target.name.clone(), good.target.clone())).collect();
         Self { documents, targets, problems }
     }
+}
+
+/// What stands goes before what is new, so that a mistaken copy cannot take its original down; and of what is new, what
+/// wants the name or the objects of a document that stands goes last, so that an edit of that one is not kept out by it.
+fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
+    let standing: Vec<_> =
+        offers.iter().filter_map(|offer| Some((offer.name.clone(), offer.standing.clone()?))).collect();
+    let intrudes = |offer: &Offer| {
+        let conflicts = |good: &Arc<Good>| {
+            let others = standing.iter().filter(|(name, _)| *name != offer.name);
+            others.into_iter().any(|(name, taken)| good.conflict(&offer.name, name, taken).is_some())
+        };
+        offer.is_new() && offer.new.as_ref().is_some_and(conflicts)
+    };
+    let mut offers: Vec<_> = offers.into_iter().map(|offer| ((offer.is_new(), intrudes(&offer)), offer)).collect();
+    offers.sort_by(|(left, one), (right, other)| (left, &one.name).cmp(&(right, &other.name)));
+    offers.into_iter().map(|(_, offer)| offer).collect()
 }
 
 impl Good {
@@ -270,6 +285,25 @@ mod tests {
         let after = before.update(&texts(&[("m", "1", &original), ("m", "5", &original)]));
         let problem = "m/1 line 3 column 18: the target name `a` is already taken by m/5";
         assert_eq!(shown(&after), (vec!["a@m/5:/1".to_owned()], vec![problem.to_owned()]));
+    }
+
+    #[test]
+    fn an_edit_that_takes_a_name_or_objects_does_not_take_their_owner_down_when_that_is_edited_too() {
+        let standing = [("m", "1", document("a", "A", "1")), ("m", "2", document("b", "B", "1"))];
+        let texts_of = |all: &[(&str, &str, String)]| {
+            texts(&all.iter().map(|(map, key, text)| (*map, *key, text.as_str())).collect::<Vec<_>>())
+        };
+        let before = Catalogue::default().update(&texts_of(&standing));
+        let edited = document("b", "B", "2");
+        for taken in [document("b", "A", "2"), document("a", "B", "2")] {
+            let after = before.update(&texts_of(&[("m", "1", taken), ("m", "2", edited.clone())]));
+            let (targets, problems) = shown(&after);
+            assert_eq!(targets, ["a@m/1:/1", "b@m/2:/2"], "{problems:?}");
+            assert_eq!(problems.len(), 1, "{problems:?}");
+        }
+        let swapped =
+            before.update(&texts_of(&[("m", "1", document("b", "B", "3")), ("m", "2", document("a", "A", "3"))]));
+        assert_eq!(shown(&swapped), (vec!["a@m/2:/3".to_owned(), "b@m/1:/3".to_owned()], vec![]));
     }
 
     #[test]
