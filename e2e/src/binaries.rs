@@ -7,7 +7,7 @@
 //! It must not know what the programs are used for.
 
 mod build;
-mod cache;
+pub(crate) mod cache;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -27,11 +27,28 @@ pub enum Tool {
     ApiServer,
     /// The command line that people use.
     Kubectl,
+    /// What makes Pods of Deployments and tokens' authorities known; for the node only.
+    ControllerManager,
+    /// What gives Pods their node; for the node only.
+    Scheduler,
+    /// What runs Pods; for the node only.
+    Kubelet,
+    /// What makes Services reachable; for the node only.
+    KubeProxy,
 }
 
 impl Tool {
-    /// All of them, the quick builds first.
+    /// What every test and the demo need, the quick builds first.
     pub const ALL: [Self; 4] = [Self::Etcd, Self::Toxiproxy, Self::ApiServer, Self::Kubectl];
+
+    /// What a node needs besides; built when the node suite asks for it.
+    pub const OF_A_NODE: [Self; 4] = [Self::Scheduler, Self::KubeProxy, Self::ControllerManager, Self::Kubelet];
+
+    /// Its place among those that are built with it, from 1, and how many they are.
+    fn place(self) -> (usize, usize) {
+        let among = if Self::ALL.contains(&self) { Self::ALL } else { Self::OF_A_NODE };
+        (among.iter().position(|each| *each == self).map_or(0, |index| index + 1), among.len())
+    }
 
     /// The file's name, also in `KUBEBUILDER_ASSETS`. Two of the Go packages would both be called `server`.
     #[must_use]
@@ -41,6 +58,10 @@ impl Tool {
             Self::Toxiproxy => "toxiproxy-server",
             Self::ApiServer => "kube-apiserver",
             Self::Kubectl => "kubectl",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Kubelet => "kubelet",
+            Self::KubeProxy => "kube-proxy",
         }
     }
 
@@ -51,6 +72,10 @@ impl Tool {
             Self::Toxiproxy => "github.com/Shopify/toxiproxy/v2/cmd/server",
             Self::ApiServer => "k8s.io/kubernetes/cmd/kube-apiserver",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
+            Self::ControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
+            Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
+            Self::Kubelet => "k8s.io/kubernetes/cmd/kubelet",
+            Self::KubeProxy => "k8s.io/kubernetes/cmd/kube-proxy",
         }
     }
 }
@@ -74,6 +99,14 @@ pub struct Binaries {
 /// When something is missing and cannot be built, with one sentence that says what to install.
 pub async fn locate() -> Result<Binaries> {
     tokio::task::spawn_blocking(locate_blocking).await?
+}
+
+/// One of [`Tool::OF_A_NODE`], built if nobody has before.
+///
+/// # Errors
+/// As [`locate`].
+pub async fn locate_for_node(tool: Tool) -> Result<PathBuf> {
+    tokio::task::spawn_blocking(move || cache::Cache::open()?.get_or_build(tool)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {

@@ -1,5 +1,5 @@
-//! A real control plane: etcd and kube-apiserver on loopback, with RBAC and a ServiceAccount's tokens as in any
-//! cluster. No scheduler, no kubelet: nothing here runs Pods.
+//! A real control plane: etcd and kube-apiserver, with RBAC and a ServiceAccount's tokens as in any cluster. It
+//! listens on loopback, or where a node reaches it ([`Site`]). No scheduler, no kubelet: nothing here runs Pods.
 //!
 //! One is shared by all tests of a test binary ([`ControlPlane::shared`]); a test that wants to freeze or restart
 //! the API server starts its own ([`ControlPlane::start`]).
@@ -11,6 +11,7 @@ mod audit;
 mod certificates;
 mod etcd;
 mod kubeconfig;
+mod site;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,13 +26,14 @@ use tokio::sync::{Mutex, OnceCell};
 pub use audit::AuditRecord;
 use certificates::Keys;
 pub use kubeconfig::Access;
+pub use site::Site;
 
 use crate::binaries::{self, Binaries};
 use crate::kubectl::Kubectl;
 use crate::metrics::Metrics;
 use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
-use crate::{http_client, ports, progress, run_folder};
+use crate::{http_client, progress, run_folder};
 
 /// How long the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);
@@ -71,22 +73,31 @@ impl ControlPlane {
         shared.as_ref().map_err(|error| anyhow::anyhow!("the shared control plane did not start: {error}"))
     }
 
-    /// Starts one whose keys, logs and kubeconfigs lie in `folder`.
+    /// Starts one on loopback, whose keys, logs and kubeconfigs lie in `folder`.
     ///
     /// # Errors
     /// When the programs cannot be found or do not become ready, with what was seen last.
     pub async fn start(folder: &Path) -> Result<Self> {
+        Self::start_at(folder, Site::Loopback).await
+    }
+
+    /// Starts one that listens at `site`.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_at(folder: &Path, site: Site) -> Result<Self> {
         http_client::choose_tls();
         let binaries = binaries::locate().await?;
         progress::say("starting etcd and kube-apiserver");
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-        let keys = Keys::generate(folder)?;
+        let keys = Keys::generate(folder, site)?;
         let (etcd, etcd_url) = etcd::start(&binaries.etcd, folder)?;
-        let command = api_server::Settings { etcd_url, port: ports::free_port()?, folder: folder.to_path_buf() };
+        let port = site.port()?;
+        let command = api_server::Settings { etcd_url, site, port, folder: folder.to_path_buf() };
         let api_server = command.start(&binaries.api_server)?;
         let plane = Self {
             folder: folder.to_path_buf(),
-            url: format!("https://127.0.0.1:{}", command.port),
+            url: format!("https://{}:{port}", site.address()),
             authority: keys.authority,
             binaries,
             api_server: Mutex::new(api_server),
@@ -126,6 +137,25 @@ impl ControlPlane {
     #[must_use]
     pub fn administrator(&self) -> Access {
         self.access("administrator", ADMIN_TOKEN)
+    }
+
+    /// The access of a part of a cluster with nodes, such as `system:kube-scheduler`: the roles that the API server
+    /// brings for it, and nothing more. Only at [`Site::ForNodes`].
+    #[must_use]
+    pub fn component(&self, user: &str) -> Access {
+        self.access(user, &site::token(user))
+    }
+
+    /// The files with the keys of the authority and of ServiceAccounts' tokens, as the parts of a cluster want them.
+    #[must_use]
+    pub fn authority_file(&self) -> PathBuf {
+        self.folder.join(certificates::AUTHORITY)
+    }
+
+    /// The key that signs ServiceAccounts' tokens.
+    #[must_use]
+    pub fn accounts_key_file(&self) -> PathBuf {
+        self.folder.join(certificates::ACCOUNTS_KEY)
     }
 
     /// A client with all rights, bound to the calling test's runtime.

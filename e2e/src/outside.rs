@@ -26,7 +26,7 @@ mod serve;
 mod traffic;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -133,7 +133,15 @@ impl Outside {
     /// # Errors
     /// When no port can be bound.
     pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a loopback port")?;
+        Self::start_on((Ipv4Addr::LOCALHOST, 0).into()).await
+    }
+
+    /// Starts one on a given address, for programs that do not share our loopback.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub async fn start_on(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).await.with_context(|| format!("binding {address}"))?;
         let url = format!("http://{}", listener.local_addr()?);
         let state = State {
             script: Mutex::default(),

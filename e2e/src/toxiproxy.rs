@@ -132,8 +132,19 @@ impl ToxiproxyApi {
     /// # Errors
     /// When toxiproxy refuses.
     pub async fn create(&self, name: &str, listen: &str, upstream: &str) -> Result<Proxy> {
-        let body = json!({"name": name, "listen": listen, "upstream": upstream, "enabled": true});
-        self.post(&self.path(""), &body).await.with_context(|| format!("creating the proxy {name}"))
+        self.create_as(json!({"name": name, "listen": listen, "upstream": upstream, "enabled": true})).await
+    }
+
+    /// The same, but the proxy does not listen: many of them need no port each.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses.
+    pub async fn create_disabled(&self, name: &str, listen: &str, upstream: &str) -> Result<Proxy> {
+        self.create_as(json!({"name": name, "listen": listen, "upstream": upstream, "enabled": false})).await
+    }
+
+    async fn create_as(&self, body: Value) -> Result<Proxy> {
+        self.post(&self.path(""), &body).await.with_context(|| format!("creating the proxy {}", body["name"]))
     }
 
     /// Changes fields (`listen`, `upstream`, `enabled`) of a proxy behind everybody's back.

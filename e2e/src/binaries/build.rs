@@ -24,9 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Builds `tool` into the file `output`.
 pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
     ensure_go()?;
-    let number = Tool::ALL.iter().position(|each| *each == tool).map_or(0, |index| index + 1);
+    let (number, count) = tool.place();
     let name = tool.file_name();
-    let what = format!("building {name} with Go ({number} of {}, once for this machine)", Tool::ALL.len());
+    let what = format!("building {name} with Go ({number} of {count}, once for this machine)");
     let mut heartbeat = Heartbeat::begin(what);
     let mut process = Launch::new(format!("build-{name}"), "go")
         .arguments(["build", "-trimpath", "-ldflags", STAMPS, "-o"])

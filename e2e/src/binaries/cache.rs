@@ -31,7 +31,7 @@ pub(super) struct Cache {
 impl Cache {
     /// The cache folder for the pins of this checkout; nothing is created yet.
     pub(super) fn open() -> Result<Self> {
-        Ok(Self { folder: user_cache()?.join("drift-poller/control-plane").join(key(Path::new(MODULE))?) })
+        Ok(Self { folder: folder()?.join("control-plane").join(key(Path::new(MODULE))?) })
     }
 
     /// The program, built now if nobody has before.
@@ -41,7 +41,7 @@ impl Cache {
             return Ok(file);
         }
         fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
-        let _lock = self.lock()?;
+        let _lock = lock(&self.folder, "waiting for another process that builds the control plane")?;
         // Somebody may have built it while we waited.
         if !file.is_file() {
             let beside = self.folder.join(format!(".{}.partial", tool.file_name()));
@@ -50,26 +50,30 @@ impl Cache {
         }
         Ok(file)
     }
+}
 
-    /// One builder at a time on this machine. The lock goes when the file is closed, also by a crash.
-    fn lock(&self) -> Result<File> {
-        let path = self.folder.join(".lock");
-        let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
-        let mut heartbeat = None;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => {
-                    let what = "waiting for another process that builds the control plane";
-                    heartbeat.get_or_insert_with(|| Heartbeat::begin(what)).beat();
-                    std::thread::sleep(TRY_EVERY);
-                }
-                Err(TryLockError::Error(error)) => {
-                    return Err(error).context("locking the cached build");
-                }
+/// One builder at a time in a folder. The lock goes when the file is closed, also by a crash.
+pub(crate) fn lock(folder: &Path, while_waiting: &str) -> Result<File> {
+    let path = folder.join(".lock");
+    let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
+    let mut heartbeat = None;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                heartbeat.get_or_insert_with(|| Heartbeat::begin(while_waiting)).beat();
+                std::thread::sleep(TRY_EVERY);
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).context("locking the cached build");
             }
         }
     }
+}
+
+/// Where this project keeps what is expensive to make: `drift-poller` in the user's cache folder.
+pub(crate) fn folder() -> Result<PathBuf> {
+    Ok(user_cache()?.join("drift-poller"))
 }
 
 /// `$XDG_CACHE_HOME`, else `~/.cache`.
@@ -87,6 +91,11 @@ fn key(module: &Path) -> Result<String> {
         hash.update(fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
     hash.update(format!("{}/{} {}", consts::OS, consts::ARCH, build::STAMPS));
+    name(hash)
+}
+
+/// A hash as a folder's name: 16 hex digits.
+pub(crate) fn name(hash: Sha256) -> Result<String> {
     let mut text = String::new();
     for byte in hash.finalize().iter().take(8) {
         write!(text, "{byte:02x}")?;
