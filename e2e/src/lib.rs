@@ -44,6 +44,8 @@ pub mod http_client;
 pub mod kubectl;
 pub mod manifests;
 pub mod metrics;
+#[cfg(feature = "node")]
+pub mod node;
 pub mod outside;
 pub mod ports;
 pub mod process;

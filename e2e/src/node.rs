@@ -1,0 +1,113 @@
+//! A real node: kubelet, containerd, runc, a bridge, kube-proxy and a resolver of names, beside the bed's control
+//! plane. Here the two programs run as what users deploy: Pods from the images of the two Dockerfiles.
+//!
+//! It exists for what processes on loopback cannot show: that the images start, that the manifests' limits,
+//! probes and grace periods fit, and what a rollout or a killed Pod costs. Everything of it lives in namespaces of
+//! the kernel that one process holds; when that ends, so does the node.
+//!
+//! It must not know what the programs do.
+
+mod cgroup;
+mod cluster;
+mod containerd;
+mod holder;
+mod images;
+mod installation;
+mod kubelet;
+mod loops;
+mod names;
+mod packages;
+mod pods;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+pub use cgroup::Usage;
+pub use cluster::Cluster;
+pub use installation::{BOTH, Installation};
+pub use pods::Pod;
+
+use crate::binaries::cache;
+use crate::control_plane::{ControlPlane, Site};
+use crate::process::Process;
+use crate::wait::{self, Seen};
+use crate::{progress, run_folder};
+use holder::Holder;
+
+/// The node's name.
+const NAME: &str = "drift";
+
+/// How long the node may take to be Ready: 6 s alone, and many times that on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// A running node with its control plane. Its processes end with this one.
+#[derive(Debug)]
+pub struct Node {
+    control_plane: ControlPlane,
+    holder: Holder,
+    /// Held, so that they live as long as the node.
+    _processes: Vec<Process>,
+    /// Held too: one node at a time.
+    _turn: File,
+}
+
+impl Node {
+    /// Starts one with the product's images on it and waits until it is Ready.
+    ///
+    /// # Errors
+    /// When this machine cannot carry a node (with what it lacks), an image cannot be built, or a part does not start.
+    async fn start() -> Result<Self> {
+        packages::ensure_all()?;
+        let turn = tokio::task::spawn_blocking(take_turn).await??;
+        cgroup::ensure_free().await?;
+        let images = images::built().await?;
+        let began = Instant::now();
+        let folder = run_folder::path()?.join("node");
+        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let holder = Holder::start(&folder)?;
+        let control_plane = ControlPlane::start_at(&folder, Site::ForNodes(holder.network().host)).await?;
+        progress::say("starting controller manager, scheduler, containerd, kubelet and kube-proxy");
+        let mut processes = loops::start(&control_plane).await?;
+        processes.push(containerd::start(&holder).await?);
+        for archive in &images {
+            containerd::import(&holder, archive)?;
+        }
+        processes.push(names::start(&holder)?);
+        processes.push(kubelet::start(&holder, &control_plane).await?);
+        processes.push(kubelet::start_proxy(&holder, &control_plane).await?);
+        let node = Self { control_plane, holder, _processes: processes, _turn: turn };
+        node.wait_until_ready().await?;
+        progress::say(format!("the node is Ready {:.1} s after its first process", began.elapsed().as_secs_f64()));
+        Ok(node)
+    }
+
+    /// Where its logs and keys lie.
+    fn folder(&self) -> PathBuf {
+        self.control_plane.folder().to_path_buf()
+    }
+
+    async fn wait_until_ready(&self) -> Result<()> {
+        let kubectl = self.control_plane.kubectl();
+        let what = format!("the node to be Ready (logs in {})", self.folder().display());
+        wait::until(what, READY_WITHIN, async || {
+            let printed = kubectl.run(&["get", "node", NAME, "-o", "json"]).await?;
+            let node: Value = serde_json::from_str(&printed.output)?;
+            let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let ready = conditions.iter().find(|entry| entry["type"] == "Ready");
+            let is_ready = ready.is_some_and(|entry| entry["status"] == "True");
+            Ok(if is_ready { Seen::Met(()) } else { Seen::Instead(format!("{ready:?}")) })
+        })
+        .await
+    }
+}
+
+/// Waits until no other process of this user has a node.
+fn take_turn() -> Result<File> {
+    let folder = cache::folder()?.join("node/turn");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    cache::lock(&folder, "waiting for another node on this machine")
+}

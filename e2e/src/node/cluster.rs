@@ -1,0 +1,146 @@
+//! Where the suite deploys: a node of our own, or a cluster that somebody names.
+//!
+//! A cluster is used only when it is named by its context: the current context of a kubeconfig may be a production
+//! cluster, and nothing here ever looks at it.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::{Node, names};
+use crate::control_plane::AuditRecord;
+use crate::kubectl::Kubectl;
+use crate::manifests;
+use crate::{binaries, progress, run_folder};
+
+/// Names the context of an existing cluster, which has to have the images of the manifests already.
+const CONTEXT: &str = "E2E_CONTEXT";
+
+/// For an existing cluster: an address of this machine that its Pods reach, such as the gateway of kind's network.
+const OUTSIDE: &str = "E2E_OUTSIDE_ADDRESS";
+
+/// A cluster that runs Pods.
+#[derive(Debug)]
+pub enum Cluster {
+    /// Made for this run.
+    Own(Box<Node>),
+    /// Somebody's, named explicitly.
+    Existing {
+        /// kubectl with the named context and no other.
+        kubectl: Kubectl,
+        /// Where external systems listen for its Pods.
+        outside: Ipv4Addr,
+    },
+}
+
+impl Cluster {
+    /// The one that all tests of this process share, found or started at the first call.
+    ///
+    /// # Errors
+    /// When there is none: see [`Node`], or what is wrong with the named context.
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<Result<Cluster, String>> = OnceCell::const_new();
+        let shared = SHARED.get_or_init(async || Self::find().await.map_err(|error| format!("{error:#}"))).await;
+        shared.as_ref().map_err(|error| anyhow::anyhow!("there is no cluster with a node: {error}"))
+    }
+
+    async fn find() -> Result<Self> {
+        match named(std::env::var(CONTEXT).ok())? {
+            None => Ok(Self::Own(Box::new(Node::start().await?))),
+            Some(context) => {
+                progress::say(format!("using the cluster of the context {context}"));
+                let address = std::env::var(OUTSIDE).with_context(|| {
+                    format!("{CONTEXT} also needs {OUTSIDE}: an address of this machine that the cluster's Pods reach")
+                })?;
+                let outside = address.parse().with_context(|| format!("{OUTSIDE}={address}"))?;
+                let program = binaries::locate().await?.kubectl;
+                let kubeconfig = only(&program, &context)?;
+                Ok(Self::Existing { kubectl: Kubectl::new(program, kubeconfig, run_folder::path()?), outside })
+            }
+        }
+    }
+
+    /// kubectl as its administrator.
+    #[must_use]
+    pub fn kubectl(&self) -> Kubectl {
+        match self {
+            Self::Own(node) => node.control_plane.kubectl(),
+            Self::Existing { kubectl, .. } => kubectl.clone(),
+        }
+    }
+
+    /// Where an external system has to listen to be reached from Pods.
+    #[must_use]
+    pub fn outside(&self) -> Ipv4Addr {
+        match self {
+            Self::Own(node) => node.holder.network().host,
+            Self::Existing { outside, .. } => *outside,
+        }
+    }
+
+    /// Whether the node's processes and audit log are ours to look at.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+
+    /// The address that the Service of the external system has to have, where that is not the cluster's to choose.
+    pub(super) fn service_address(&self) -> Option<&'static str> {
+        self.is_own().then_some(names::TOXIPROXY)
+    }
+
+    /// The accepted writes by the two programs to objects of the demonstration kind, or nothing where somebody else
+    /// keeps the audit log.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn writes_by_programs(&self) -> Result<Option<Vec<AuditRecord>>> {
+        let Self::Own(node) = self else { return Ok(None) };
+        let account = format!("system:serviceaccount:{}:", manifests::NAMESPACE);
+        let records = node.control_plane.audit(manifests::GROUP)?.into_iter();
+        let ours = |record: &AuditRecord| record.user.starts_with(&account) && record.group == manifests::GROUP;
+        Ok(Some(records.filter(ours).filter(AuditRecord::accepted).collect()))
+    }
+}
+
+/// The named context, or nothing where none is asked for.
+fn named(variable: Option<String>) -> Result<Option<String>> {
+    match variable.as_deref().map(str::trim) {
+        None => Ok(None),
+        Some("") => bail!("{CONTEXT} is set and names no context; the current context is never used"),
+        Some(context) => Ok(Some(context.to_owned())),
+    }
+}
+
+/// A kubeconfig with this context of the user's kubeconfig and nothing else.
+fn only(kubectl: &std::path::Path, context: &str) -> Result<PathBuf> {
+    let mut command = Command::new(kubectl);
+    command.args(["config", "view", "--minify", "--flatten", "--raw", "--output", "json", "--context", context]);
+    let output = command.stdin(Stdio::null()).output().context("starting kubectl")?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the kubeconfig has no usable context {context}: {complaints}");
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(document["current-context"] == context, "the kubeconfig has no context {context}");
+    let path = run_folder::path()?.join("existing.kubeconfig");
+    std::fs::write(&path, document.to_string())?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_used_only_when_it_is_named() {
+        assert_eq!(named(None).unwrap(), None);
+        assert!(named(Some(String::new())).is_err());
+        assert!(named(Some("  ".to_owned())).is_err());
+        assert_eq!(named(Some("kind-drift".to_owned())).unwrap().as_deref(), Some("kind-drift"));
+    }
+}

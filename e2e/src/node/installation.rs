@@ -1,0 +1,288 @@
+//! The shipped manifests, applied whole to a cluster, with an external system outside of it: what each behaviour on a
+//! node begins with.
+//!
+//! There is one installation, in the namespaces that the manifests name, so behaviours take turns.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{Cluster, Usage, cgroup};
+use crate::kubectl::Kubectl;
+use crate::manifests::{self, NAMESPACE, OBJECTS_NAMESPACE};
+use crate::outside::Outside;
+use crate::programs::Which;
+use crate::toxiproxy::Toxiproxy;
+use crate::wait::{self, Seen};
+use crate::world::{condition, describe};
+use crate::{binaries, progress, run_folder};
+
+/// The port in the shipped target.
+const PORT: u16 = 8474;
+
+/// Both programs.
+pub const BOTH: [Which; 2] = [Which::Poller, Which::Controller];
+
+/// The installation, while one behaviour has it.
+pub struct Installation {
+    cluster: &'static Cluster,
+    kubectl: Kubectl,
+    outside: Outside,
+    toxiproxy: Toxiproxy,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Installation {
+    /// Runs one behaviour on the installation as shipped, both Pods ready and no object there. What it leaves is
+    /// cleared away.
+    ///
+    /// # Errors
+    /// What the behaviour returns, with what the Pods logged; or when the installation does not become ready.
+    pub async fn run(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
+        let installation = Self::begin(label).await?;
+        let result = Box::pin(behaviour(&installation)).await;
+        let result = match result {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(installation.account().await)),
+        };
+        let cleared = installation.clear().await;
+        result.and(cleared)
+    }
+
+    async fn begin(label: &str) -> Result<Self> {
+        static TURN: Mutex<()> = Mutex::const_new(());
+        let turn = TURN.lock().await;
+        let cluster = Cluster::shared().await?;
+        let folder = run_folder::path()?.join(label);
+        std::fs::create_dir_all(&folder)?;
+        let toxiproxy = Toxiproxy::start(&binaries::locate().await?.toxiproxy, &folder, "toxiproxy").await?;
+        let outside = Outside::start_on(SocketAddr::new(cluster.outside().into(), PORT)).await?;
+        outside.forward_to(toxiproxy.url());
+        let installation = Self { cluster, kubectl: cluster.kubectl(), outside, toxiproxy, _turn: turn };
+        installation.apply_all().await?;
+        Ok(installation)
+    }
+
+    /// `kubectl apply -k manifests`, the way to the external system, and waiting for both Pods.
+    async fn apply_all(&self) -> Result<()> {
+        let began = Instant::now();
+        let folder = manifests::folder();
+        self.kubectl.run(&["apply", "-k", folder.to_str().context("no UTF-8")?]).await?;
+        for document in self.way_outside() {
+            self.apply(&document).await?;
+        }
+        let mut restarts = 0;
+        for which in BOTH {
+            restarts += self.wait_for_pod(which).await?.restarts;
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        progress::say(format!("both Pods ready {seconds:.1} s after apply -k, {restarts} restarts so far"));
+        Ok(())
+    }
+
+    /// The Service that the shipped target names: without a selector, its endpoint is the external system's address.
+    fn way_outside(&self) -> [Value; 3] {
+        let metadata = |name: &str| json!({"name": name, "namespace": OBJECTS_NAMESPACE});
+        let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata("toxiproxy"),
+            "spec": {"ports": [{"name": "api", "port": PORT}]}});
+        if let Some(address) = self.cluster.service_address() {
+            service["spec"]["clusterIP"] = json!(address);
+        }
+        let mut endpoints = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": metadata("toxiproxy-outside"), "addressType": "IPv4",
+            "endpoints": [{"addresses": [self.cluster.outside()]}], "ports": [{"name": "api", "port": PORT}]});
+        endpoints["metadata"]["labels"] = json!({"kubernetes.io/service-name": "toxiproxy"});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OBJECTS_NAMESPACE}});
+        [namespace, service, endpoints]
+    }
+
+    /// The cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &'static Cluster {
+        self.cluster
+    }
+
+    /// kubectl as the cluster's administrator.
+    #[must_use]
+    pub fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    /// What both programs talk with: it records their requests, can delay them, and passes them on to toxiproxy.
+    #[must_use]
+    pub fn outside(&self) -> &Outside {
+        &self.outside
+    }
+
+    /// The external system behind it, for changes behind everybody's back.
+    #[must_use]
+    pub fn toxiproxy(&self) -> &Toxiproxy {
+        &self.toxiproxy
+    }
+
+    /// `kubectl apply` of one document.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn apply(&self, document: &Value) -> Result<()> {
+        self.kubectl.run_with_input(&["apply", "-f", "-"], &document.to_string()).await.map(drop)
+    }
+
+    /// Applies the shipped target with another interval.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn set_interval(&self, interval: &str) -> Result<()> {
+        let documents = manifests::shipped(&binaries::locate().await?.kubectl)?;
+        let targets = documents.iter().find(|document| manifests::is(document, "ConfigMap", manifests::TARGETS));
+        let mut targets = targets.cloned().context("no ConfigMap of targets")?;
+        let text = targets["data"]["proxies.yaml"].as_str().context("no shipped target")?;
+        ensure!(text.contains("interval: 30s"), "the shipped interval changed: {text}");
+        targets["data"]["proxies.yaml"] = json!(text.replace("interval: 30s", &format!("interval: {interval}")));
+        self.apply(&targets).await
+    }
+
+    /// `kubectl apply` of Proxy objects, whose external proxies listen nowhere.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn create_proxies(&self, names: &[String]) -> Result<()> {
+        let items: Vec<Value> = names.iter().map(|name| Self::proxy(name)).collect();
+        self.apply(&json!({"apiVersion": "v1", "kind": "List", "items": items})).await
+    }
+
+    fn proxy(name: &str) -> Value {
+        json!({
+            "apiVersion": format!("{}/v1", manifests::GROUP),
+            "kind": "Proxy",
+            "metadata": {"name": name, "namespace": OBJECTS_NAMESPACE},
+            "spec": {"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false},
+        })
+    }
+
+    /// An object as `kubectl get -o yaml` prints it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn get(&self, name: &str) -> Result<Value> {
+        let arguments = ["get", "proxy", name, "-n", OBJECTS_NAMESPACE, "-o", "yaml"];
+        let printed = self.kubectl.run(&arguments).await?;
+        Ok(serde_saphyr::from_str(&printed.output)?)
+    }
+
+    /// Waits until `kubectl get -o yaml` shows this verdict, and how long that took.
+    ///
+    /// # Errors
+    /// When it does not before the deadline.
+    pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Duration> {
+        let began = Instant::now();
+        wait::until(format!("{name} to be {status}/{reason}"), wait::DEADLINE * 2, async || {
+            let object = self.get(name).await?;
+            let verdict = condition(&object, "driftObserved");
+            let met = verdict.is_some_and(|entry| entry["status"] == status && entry["reason"] == reason);
+            let seen = ["driftObserved", "driftCorrected"].map(|kind| describe(&object, kind));
+            Ok(if met { Seen::Met(()) } else { Seen::Instead(seen.join(", ")) })
+        })
+        .await?;
+        Ok(began.elapsed())
+    }
+
+    /// Waits until the correction that stands is verified: from then on nothing is written any more.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub async fn wait_until_verified(&self, name: &str) -> Result<()> {
+        wait::until(format!("{name} to be verified"), wait::DEADLINE * 2, async || {
+            let object = self.get(name).await?;
+            let text = |kind| condition(&object, kind).map_or(String::new(), |entry| entry["message"].to_string());
+            let (verdict, note) = (text("driftObserved"), text("driftCorrected"));
+            let number =
+                note.trim_matches('"').strip_prefix("correction ").and_then(|rest| rest.split([',', ':']).next());
+            let verified = number.is_some_and(|number| verdict.contains(&format!("correction {number}]")))
+                && describe(&object, "driftObserved") == "False/InSync";
+            Ok(if verified { Seen::Met(()) } else { Seen::Instead(format!("{verdict} {note}")) })
+        })
+        .await
+    }
+
+    /// The longest time that passed between two polls of one object since `since`, until now, by object.
+    #[must_use]
+    pub fn gaps_since(&self, since: Instant) -> BTreeMap<String, Duration> {
+        let mut polls: BTreeMap<String, Vec<Instant>> = BTreeMap::new();
+        for request in self.outside.requests() {
+            let name = request.path.strip_prefix("/proxies/");
+            if let Some(name) = name.filter(|_| request.method == "GET" && request.at >= since) {
+                polls.entry(name.to_owned()).or_default().push(request.at);
+            }
+        }
+        let now = Instant::now();
+        let longest = |times: Vec<Instant>| {
+            let ends = times.iter().copied().skip(1).chain([now]);
+            times.iter().zip(ends).map(|(one, next)| next - *one).max().unwrap_or_default()
+        };
+        polls.into_iter().map(|(name, times)| (name, longest(times))).collect()
+    }
+
+    /// What a program's Pod used, by the node's kernel; nothing on somebody else's node.
+    ///
+    /// # Errors
+    /// When there is no such Pod.
+    pub async fn usage(&self, which: Which) -> Result<Option<Usage>> {
+        let pod = self.wait_for_pod(which).await?;
+        if self.cluster.is_own() { cgroup::usage(&pod.uid).map(Some) } else { Ok(None) }
+    }
+
+    /// Kills a program as the node would when it is exhausted: without a word. On somebody else's node the Pod is
+    /// deleted with `--grace-period=0 --force` instead.
+    ///
+    /// # Errors
+    /// When there is no such Pod.
+    pub async fn kill(&self, which: Which) -> Result<()> {
+        if !self.cluster.is_own() {
+            return self.delete_pod(which, &["--grace-period=0", "--force"]).await;
+        }
+        let pod = self.wait_for_pod(which).await?;
+        let killed = cgroup::kill(&pod.uid, which.name())?;
+        ensure!(killed == 1, "{killed} processes of {} killed", which.name());
+        Ok(())
+    }
+
+    /// Deletes all objects, and waits until the programs let them go.
+    async fn clear(&self) -> Result<()> {
+        self.outside.forget();
+        // As one request: kubectl's own loop over hundreds of objects runs into its rate limit.
+        let path = format!("/apis/{}/v1/namespaces/{OBJECTS_NAMESPACE}/proxies", manifests::GROUP);
+        self.kubectl.run(&["delete", "--raw", &path]).await.context("clearing the objects away")?;
+        wait::until("all objects to be gone", wait::DEADLINE, async || {
+            let left = self.kubectl.run(&["get", "proxies", "-n", OBJECTS_NAMESPACE, "-o", "name"]).await?.output;
+            Ok(if left.is_empty() { Seen::Met(()) } else { Seen::Instead(left) })
+        })
+        .await
+    }
+
+    /// What a failing behaviour shows.
+    async fn account(&self) -> String {
+        let mut account = String::from("on the node");
+        for which in BOTH {
+            let label = format!("app.kubernetes.io/name={}", which.name());
+            for command in [
+                vec!["get", "pods", "-n", NAMESPACE, "-l", &label, "-o", "wide"],
+                vec!["logs", "-n", NAMESPACE, "-l", &label, "--tail=15"],
+            ] {
+                let said = match self.kubectl.run(&command).await {
+                    Ok(printed) => printed.output,
+                    Err(error) => error.to_string(),
+                };
+                account = format!("{account}\n--- kubectl {}\n{said}", command.join(" "));
+            }
+        }
+        let events = self.kubectl.run(&["get", "events", "-n", NAMESPACE, "--sort-by=.lastTimestamp"]).await;
+        let events = events.map_or_else(|error| error.to_string(), |printed| printed.output);
+        let lines: Vec<&str> = events.lines().collect();
+        format!("{account}\n--- events\n{}", lines[lines.len().saturating_sub(15)..].join("\n"))
+    }
+}

@@ -1,0 +1,30 @@
+//! The controller manager and the scheduler, with the rights that a cluster gives them. They run on the machine, beside
+//! the API server.
+
+use anyhow::Result;
+
+use crate::binaries::{self, Tool};
+use crate::control_plane::ControlPlane;
+use crate::process::{Launch, Process};
+
+/// Starts both. Nobody waits for them: Pods do.
+pub(super) async fn start(plane: &ControlPlane) -> Result<Vec<Process>> {
+    let manager = launch(plane, Tool::ControllerManager)
+        .await?
+        .argument(format!("--service-account-private-key-file={}", plane.accounts_key_file().display()))
+        .argument(format!("--root-ca-file={}", plane.authority_file().display()))
+        .argument("--use-service-account-credentials=true");
+    let scheduler = launch(plane, Tool::Scheduler).await?;
+    [manager, scheduler].into_iter().map(|each| each.start(plane.folder())).collect()
+}
+
+async fn launch(plane: &ControlPlane, tool: Tool) -> Result<Launch> {
+    let name = tool.file_name();
+    let kubeconfig = plane.folder().join(format!("{name}.kubeconfig"));
+    plane.component(&format!("system:{name}")).write(&kubeconfig)?;
+    let launch = Launch::new(name, binaries::locate_for_node(tool).await?);
+    // Nothing asks for their pages, and 0 opens no port.
+    Ok(launch
+        .argument(format!("--kubeconfig={}", kubeconfig.display()))
+        .arguments(["--leader-elect=false", "--secure-port=0"]))
+}

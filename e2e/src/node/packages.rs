@@ -1,0 +1,66 @@
+//! What this machine has to bring for a node, and the one sentence that says what it lacks.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+/// Programs, and Debian's packages that bring them.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("containerd", "containerd"),
+    ("runc", "runc"),
+    ("buildah", "buildah"),
+    ("debootstrap", "debootstrap"),
+    ("dnsmasq", "dnsmasq-base"),
+    ("iptables", "iptables"),
+    ("ip", "iproute2"),
+    ("unshare", "util-linux"),
+    ("gcc", "gcc"),
+];
+
+/// Debian's package of what a Pod's network is made with.
+const PLUGINS_PACKAGE: &str = "containernetworking-plugins";
+
+/// Where Debian's package `containernetworking-plugins` puts them.
+pub(super) const NETWORK_PLUGINS: &str = "/usr/lib/cni";
+
+/// Fails, with what to do, unless everything is there.
+pub(super) fn ensure_all() -> Result<()> {
+    ensure!(cfg!(target_os = "linux"), "a real node needs Linux");
+    ensure!(rustix::process::geteuid().is_root(), "a real node needs root: `sudo -E cargo e2e-node`");
+    let missing = PROGRAMS.iter().filter(|(program, _)| find(program).is_err()).map(|(_, package)| *package);
+    let plugins = PathBuf::from(NETWORK_PLUGINS).join("bridge");
+    let plugins = if plugins.is_file() { None } else { Some(PLUGINS_PACKAGE) };
+    let missing: Vec<&str> = missing.chain(plugins).collect();
+    ensure!(
+        missing.is_empty(),
+        "a real node needs more: apt-get install --no-install-recommends {}",
+        missing.join(" ")
+    );
+    Ok(())
+}
+
+/// The path of a program: what runs inside the node is named by paths.
+pub(super) fn find(program: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let sbin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    let mut folders = std::env::split_paths(&path).chain(sbin);
+    let found = folders.find_map(|folder| Some(folder.join(program)).filter(|file| file.is_file()));
+    found.with_context(|| format!("there is no program {program}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_installs_what_is_asked_for() {
+        let script = include_str!("../../../.ci/node");
+        let line = script.lines().find(|line| line.contains("packages=(")).unwrap_or_default();
+        let installed: Vec<&str> = line.split(['(', ')', ' ']).collect();
+        // util-linux is in every Debian.
+        let wanted = PROGRAMS.iter().map(|(_, package)| *package).filter(|package| *package != "util-linux");
+        for package in wanted.chain([PLUGINS_PACKAGE]) {
+            assert!(installed.contains(&package), "{package} is missing in {line}");
+        }
+    }
+}
