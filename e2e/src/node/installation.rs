@@ -191,20 +191,20 @@ impl Installation {
         Ok(began.elapsed())
     }
 
-    /// Waits until the correction that stands is verified: from then on nothing is written any more.
+    /// Waits until the correction that stands is verified, from when on nothing is written any more, and returns its
+    /// number.
     ///
     /// # Errors
     /// When it does not come to that.
-    pub async fn wait_until_verified(&self, name: &str) -> Result<()> {
+    pub async fn wait_until_verified(&self, name: &str) -> Result<u64> {
         wait::until(format!("{name} to be verified"), wait::DEADLINE * 2, async || {
             let object = self.get(name).await?;
-            let text = |kind| condition(&object, kind).map_or(String::new(), |entry| entry["message"].to_string());
+            let text = |kind| condition(&object, kind).and_then(|entry| entry["message"].as_str()).unwrap_or_default();
             let (verdict, note) = (text("driftObserved"), text("driftCorrected"));
-            let number =
-                note.trim_matches('"').strip_prefix("correction ").and_then(|rest| rest.split([',', ':']).next());
-            let verified = number.is_some_and(|number| verdict.contains(&format!("correction {number}]")))
-                && describe(&object, "driftObserved") == "False/InSync";
-            Ok(if verified { Seen::Met(()) } else { Seen::Instead(format!("{verdict} {note}")) })
+            let number = note.strip_prefix("correction ").and_then(|rest| rest.split([',', ':']).next()?.parse().ok());
+            let in_sync = describe(&object, "driftObserved") == "False/InSync";
+            let verified = number.filter(|number| in_sync && verdict.contains(&format!("correction {number}]")));
+            Ok(verified.map_or_else(|| Seen::Instead(format!("{verdict} {note}")), Seen::Met))
         })
         .await
     }

@@ -18,7 +18,7 @@ const IN_FLIGHT: Duration = Duration::from_secs(4);
 async fn settle(installation: &Installation) -> Result<()> {
     installation.set_interval("2s").await?;
     installation.create_proxies(&["web".to_owned()]).await?;
-    installation.wait_until_verified("web").await
+    installation.wait_until_verified("web").await.map(drop)
 }
 
 async fn drift(installation: &Installation) -> Result<()> {
@@ -72,6 +72,8 @@ async fn a_controllers_pod_that_ends_in_good_order_writes_no_second_time() -> Re
         let back = began.elapsed().as_secs_f64();
         let writes = healed(installation, before).await?;
         ensure!(writes.len() == 1, "{writes:?}");
+        // It waited for the answer and noted it; otherwise the creation would still be the last correction.
+        ensure!(installation.wait_until_verified("web").await? == 2, "the answer was not waited for");
         progress::say(format!(
             "controller deleted with a correction in flight: 1 external write, one Pod after {back:.1} s"
         ));
