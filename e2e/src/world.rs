@@ -67,6 +67,17 @@ impl World {
         Self::begin(label, plane).await?.live(behaviour).await
     }
 
+    /// The same for a behaviour with hundreds of objects: one such runs at a time, so that what it asks of the API server
+    /// leaves enough to the worlds beside it.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub async fn run_crowded(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
+        static ONE: Mutex<()> = Mutex::const_new(());
+        let _alone = ONE.lock().await;
+        Self::run(label, behaviour).await
+    }
+
     /// The same on a control plane of its own, for behaviours that freeze or kill the API server. It costs a few
     /// seconds of two cores: not for anything else.
     ///

@@ -168,7 +168,7 @@ fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_by_no_other() -> Result<()> {
-    World::run("host outage", async |world| {
+    World::run_crowded("host outage", async |world| {
         let (bad, other) = two_hosts(world).await?;
         let down = Instant::now();
         bad.refuse();
@@ -206,7 +206,7 @@ async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_b
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_other() -> Result<()> {
-    World::run("flapping", async |world| {
+    World::run_crowded("flapping", async |world| {
         let (bad, other) = two_hosts(world).await?;
         let before = world.verdicts_written()?;
         let began = Instant::now();
@@ -247,7 +247,7 @@ async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_ot
 
 #[tokio::test]
 async fn a_poller_that_restarts_in_an_outage_still_knows_what_was_in_sync_before_it() -> Result<()> {
-    World::run("restart in outage", async |world| {
+    World::run_crowded("restart in outage", async |world| {
         let bad = Host::new(world, "bad", 60).await?;
         world.apply_target(&bad.target(world, "2s")?).await?;
         let poller = world.start_poller().await?;

@@ -403,7 +403,7 @@ async fn wait_for_counts(world: &World, wanted: (usize, usize)) -> Result<()> {
 
 #[tokio::test]
 async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_polled_under_the_new_text() -> Result<()> {
-    World::run("compare edited", async |world| {
+    World::run_crowded("compare edited", async |world| {
         let outside = world.start_outside().await?;
         let answer = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true});
         outside.on("GET", "/proxies/*", Answer::json(200, &answer));

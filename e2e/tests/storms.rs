@@ -212,7 +212,7 @@ async fn the_nine_that_were_healed_before_the_breaker_opened_do_not_close_it() -
 
 #[tokio::test]
 async fn a_typo_in_compare_that_makes_a_hundred_objects_differ_writes_nothing_outside() -> Result<()> {
-    World::run("typo", async |world| {
+    World::run_crowded("typo", async |world| {
         let bed = Bed::adopting(world, 100, json!({"perMinute": 6000})).await?;
         // Few reads a second: were the first that differ corrected before the last is read, it would show.
         let typo = bed
@@ -269,7 +269,7 @@ async fn one_of_one_that_drifted_is_healed() -> Result<()> {
 
 #[tokio::test]
 async fn two_hundred_objects_created_at_once_are_all_created_outside_and_the_breaker_is_silent() -> Result<()> {
-    World::run("two hundred", async |world| {
+    World::run_crowded("two hundred", async |world| {
         let bed = Bed::new(world, json!({"concurrent": 8, "perMinute": 6000})).await?;
         let began = Instant::now();
         world.create_proxies(&names(200), &json!({}), spec).await?;
@@ -296,7 +296,7 @@ async fn two_hundred_objects_created_at_once_are_all_created_outside_and_the_bre
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn three_hundred_that_drift_without_a_breaker_are_healed_within_the_limits_each_once() -> Result<()> {
-    World::run("limits", async |world| {
+    World::run_crowded("limits", async |world| {
         let limits = json!({"concurrent": 4, "perMinute": 200, "maxDriftedPercent": 100});
         let bed = Bed::adopting(world, 300, limits).await?;
         // An answer that takes its time, so that corrections overlap.
