@@ -113,7 +113,7 @@ impl Announcer {
             }
             KindNews::Usable => {
                 tracing::info!(target_name = target, "the kind can be used");
-                (NoticeKind::Normal, "KindUsable", format!("target {target} is at work: its kind can be used"))
+                (NoticeKind::Normal, "KindUsable", format!("the kind of target {target} can be used now"))
             }
         };
         self.on_config_map((news, reason, "Load"), note);

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -20,19 +21,23 @@ use drift_shared::runtime::{
     KindError, LeaseHandle, LeaseWatch, ObjectClient, ObjectPages, ResolvedKind, WriteError, client, locate_kind,
     metrics,
 };
+use drift_shared::target::Target;
 use drift_shared::template::FieldPaths;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::finalizer::release_patch;
 
 /// How long the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long the ConfigMaps may take to be read.
+/// How long the ConfigMaps, and the Lease, may take to be read.
 const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
 /// How often an object is read again when somebody else writes to it at the same moment.
 const TRIES: usize = 5;
 
-/// Takes every finalizer off; the exit code is 0 only where none is left, and 3 while a controller holds the Lease.
+/// Takes every finalizer off; the exit code is 0 only where none is left, and 3 while a controller holds the Lease or where
+/// nothing in the namespace says what was selected.
 ///
 /// # Errors
 /// When the API server cannot be asked.
@@ -46,10 +51,18 @@ pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
     let settings = HomeSettings { instance: Some(instance), ..settings.clone() };
     let site = Site::new(&background, client, &settings, CONTROLLER_MANAGER);
     let lease_name = settings.lease_name(CONTROLLER_LEASE);
+    let targets = Targets::read(&site).await?;
+    if targets.0.is_empty() && !lease_exists(&site, &lease_name).await? {
+        say(&format!(
+            "nothing in the namespace {} says what was selected: it has neither a ConfigMap of targets nor the Lease {lease_name}. Is it the right one? --namespace names another",
+            site.namespace
+        ))?;
+        return Ok(ExitCode::from(BAD_USAGE));
+    }
     let lease_stop = CancellationToken::new();
     let (lease, lease_task) = site.hold_lease(lease_name.clone(), BTreeMap::new(), &lease_stop);
     let ended = tokio::select! {
-        ended = with_lease(&site, &lease, &lease_name) => ended,
+        ended = with_lease(&site, &lease, (&lease_name, &targets)) => ended,
         () = background.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
         () = background.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
     };
@@ -60,7 +73,32 @@ pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn with_lease(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow::Result<ExitCode> {
+/// The targets in force, as the ConfigMaps have them.
+struct Targets(BTreeMap<String, Arc<Target>>);
+
+impl Targets {
+    async fn read(site: &Site) -> anyhow::Result<Self> {
+        let mut registry = metrics::registry("controller");
+        let mut configuration = site.watch_configuration(None, &mut registry);
+        let loaded = configuration.wait_for(|configuration| configuration.loaded);
+        let loaded =
+            tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
+        for problem in &loaded.problems {
+            say(&format!("a document that cannot be read is looked for by its note only: {problem}"))?;
+        }
+        Ok(Self(loaded.targets.clone()))
+    }
+}
+
+/// Whether a controller ever led here. Holding the Lease would make it, also in a namespace that somebody mistyped.
+async fn lease_exists(site: &Site, name: &str) -> anyhow::Result<bool> {
+    let leases = Api::<Lease>::namespaced(site.client.clone(), &site.namespace);
+    let found = tokio::time::timeout(CONFIGURATION_PATIENCE, leases.get_opt(name)).await;
+    let found = found.context("no answer")?.with_context(|| format!("reading the Lease {}/{name}", site.namespace))?;
+    Ok(found.is_some())
+}
+
+async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     if let Some(holder) = holder_instead(site, lease, name).await? {
         let place = format!("{}/{name}", site.namespace);
         say(&format!(
@@ -68,17 +106,26 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow::Res
         ))?;
         return Ok(ExitCode::from(BAD_USAGE));
     }
-    let notes = all_notes(site, lease).await?;
-    let mut left = 0;
+    let notes = all_notes(lease, targets)?;
+    let (mut left, mut unknown) = (0, 0);
     let kinds: BTreeSet<KindName> = notes.iter().map(|(scope, _)| scope.kind_name()).collect();
     for kind in kinds {
-        left += Release { site, lease, notes: &notes, name: &kind }.of_kind().await?;
+        match (Release { site, lease, notes: &notes, name: &kind }).of_kind().await {
+            Ok(held) => left += held,
+            Err(error) => {
+                unknown += 1;
+                say(&format!("not released any {}: {error:#}", kind.kind))?;
+            }
+        }
     }
-    match left {
-        0 => say("no finalizer is left")?,
-        left => say(&format!("{left} objects keep the finalizer"))?,
+    match (left, unknown) {
+        (0, 0) => say("no finalizer is left")?,
+        (left, 0) => say(&format!("{left} objects keep the finalizer"))?,
+        (left, unknown) => {
+            say(&format!("{left} objects keep the finalizer, and {unknown} kinds could not be looked through"))?;
+        }
     }
-    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Waits for the Lease; gives who holds it instead, and lives.
@@ -116,15 +163,7 @@ async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow:
 }
 
 /// What the Lease notes and what the targets select.
-async fn all_notes(site: &Site, lease: &LeaseHandle) -> anyhow::Result<Notes> {
-    let mut registry = metrics::registry("controller");
-    let mut configuration = site.watch_configuration(None, &mut registry);
-    let loaded = configuration.wait_for(|configuration| configuration.loaded);
-    let loaded =
-        tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
-    for problem in &loaded.problems {
-        say(&format!("a document that cannot be read is looked for by its note only: {problem}"))?;
-    }
+fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Notes> {
     let found = lease.leadership().found_annotations();
     let (mut notes, unreadable) = found.get(SELECTIONS_ANNOTATION).map(|text| Notes::parse(text)).unwrap_or_default();
     if unreadable > 0 {
@@ -132,7 +171,7 @@ async fn all_notes(site: &Site, lease: &LeaseHandle) -> anyhow::Result<Notes> {
             "the Lease has {unreadable} notes that cannot be read: mend or remove its annotation {SELECTIONS_ANNOTATION}"
         );
     }
-    loaded.targets.values().for_each(|target| notes.add(target));
+    targets.0.values().for_each(|target| notes.add(target));
     Ok(notes)
 }
 

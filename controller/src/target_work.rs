@@ -114,8 +114,17 @@ impl Workplace {
 
 /// Works on one target until it is stopped.
 pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+    let metrics = place.shared.metrics.clone();
+    let labels = of_target(&target.name);
     // Until there is a kind nothing is vouched for, which is to be seen too.
-    place.shared.metrics.vouched.get_or_create(&of_target(&target.name)).set(0);
+    metrics.vouched.get_or_create(&labels).set(0);
+    work_until_stopped(place, target, stop).await;
+    // An alert on a target that nobody vouches for must not outlive the target.
+    metrics.vouched.remove(&labels);
+    metrics.breaker_open.remove(&labels);
+}
+
+async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
     let announcer = Announcer::new(place.events.clone(), &target, &place.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,

@@ -1,6 +1,7 @@
 //! What targets leave behind when they go, move or narrow: taken away when that is certain and old enough, and otherwise
 //! left alone. What a change of the configuration does to them is in `configuration`, on the same bed.
 
+use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified};
 use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -239,8 +241,12 @@ async fn release(world: &World) -> Result<(Option<i32>, String)> {
     let access = world.control_plane().service_account(world.programs_namespace(), "drift-controller").await?;
     let kubeconfig = world.folder().join("release.kubeconfig");
     access.write(&kubeconfig)?;
+    release_in(world.programs_namespace(), &kubeconfig).await
+}
+
+async fn release_in(namespace: &str, kubeconfig: &Path) -> Result<(Option<i32>, String)> {
     let mut command = Command::new(built().await?.path(Which::Controller));
-    command.args(["release", "--namespace", world.programs_namespace()]).env("KUBECONFIG", &kubeconfig);
+    command.args(["release", "--namespace", namespace]).env("KUBECONFIG", kubeconfig);
     command.kill_on_drop(true);
     let output: Output = tokio::time::timeout(wait::DEADLINE, command.output()).await.context("release hangs")??;
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
@@ -288,6 +294,11 @@ async fn release_takes_off_every_finalizer_but_not_beside_a_running_controller()
         ensure!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty(), "{lease}");
         let (code, said) = release(world).await?;
         ensure!(code == Some(0) && !said.contains("released Proxy"), "a second time: {code:?}: {said}");
+        let mistyped = world.objects_namespace();
+        let (code, said) = release_in(mistyped, &world.control_plane().admin_kubeconfig()).await?;
+        ensure!(code == Some(3) && said.contains("Is it the right one?"), "{code:?}: {said}");
+        let leases = world.api("coordination.k8s.io/v1", "Lease", Some(mistyped))?;
+        ensure!(leases.list(&ListParams::default()).await?.items.is_empty(), "a Lease was left in {mistyped}");
         world.shows(Shown::new(
             Group::Deletion,
             "drift-controller release before an uninstall",

@@ -51,7 +51,8 @@ impl Host {
             .named(self.name)
             .with("/spec/objects/labelSelector", json!(format!("host={}", self.name)))
             .with("/spec/interval", json!(interval))
-            .with("/spec/timeout", json!("1s"))
+            // A machine that stands still for a second must not look like a host that does.
+            .with("/spec/timeout", json!("2s"))
             .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 250}))
             .with("/spec/correct/mode", json!("Observe")))
     }

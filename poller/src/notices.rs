@@ -76,7 +76,7 @@ pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, ne
         }
         KindNews::Usable => {
             tracing::info!(target_name = target.name, "the kind can be used");
-            (NoticeKind::Normal, "KindUsable", format!("target {} is polled: its kind can be used", target.name))
+            (NoticeKind::Normal, "KindUsable", format!("the kind of target {} can be used now", target.name))
         }
     };
     let regarding = config_map_reference(home, &target.document.config_map);

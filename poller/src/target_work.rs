@@ -45,8 +45,16 @@ pub struct Workplace {
 
 /// Works on one target until it is stopped.
 pub async fn work(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
+    let vouched = place.shared.metrics.vouched.clone();
+    let labels = of_target(&target.name);
     // Until there is a kind nobody vouches, which is to be seen too.
-    place.shared.metrics.vouched.get_or_create(&of_target(&target.name)).set(0);
+    vouched.get_or_create(&labels).set(0);
+    work_until_stopped(place, target, stop).await;
+    // An alert on a target that nobody vouches for must not outlive the target.
+    vouched.remove(&labels);
+}
+
+async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: CancellationToken) {
     let say = |news| crate::notices::tell_of_kind(&place.shared.events, &target, &place.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,

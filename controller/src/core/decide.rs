@@ -216,7 +216,10 @@ fn decide_by_verdict(situation: &Situation<'_>, noted: &Noted, identity: &str) -
     let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
         return Decision::Nothing(Held::NoVerdict);
     };
-    if standing.generation != object.generation || facts.wish.is_none() || standing.tag.wish != facts.wish {
+    if facts.wish.is_none() {
+        return Decision::Nothing(Held::TemplateFails);
+    }
+    if standing.generation != object.generation || standing.tag.wish != facts.wish {
         return Decision::Nothing(Held::VerdictOutdated);
     }
     if standing.tag.correction != noted.correction {
@@ -399,7 +402,7 @@ mod tests {
             (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
             (Held::TemplateFails, |scene| scene.facts.allowed = None),
             (Held::TemplateFails, |scene| scene.facts.identity = None),
-            (Held::VerdictOutdated, |scene| scene.facts.wish = None),
+            (Held::TemplateFails, |scene| scene.facts.wish = None),
             (Held::VerdictOutdated, |scene| scene.facts.wish = Some(Wish::of(&json!("another")))),
             (Held::VerdictOutdated, |scene| scene.object.generation = Some(4)),
             (Held::VerdictOutdated, |scene| scene.object.generation = None),

@@ -21,7 +21,7 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::PollTimedOut => "the external system did not answer within the target's timeout",
         ObservedReason::ExternalUnreachable => "no connection to the external system",
         ObservedReason::Unauthorized => {
-            "the external system refuses the poller's credential, or the Secret that holds it is missing or not labelled for the poller"
+            "the external system refuses the poller's credential, or the Secret that holds it is missing, not labelled for the poller, or not for this host"
         }
         ObservedReason::RateLimited => "the external system asks for fewer requests",
         ObservedReason::ExternalError => "the external system answers with an error",

@@ -227,6 +227,14 @@ impl LeaseTask {
         self.guard = None;
     }
 
+    /// The same on our own wish, which is nothing to warn of.
+    fn lay_down(&mut self) {
+        if self.term.send_replace(None).is_some() {
+            tracing::info!(lease = self.store.name(), "the Lease is given back");
+        }
+        self.guard = None;
+    }
+
     async fn look(&mut self) -> Result<(), CallError> {
         self.stored = self.store.read().await?;
         self.view.observe(self.stored.record.clone(), clock::now());
@@ -252,7 +260,7 @@ impl LeaseTask {
 
     /// Lets the next one have the Lease at once.
     async fn release(mut self) {
-        self.step_down("it is released");
+        self.lay_down();
         let release = async {
             self.look().await?;
             let Some(record) = self.stored.record.clone() else { return Ok(()) };
