@@ -28,6 +28,9 @@ impl Now {
     }
 }
 
+/// The longest that the Lease takes to change hands after a crash: what a regular poll may be late by.
+const TAKEOVER: Duration = Duration::from_secs(15);
+
 /// The next poll of one object, as the earliest of what is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
@@ -46,6 +49,13 @@ impl Schedule {
         let phase = phase_of(uid, interval);
         let regular = next_regular(phase, interval, now);
         Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START }
+    }
+
+    /// Whether its last regular moment may have passed while nobody polled: a process that just began cannot know whether
+    /// the one before still did. A short interval makes up for that by itself.
+    #[must_use]
+    pub fn may_have_been_missed(&self, now: Moment) -> bool {
+        self.interval > TAKEOVER && self.interval.saturating_sub(self.regular - now) <= TAKEOVER
     }
 
     /// Asks for a poll as soon as prompt polls of this object may begin.
@@ -136,6 +146,17 @@ mod tests {
         assert_eq!(schedule.due(), at(30_000).moment, "both wants were one poll");
         schedule.want_promptly(at(30).moment);
         assert_eq!(schedule.due(), at(1_025).moment);
+    }
+
+    #[test]
+    fn what_fell_into_a_takeover_is_polled_at_once_and_nothing_else() {
+        let began = at(1_000_000);
+        let schedules = (0..3000).map(|number| Schedule::new(&format!("uid-{number}"), INTERVAL, began));
+        let missed: Vec<_> = schedules.filter(|schedule| schedule.may_have_been_missed(began.moment)).collect();
+        assert!((1350..1650).contains(&missed.len()), "half of the interval is takeover: {}", missed.len());
+        assert!(missed.iter().all(|schedule| schedule.due() - began.moment >= INTERVAL - TAKEOVER));
+        let quick = Schedule::new("uid", Duration::from_secs(15), began);
+        assert!(!quick.may_have_been_missed(began.moment));
     }
 
     #[test]

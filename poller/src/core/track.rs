@@ -106,7 +106,8 @@ impl Track {
             appraisal,
             pace,
         };
-        if arrival == Arrival::Later || !track.is_in_sync_as_wished(standing.as_ref()) {
+        let may_be_late = track.schedule.may_have_been_missed(now.moment);
+        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished(standing.as_ref()) {
             track.schedule.want_promptly(now.moment);
         }
         if track.object.conditions.correction() > standing.map_or(0, |standing| standing.tag.correction) {
