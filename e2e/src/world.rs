@@ -24,7 +24,7 @@ pub use counting::Writes;
 pub use history::{History, condition, describe};
 pub use many::tally;
 pub use targets::Target;
-pub use words::{is_verified, note, tag};
+pub use words::{is_verified, message, note, tag};
 
 use crate::api_gate::ApiGate;
 use crate::control_plane::ControlPlane;

@@ -76,10 +76,6 @@ pub(crate) fn is_settled(object: &Value) -> bool {
     is_verified(object) && has_finalizer(object)
 }
 
-pub(crate) fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
-    condition(object, kind).and_then(|found| found["message"].as_str()).unwrap_or_default()
-}
-
 pub(crate) fn has_finalizer(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }

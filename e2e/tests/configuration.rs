@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition};
+use drift_e2e::world::{Target, World, condition, message};
 use drift_shared::names::DRIFT_OBSERVED;
 use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::cleanup::{
-    Bed, TARGETS, WELL_AFTER, create, has_finalizer, is_settled, message, settled, start, start_both, wait_for_notes,
+    Bed, TARGETS, WELL_AFTER, create, has_finalizer, is_settled, settled, start, start_both, wait_for_notes,
 };
 
 #[tokio::test]

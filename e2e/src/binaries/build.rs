@@ -4,13 +4,11 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::{Tool, cache};
-use crate::process::{Launch, log_tail};
-use crate::progress::Heartbeat;
+use crate::process::Launch;
 use crate::run_folder;
 
 /// The version that the API server and kubectl report; without it they call themselves v0.0.0 and refuse clients.
@@ -19,16 +17,13 @@ pub(super) const STAMPS: &str = "-s -w \
     -X k8s.io/component-base/version.gitMajor=1 \
     -X k8s.io/component-base/version.gitMinor=36";
 
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// Builds `tool` into the file `output`.
 pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
     ensure_go()?;
     let (number, count) = tool.place();
     let name = tool.file_name();
     let what = format!("building {name} with Go ({number} of {count}, once for this machine)");
-    let mut heartbeat = Heartbeat::begin(what);
-    let mut process = Launch::new(format!("build-{name}"), "go")
+    Launch::new(format!("build-{name}"), "go")
         .arguments(["build", "-trimpath", "-ldflags", STAMPS, "-o"])
         .argument(output)
         .argument(tool.package())
@@ -36,19 +31,7 @@ pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
         .variable("CGO_ENABLED", "0")
         .variable("GOWORK", "off")
         .in_folder(cache::MODULE)
-        .start(run_folder::path()?)?;
-    let exit = loop {
-        if let Some(exit) = process.exit()? {
-            break exit;
-        }
-        heartbeat.beat();
-        std::thread::sleep(LOOK_EVERY);
-    };
-    if !exit.success() {
-        bail!("go build of {name} failed: {exit}\n{}", log_tail(process.log(), 40));
-    }
-    heartbeat.end();
-    Ok(())
+        .run_speaking(&what, run_folder::path()?)
 }
 
 fn ensure_go() -> Result<()> {

@@ -5,14 +5,19 @@ use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-use super::Process;
+use super::{Process, log_tail};
+use crate::progress::Heartbeat;
 
 /// The variables that a child gets from ours. Everything else (KUBECONFIG, proxies, cloud credentials) stays out,
 /// so that a developer's shell cannot change what a test proves.
 const PASSED_ON: [&str; 6] = ["PATH", "HOME", "TMPDIR", "RUST_LOG", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
+
+/// How often a child that takes minutes is looked at: its end is news, not its millisecond.
+const LOOK_AT_BUILD_EVERY: Duration = Duration::from_millis(100);
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
 
@@ -121,5 +126,26 @@ impl Launch {
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
         let watchdog = command.spawn().with_context(|| format!("starting sh for {}", self.name))?;
         Process::adopt(self.name, log, watchdog)
+    }
+
+    /// Starts it and waits for its good end, saying `what` is done while it takes minutes.
+    ///
+    /// # Errors
+    /// When it cannot be started or fails, with the end of its log.
+    pub fn run_speaking(self, what: &str, log_folder: &Path) -> Result<()> {
+        let mut heartbeat = Heartbeat::begin(what);
+        let mut process = self.start(log_folder)?;
+        let exit = loop {
+            if let Some(exit) = process.exit()? {
+                break exit;
+            }
+            heartbeat.beat();
+            std::thread::sleep(LOOK_AT_BUILD_EVERY);
+        };
+        if !exit.success() {
+            bail!("{what} failed: {exit}\n{}", log_tail(process.log(), 40));
+        }
+        heartbeat.end();
+        Ok(())
     }
 }

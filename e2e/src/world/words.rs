@@ -29,6 +29,8 @@ pub fn is_verified(object: &Value) -> bool {
     is_in_sync && is_applied && tag(object).correction == note(object).correction
 }
 
-fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
+/// The message of one of an object's conditions; empty where there is none.
+#[must_use]
+pub fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
     condition(object, kind).and_then(|entry| entry["message"].as_str()).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, is_verified};
+use drift_e2e::world::{Target, World, condition, is_verified, message};
 use drift_shared::condition::Note;
 use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
@@ -196,10 +196,6 @@ fn is_at_rest(action: Action, object: &Value) -> bool {
         Action::Release | Action::LetGo => is_in_sync && !is_held,
         Action::Create | Action::Update | Action::Adopt => is_in_sync && is_held,
     }
-}
-
-fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
-    condition(object, kind).and_then(|found| found["message"].as_str()).unwrap_or_default()
 }
 
 fn finalizers(object: &Value) -> Vec<String> {

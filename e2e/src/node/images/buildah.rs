@@ -2,16 +2,12 @@
 //! so that one that was killed leaves none behind.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::super::{holder::run, packages};
-use crate::process::{Launch, log_tail};
-use crate::progress::Heartbeat;
+use crate::process::Launch;
 use crate::run_folder;
-
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A storage of images.
 #[derive(Debug)]
@@ -32,25 +28,12 @@ impl Buildah {
 
     /// Builds from a Dockerfile, which may take minutes.
     pub(super) fn build(&self, what: &str, arguments: &[String]) -> Result<()> {
-        let mut heartbeat = Heartbeat::begin(what);
-        let mut process = Launch::new(what.replace(' ', "-"), packages::find("unshare")?)
+        Launch::new(what.replace(' ', "-"), packages::find("unshare")?)
             .arguments(self.options())
             .arguments(["build", "--isolation", "chroot"])
             .arguments(arguments)
             .in_folder(super::WORKSPACE)
-            .start(run_folder::path()?)?;
-        let exit = loop {
-            if let Some(exit) = process.exit()? {
-                break exit;
-            }
-            heartbeat.beat();
-            std::thread::sleep(LOOK_EVERY);
-        };
-        if !exit.success() {
-            bail!("{what} failed: {exit}\n{}", log_tail(process.log(), 40));
-        }
-        heartbeat.end();
-        Ok(())
+            .run_speaking(what, run_folder::path()?)
     }
 
     /// Makes an image of files alone, with the settings that `buildah config` takes.
