@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use drift_e2e::outside::{Answer, Hold, Outside};
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, note, tag};
 use drift_shared::names;
 use serde_json::{Value, json};
@@ -249,7 +250,8 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
     World::run("third party", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         world.apply_target(&target(world, &outside)?.with("/spec/interval", json!("1s"))).await?;
-        world.start_both().await?;
+        let poller = world.start_poller().await?;
+        world.start_controller().await?;
         world.create_some_proxy("web").await?;
         for round in 1..=4 {
             world.wait_until_healed_by("web", round).await?;
@@ -263,11 +265,20 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
         world.wait_until_healed_by("web", 5).await?;
         let gaps = gaps(&outside, UPDATE);
         ensure_no_shorter(&gaps, &[2.0, 6.0, 18.0])?;
+        world.wait_for_event("VerdictFlapping", "web").await?;
+        wait::until("the flapping object to be counted", wait::DEADLINE, async || {
+            let flapping = poller.metrics().await?.sum("drift_poller_objects_flapping", &[]);
+            Ok(if flapping == 1.0 { Seen::Met(()) } else { Seen::Instead(flapping.to_string()) })
+        })
+        .await?;
+        let told = world.events().await?.iter().filter(|event| event["reason"] == "VerdictFlapping").count();
+        ensure!(told == 1, "{told} Events say that the verdict flaps");
         world.shows(Shown::new(
             Group::Corrections,
             "A third party undoes every heal",
             "the outside is changed again as soon as it is in sync, four times",
-            "every heal is later than the one before, though each was verified; healed once the other stops",
+            "every heal is later than the one before, though each was verified; one Event and a metric say that it flaps; \
+             healed once the other stops",
             format!("pauses of {} s", seconds(&gaps)),
         ));
         Ok(())

@@ -44,6 +44,8 @@ pub struct Metrics {
     pub races_lost: Family<TargetLabels, Counter>,
     /// Objects by the reason of the verdict that stands; `None` before the first.
     pub objects: Family<OutcomeLabels, Gauge>,
+    /// Objects whose verdict goes back and forth.
+    pub flapping: Family<TargetLabels, Gauge>,
     /// Objects that a target before this one by name selects too, and that are skipped here.
     pub skipped: Family<TargetLabels, Gauge>,
     /// 1 while the poller vouches for the target's verdicts.
@@ -61,6 +63,7 @@ impl Metrics {
             writes: Family::default(),
             races_lost: Family::default(),
             objects: Family::default(),
+            flapping: Family::default(),
             skipped: Family::default(),
             vouched: Family::default(),
         };
@@ -83,6 +86,7 @@ impl Metrics {
             metrics.races_lost.clone(),
         );
         ours.register("objects", "Objects by the reason of their standing verdict", metrics.objects.clone());
+        ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
         ours.register("vouched", "1 while the target is listed as in force on the Lease", metrics.vouched.clone());
         ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());
         metrics

@@ -29,6 +29,21 @@ pub(crate) fn tell_of_refusal(
     });
 }
 
+/// Says on an object that its verdict goes back and forth.
+pub(crate) fn tell_of_flapping(events: &EventWriter, target: &Target, kind: &ResolvedKind, object: &ObjectId) {
+    tracing::warn!(target_name = target.name, %object, "the verdict goes back and forth");
+    let note = "driftObserved changed its status more than six times within minutes: either another writer undoes the \
+                corrections, or the external system comes and goes";
+    events.emit(Notice {
+        target: target.name.clone(),
+        regarding: kind.reference(object),
+        kind: NoticeKind::Warning,
+        reason: "VerdictFlapping",
+        action: "Poll",
+        note: note.to_owned(),
+    });
+}
+
 /// Sends the Event that belongs to a write, if any.
 pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &WriteResult) {
     let notice = |kind_of_news, reason, action, note: &str| Notice {

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use drift_shared::moment::Moment;
+
 use crate::core::finding::Finding;
 use crate::core::track::Track;
 use crate::metrics::{Metrics, of_outcome, of_target};
@@ -41,10 +43,12 @@ impl Tally {
         self.metrics.writes.get_or_create(&of_outcome(&self.target, word)).inc();
     }
 
-    /// Counts the objects by the reason that stands on them.
-    pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>) {
+    /// Counts the objects by the reason that stands on them, and those that flap.
+    pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>, now: Moment) {
         self.reasons.values_mut().for_each(|count| *count = 0);
+        let mut flapping = 0;
         for track in tracks {
+            flapping += i64::from(track.is_flapping(now));
             let reason = track.object().conditions.observed().map_or("None", |condition| condition.reason.as_str());
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
@@ -56,6 +60,7 @@ impl Tally {
         for (reason, count) in &self.reasons {
             self.metrics.objects.get_or_create(&of_outcome(&self.target, reason)).set(*count);
         }
+        self.metrics.flapping.get_or_create(&of_target(&self.target)).set(flapping);
     }
 }
 
@@ -64,5 +69,6 @@ impl Drop for Tally {
         for reason in self.reasons.keys() {
             self.metrics.objects.remove(&of_outcome(&self.target, reason));
         }
+        self.metrics.flapping.remove(&of_target(&self.target));
     }
 }

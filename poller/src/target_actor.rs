@@ -139,6 +139,9 @@ impl TargetActor {
             track.notice_silence(now);
             track.next_write(now)
         });
+        if self.roster.update(uid, now, Track::flapping_is_news) == Some(true) {
+            self.tell_of_flapping(uid);
+        }
         if self.roster.track(uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
             self.roster.queue_poll(uid);
         }
@@ -286,6 +289,11 @@ impl TargetActor {
         crate::notices::tell(events, target, kind, result);
     }
 
+    fn tell_of_flapping(&self, uid: &Uid) {
+        let Some(track) = self.roster.track(uid) else { return };
+        crate::notices::tell_of_flapping(&self.shared.events, &self.target, &self.recorder.kind, &track.object().id);
+    }
+
     fn take_event(&mut self, event: ObjectEvent) {
         let now = read_clock();
         match event {
@@ -321,7 +329,7 @@ impl TargetActor {
         let tracked = self.roster.tracks().map(Track::object);
         let moved: Vec<_> = self.overlap.find_moved(tracked).collect();
         moved.into_iter().for_each(|object| self.take_seen(object, now));
-        self.tally.count(self.roster.tracks());
+        self.tally.count(self.roster.tracks(), now.moment);
         let skipped = i64::try_from(self.overlap.skipped()).unwrap_or(i64::MAX);
         self.shared.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
     }

@@ -47,6 +47,14 @@ impl TokenBucket {
         if bucket.tokens > 0 { now } else { bucket.filling_since + bucket.refill }
     }
 
+    /// Whether nothing was taken for so long that it is full again.
+    #[must_use]
+    pub fn is_full(&self, now: Moment) -> bool {
+        let mut bucket = *self;
+        bucket.fill(now);
+        bucket.tokens == bucket.capacity
+    }
+
     fn fill(&mut self, now: Moment) {
         if self.refill.is_zero() {
             self.tokens = self.capacity.max(1);

@@ -9,6 +9,7 @@ pub mod confirmation;
 pub mod description;
 pub mod difference;
 pub mod finding;
+pub mod flapping;
 pub mod reply;
 pub mod roster;
 pub mod schedule;

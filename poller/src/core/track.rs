@@ -14,6 +14,7 @@ use drift_shared::token_bucket::TokenBucket;
 use super::appraisal::Appraisal;
 use super::confirmation::{Belief, Confirmation};
 use super::finding::{Failure, Finding};
+use super::flapping::Flapping;
 use super::schedule::{Now, Schedule};
 use super::verdict::{Basis, reach_verdict};
 use super::write::{Definite, Urgency, is_change, quiet_bucket, weigh};
@@ -76,6 +77,7 @@ pub struct Track {
     polling: bool,
     writes: WriteAttempts,
     quiet: TokenBucket,
+    flapping: Flapping,
     /// Somebody else wrote or removed our condition since it last stood as it should.
     disturbed: bool,
     /// Since when; see [`Track::owes_verdict`].
@@ -99,6 +101,7 @@ impl Track {
             polling: false,
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
+            flapping: Flapping::calm(now.moment),
             disturbed: false,
             owing_since: (stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal))
                 .then_some(now.moment),
@@ -171,6 +174,9 @@ impl Track {
         if after != before {
             self.believed = None;
         }
+        if !after.has_the_spec_of(&before) {
+            self.flapping.begin_anew();
+        }
         if edited || asked || unbarred || after != before {
             self.schedule.want_promptly(now);
         }
@@ -233,7 +239,7 @@ impl Track {
         };
         let standing = self.standing();
         match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
-            Belief::Confirmed => self.believe(&finding),
+            Belief::Confirmed => self.believe_poll(&finding, now),
             Belief::PollAgainAfter(wait) => {
                 self.drop_unwritten();
                 self.schedule.want_after(wait, now);
@@ -246,7 +252,8 @@ impl Track {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;
             let failure = self.last_failure.clone();
-            self.believe(&Finding::Failed(failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled))));
+            let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
+            self.believe_poll(&Finding::Failed(failure), now);
         }
     }
 
@@ -292,6 +299,17 @@ impl Track {
         self.writes.refusal_is_news()
     }
 
+    /// Whether its verdict goes back and forth.
+    #[must_use]
+    pub fn is_flapping(&self, now: Moment) -> bool {
+        self.flapping.lasts(now)
+    }
+
+    /// Whether that is news for people; it counts as told with this.
+    pub fn flapping_is_news(&mut self) -> bool {
+        self.flapping.is_news()
+    }
+
     /// Takes in how a write ended.
     pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
         self.writes.finish(outcome, now);
@@ -311,6 +329,13 @@ impl Track {
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
         self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
+    }
+
+    fn believe_poll(&mut self, finding: &Finding, now: Moment) {
+        self.believe(finding);
+        if let Some((_, verdict)) = &self.believed {
+            self.flapping.note(verdict.status(), now);
+        }
     }
 
     fn believe(&mut self, finding: &Finding) {
