@@ -13,7 +13,8 @@ use drift_shared::runtime::{WriteError, clock};
 use drift_shared::target::Target;
 
 use crate::core::claim::Action;
-use crate::core::decide::{Correction, still_stands};
+use crate::core::decide::still_stands;
+use crate::core::decision::Correction;
 use crate::core::limits::Taken;
 use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::{Doubt, Outcome};

@@ -11,7 +11,7 @@ use drift_shared::runtime::WriteError;
 use drift_shared::runtime::kill_point::{KillPoint, reach};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::decide::Correction;
+use crate::core::decision::Correction;
 use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::Outcome;
 use crate::core::races;

@@ -4,6 +4,7 @@
 //! own, so that none can slow or stop another. It carries things between the core, which decides, and the hands,
 //! which do; it must not decide anything itself.
 
+mod house;
 mod reports;
 mod selected;
 mod strays;
@@ -24,7 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::act::{Ended, Hands, Newest, Order, Work};
 use crate::core::alarms::Alarms;
-use crate::core::decide::Decision;
+use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
 use crate::core::limits::{Place, Room};
@@ -204,18 +205,6 @@ impl TargetActor {
         }
     }
 
-    fn attend_breaker(&mut self, now: Moment) {
-        let Some(transition) = self.roster.evaluate_breaker(now) else { return };
-        self.hands.announcer.breaker(transition);
-        self.show_breaker();
-        self.reconsider_all();
-    }
-
-    fn show_breaker(&self) {
-        let open = i64::from(self.roster.breaker_is_open());
-        self.shared.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
-    }
-
     fn attend_object(&mut self, uid: &Uid, now: Moment) {
         self.alarms.clear(uid);
         if self.working.contains(uid) {
@@ -310,35 +299,5 @@ impl TargetActor {
             let _ = reports.send(work.await);
         };
         tasks::spawn("job", self.shared.failed.clone(), self.shared.jobs.track_future(job));
-    }
-
-    fn reconsider_all(&mut self) {
-        self.due.extend(self.roster.uids().cloned());
-    }
-
-    /// Everybody is decided anew when the poller begins or ceases to vouch, or excepts others than before.
-    fn note_vouching(&mut self) {
-        let word = self.word(clock::now());
-        if word == self.last_word {
-            return;
-        }
-        let vouched = word.is_some();
-        let excepted = word.as_ref().map_or(0, |word| word.except.len());
-        self.last_word = word;
-        tracing::info!(target_name = %self.name, vouched, excepted, "the poller's word for this target changed");
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
-        self.reconsider_all();
-    }
-
-    fn keep_house(&mut self) {
-        self.note_vouching();
-        self.due.extend(self.tally.held_for(Held::ClaimedTwice).cloned());
-        // The poller's word may have gone and come back between two looks at it.
-        if self.last_word.is_some() {
-            self.due.extend(self.tally.held_for(Held::NotVouched).cloned());
-        }
-        if self.roster.is_listed() {
-            self.let_strays_go();
-        }
     }
 }

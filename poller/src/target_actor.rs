@@ -3,6 +3,9 @@
 //! Each target has a task of its own, so that none can slow or stop another. It only carries things between the
 //! core, which decides, and the shell, which does; it must not decide anything itself.
 
+mod polls;
+mod writes;
+
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +14,6 @@ use drift_shared::clean_up::KindName;
 use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
-use drift_shared::outside::host_and_port;
 use drift_shared::runtime::health::Health;
 use drift_shared::runtime::{EventWriter, Leavers, ObjectEvent, clock};
 use drift_shared::sightings::Sightings;
@@ -23,17 +25,14 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::finding::{Failure, Finding};
 use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::slow_lane::SlowLane;
 use crate::core::track::{NextWrite, Track};
-use crate::core::write::Urgency;
-use crate::core::write_attempts::WriteOutcome;
 use crate::in_force::InForceList;
 use crate::metrics::{Metrics, of_target};
 use crate::overlap::{Admission, Overlap};
-use crate::poll::{Outside, PollOrder, PollOutcome, PollResult, prepare};
+use crate::poll::{Outside, PollResult};
 use crate::record::{Recorder, WriteResult};
 use crate::tally::Tally;
 
@@ -155,143 +154,9 @@ impl TargetActor {
         }
     }
 
-    /// Its moment in the lane, where it has not come yet, is another's.
-    fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
-        if let Some(slot) = self.roster.slow_slot(uid).filter(|slot| *slot > now) {
-            self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
-        }
-        self.roster.set_slow_slot(uid, None, now);
-    }
-
     fn forget(&mut self, uid: &Uid, now: Moment) {
         self.leave_slow_lane(uid, now);
         self.roster.forget(uid, now);
-    }
-
-    /// Whether a write may go now; a slow one gets its moment in the lane first.
-    fn may_go(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
-        if urgency != Urgency::Slow {
-            return true;
-        }
-        let slot = self
-            .roster
-            .slow_slot(uid)
-            .unwrap_or_else(|| self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
-        self.roster.set_slow_slot(uid, Some(slot), now);
-        slot <= now
-    }
-
-    fn begin_write(&mut self, uid: &Uid, verdict: &drift_shared::condition::Verdict, urgency: Urgency, now: Moment) {
-        let wall = clock::wall_seconds();
-        let begun = self
-            .roster
-            .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
-        self.leave_slow_lane(uid, now);
-        if let Some((before, condition)) = begun {
-            let recorder = self.recorder.clone();
-            self.writes.push(Box::pin(async move { recorder.write(before, condition).await }));
-        }
-    }
-
-    fn begin_polls(&mut self) {
-        let now = read_clock();
-        let concurrent = self.target.read.limits.concurrent as usize;
-        while self.polls.len() < concurrent && self.roster.has_waiting_polls() {
-            if self.read_rate.take(now.moment).is_err() {
-                break;
-            }
-            if let Some(uid) = self.roster.next_poll() {
-                self.begin_poll(&uid, now);
-            }
-        }
-    }
-
-    fn begin_poll(&mut self, uid: &Uid, now: Now) {
-        let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
-        let prepared = prepare(&self.target, &view);
-        if let Ok((_, request)) = &prepared
-            && let Some(until) = self.shared.outside.gate.paused(&host_and_port(&request.url), now.moment)
-        {
-            self.postpone(uid, until);
-            return;
-        }
-        let Some(basis) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
-        match prepared {
-            Ok((wished, request)) => {
-                let order = PollOrder { uid: uid.clone(), basis, view, wished, request };
-                let (outside, target) = (self.shared.outside.clone(), self.target.clone());
-                self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
-            }
-            Err(failure) => {
-                let outcome = PollOutcome::Found(Finding::Failed(failure));
-                self.take_poll(PollResult { uid: uid.clone(), basis, outcome, took: Duration::ZERO });
-            }
-        }
-    }
-
-    fn take_poll(&mut self, result: PollResult) {
-        let PollResult { uid, basis, outcome, took } = result;
-        match outcome {
-            PollOutcome::Postponed(until) => self.postpone(&uid, until),
-            PollOutcome::Found(finding) => {
-                self.tally.poll(&finding, took);
-                let now = clock::now();
-                self.roster.update(&uid, now, |track| track.finish_poll(basis, finding, now));
-            }
-        }
-    }
-
-    /// A poll whose host asked for a pause is late, not failed.
-    fn postpone(&mut self, uid: &Uid, until: Moment) {
-        self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
-        let cause = Failure::of(drift_shared::condition::ObservedReason::RateLimited);
-        self.roster.update(uid, clock::now(), |track| track.postpone_poll(until, cause));
-    }
-
-    fn take_write(&mut self, result: WriteResult) {
-        let now = clock::now();
-        let uid = result.before.id.uid.clone();
-        self.tally.write(result.word);
-        let gone = result.object.is_none() && result.word == "gone";
-        if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
-            // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
-            self.roster.see(object, read_clock());
-        }
-        let lost = self.roster.update(&uid, now, |track| {
-            track.finish_write(&result.outcome, now);
-            track.has_given_up()
-        });
-        if lost == Some(true) {
-            self.shared.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
-        }
-        if gone {
-            self.forget(&uid, now);
-        }
-        self.tell(&uid, &result, now);
-        if result.outcome == WriteOutcome::Written {
-            tracing::info!(
-                target_name = self.target.name,
-                object = %result.before.id,
-                status = result.condition.status.as_str(),
-                reason = result.condition.reason,
-                "wrote driftObserved"
-            );
-        }
-    }
-
-    fn tell(&mut self, uid: &Uid, result: &WriteResult, now: Moment) {
-        let (events, target, kind) = (&self.shared.events, &self.target, &self.recorder.kind);
-        if let Some(sentence) = &result.refusal
-            && self.roster.update(uid, now, Track::refusal_is_news) == Some(true)
-        {
-            crate::notices::tell_of_refusal(events, target, kind, (&result.before.id, sentence));
-        }
-        crate::notices::tell(events, target, kind, result);
-    }
-
-    fn tell_of_flapping(&self, uid: &Uid) {
-        let Some(track) = self.roster.track(uid) else { return };
-        crate::notices::tell_of_flapping(&self.shared.events, &self.target, &self.recorder.kind, &track.object().id);
     }
 
     fn take_event(&mut self, event: ObjectEvent) {

@@ -5,7 +5,8 @@
 //! wish. This file must not know how anything is done.
 
 use super::claim::{Action, Permission, permit};
-use super::decide::{Correction, Decision, Situation, permitted_identity};
+use super::decide::{Situation, permitted_identity};
+use super::decision::{Correction, Decision};
 use super::held::Held;
 use super::limits::Room;
 use super::note::Noted;

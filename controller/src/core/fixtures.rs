@@ -128,7 +128,7 @@ impl Scene {
         }
     }
 
-    pub(super) fn decide(&self) -> super::decide::Decision {
+    pub(super) fn decide(&self) -> super::decision::Decision {
         super::decide::decide(&self.situation())
     }
 }

@@ -14,7 +14,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::claim::Action;
-use super::decide::{Correction, Decision, Situation, Surroundings, decide};
+use super::decide::{Situation, Surroundings, decide};
+use super::decision::{Correction, Decision};
 use super::facts::{ObjectFacts, TargetFacts};
 use super::fixtures::{at, bare_object, facts, set_corrected, set_observed, target};
 use super::limits::Room;

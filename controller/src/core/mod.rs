@@ -8,6 +8,7 @@ pub mod attempts;
 pub mod breaker;
 pub mod claim;
 pub mod decide;
+pub mod decision;
 pub mod delay;
 pub mod deletion;
 pub mod facts;

@@ -8,7 +8,7 @@ use drift_shared::names::DRIFT_CORRECTED;
 use drift_shared::object::LeanObject;
 
 use super::claim::{Action, is_taken_back};
-use super::decide::Correction;
+use super::decision::Correction;
 use super::outcome::Outcome;
 
 /// What stands, seeded by the larger of the two conditions and by what this process wrote itself.

@@ -10,7 +10,8 @@ use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 
 use super::breaker::{Breaker, Stand, Transition};
-use super::decide::{Decision, Situation, Surroundings, decide};
+use super::decide::{Situation, Surroundings, decide};
+use super::decision::Decision;
 use super::facts::{ObjectFacts, TargetFacts};
 use super::limits::{Pace, Place, Room};
 use super::memory::ObjectMemory;

@@ -11,7 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use drift_controller::act::Hands;
 use drift_controller::core::claim::Action;
-use drift_controller::core::decide::Correction;
+use drift_controller::core::decision::Correction;
 use drift_controller::core::note::Noted;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;

@@ -3,22 +3,25 @@
 //! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held
 //! against the state it began from. It must not know how objects are watched, polled or patched.
 
+mod polling;
+mod writing;
+
 use std::time::Duration;
 
-use drift_shared::condition::{Condition, ObservedReason, Standing, Verdict};
+use drift_shared::condition::{ObservedReason, Standing, Verdict};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 use drift_shared::target::Confirm;
 use drift_shared::token_bucket::TokenBucket;
 
 use super::appraisal::Appraisal;
-use super::confirmation::{Belief, Confirmation};
-use super::finding::{Failure, Finding};
+use super::confirmation::Confirmation;
+use super::finding::Failure;
 use super::flapping::Flapping;
 use super::schedule::{Now, Schedule};
-use super::verdict::{Basis, reach_verdict};
-use super::write::{Definite, Urgency, is_change, quiet_bucket, weigh};
-use super::write_attempts::{WriteAttempts, WriteOutcome};
+use super::verdict::Basis;
+use super::write::{Definite, Urgency, quiet_bucket};
+use super::write_attempts::WriteAttempts;
 
 /// Intervals without a complete poll after which the standing verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
@@ -188,189 +191,6 @@ impl Track {
         if self.appraisal != appraisal {
             self.see(self.object.clone(), appraisal, now);
         }
-    }
-
-    /// When the next poll may begin; `None` while one is under way or none is wanted.
-    #[must_use]
-    pub fn poll_due(&self) -> Option<Moment> {
-        let wanted = !self.polling && !self.object.deleting && self.appraisal.barred.is_none();
-        wanted.then(|| self.schedule.due())
-    }
-
-    /// Whether its next poll was asked for, and is not only the regular one.
-    #[must_use]
-    pub const fn wants_prompt_poll(&self) -> bool {
-        self.schedule.is_wanted()
-    }
-
-    /// When [`Track::notice_silence`] has to be asked.
-    #[must_use]
-    pub fn silence_due(&self) -> Option<Moment> {
-        let polled = !self.object.deleting && self.appraisal.barred.is_none();
-        polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
-    }
-
-    /// Begins a poll and gives the state its result will belong to.
-    pub fn begin_poll(&mut self, now: Now) -> Basis {
-        self.polling = true;
-        self.schedule.begin(now);
-        self.basis()
-    }
-
-    /// Gives back a poll that never reached the external system; it is late until then, not failed.
-    pub fn postpone_poll(&mut self, until: Moment, cause: Failure) {
-        self.polling = false;
-        self.last_failure = Some(cause);
-        self.schedule.hold_until(until);
-        self.schedule.want_promptly(until);
-    }
-
-    /// Takes in the result of the poll that began from `basis`.
-    pub fn finish_poll(&mut self, basis: Basis, finding: Finding, now: Moment) {
-        self.polling = false;
-        if basis != self.basis() || self.appraisal.barred.is_some() {
-            self.schedule.want_promptly(now);
-            return;
-        }
-        self.last_heard = now;
-        self.last_failure = match &finding {
-            Finding::Failed(failure) => Some(failure.clone()),
-            _ => None,
-        };
-        let standing = self.standing();
-        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
-            Belief::Confirmed => self.believe_poll(&finding, now),
-            Belief::PollAgainAfter(wait) => {
-                self.drop_unwritten();
-                self.schedule.want_after(wait, now);
-            }
-        }
-    }
-
-    /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
-    pub fn notice_silence(&mut self, now: Moment) {
-        if self.silence_due().is_some_and(|due| due <= now) {
-            self.last_heard = now;
-            let failure = self.last_failure.clone();
-            let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
-            self.believe_poll(&Finding::Failed(failure), now);
-        }
-    }
-
-    /// What is to be written now.
-    pub fn next_write(&mut self, now: Moment) -> NextWrite {
-        let Some((basis, verdict)) = &self.believed else { return NextWrite::Nothing };
-        if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
-            return NextWrite::Nothing;
-        }
-        if !is_change(self.object.conditions.observed(), verdict) {
-            self.owing_since = None;
-            self.disturbed = false;
-            self.writes.settle();
-            return NextWrite::Nothing;
-        }
-        let urgency = weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed);
-        let allowed = match urgency {
-            Urgency::News => self.writes.not_before(),
-            Urgency::Quiet | Urgency::Slow => self.writes.not_before().max(self.quiet.available_at(now)),
-        };
-        if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
-    }
-
-    /// Notes that the write that [`Track::next_write`] gave begins, and gives the condition to write.
-    pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> Condition {
-        if urgency != Urgency::News {
-            // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
-            let _ = self.quiet.take(moment);
-        }
-        let condition = verdict.to_condition(self.object.conditions.observed(), wall);
-        self.writes.begin(condition.clone());
-        condition
-    }
-
-    /// Whether the last write was the fifth in a row that lost its race.
-    #[must_use]
-    pub const fn has_given_up(&self) -> bool {
-        self.writes.gave_up()
-    }
-
-    /// Whether a refused write is news for people; it counts as told with this.
-    pub const fn refusal_is_news(&mut self) -> bool {
-        self.writes.refusal_is_news()
-    }
-
-    /// Whether its verdict goes back and forth.
-    #[must_use]
-    pub fn is_flapping(&self, now: Moment) -> bool {
-        self.flapping.lasts(now)
-    }
-
-    /// Whether that is news for people; it counts as told with this.
-    pub fn flapping_is_news(&mut self) -> bool {
-        self.flapping.is_news()
-    }
-
-    /// Takes in how a write ended.
-    pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
-        self.writes.finish(outcome, now);
-        if self.writes.gave_up() {
-            self.believed = None;
-            self.schedule.want_after(super::write_attempts::AFTER_LOST_RACES, now);
-        }
-    }
-
-    /// A correction has to settle before the next poll; what is quiet because of that is not silent.
-    fn settle_from(&mut self, now: Moment) {
-        let settled = now + self.pace.settle;
-        self.schedule.hold_until(settled);
-        self.last_heard = self.last_heard.max(settled);
-    }
-
-    /// A verdict that has not come to stand must not be written over a newer look that says something else.
-    fn drop_unwritten(&mut self) {
-        self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
-    }
-
-    fn believe_poll(&mut self, finding: &Finding, now: Moment) {
-        self.believe(finding);
-        if let Some((_, verdict)) = &self.believed {
-            self.flapping.note(verdict.status(), now);
-        }
-    }
-
-    fn believe(&mut self, finding: &Finding) {
-        let basis = self.basis();
-        let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
-        if *finding == Finding::InSync {
-            self.seen_in_sync = Some(basis);
-        }
-        self.believed = Some((basis, reach_verdict(finding, &basis, self.standing().as_ref(), seen)));
-    }
-
-    fn believe_bar(&mut self) {
-        if let Some(failure) = self.appraisal.barred.clone() {
-            self.believe(&Finding::Failed(failure));
-        }
-    }
-
-    /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the
-    /// bucket lasts, since without a verdict nothing is corrected. A foreign True is polled at once in any case: the
-    /// controller may believe it.
-    fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
-        let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
-        if before == after || self.writes.explains(after) {
-            self.last_definite =
-                after.and_then(Standing::read).as_ref().and_then(Definite::of).or(self.last_definite.take());
-            return;
-        }
-        self.disturbed = true;
-        self.believed = None;
-        if stands_true(object) {
-            // Nobody here said so: it is not vouched for until this process has looked.
-            self.owing_since = self.owing_since.or(Some(now));
-        }
-        let when = if stands_true(object) { now } else { self.quiet.available_at(now) };
-        self.schedule.want_promptly(when);
     }
 
     fn standing(&self) -> Option<Standing> {

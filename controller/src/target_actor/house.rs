@@ -1,0 +1,54 @@
+//! What the actor does for all its objects at once: the poller's word, the breaker, and what grows old unseen.
+//!
+//! It must not decide for any one of them.
+
+use drift_shared::moment::Moment;
+use drift_shared::runtime::clock;
+
+use super::TargetActor;
+use crate::core::held::Held;
+use crate::metrics::of_target;
+
+impl TargetActor {
+    pub(super) fn attend_breaker(&mut self, now: Moment) {
+        let Some(transition) = self.roster.evaluate_breaker(now) else { return };
+        self.hands.announcer.breaker(transition);
+        self.show_breaker();
+        self.reconsider_all();
+    }
+
+    pub(super) fn show_breaker(&self) {
+        let open = i64::from(self.roster.breaker_is_open());
+        self.shared.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
+    }
+
+    pub(super) fn reconsider_all(&mut self) {
+        self.due.extend(self.roster.uids().cloned());
+    }
+
+    /// Everybody is decided anew when the poller begins or ceases to vouch, or excepts others than before.
+    pub(super) fn note_vouching(&mut self) {
+        let word = self.word(clock::now());
+        if word == self.last_word {
+            return;
+        }
+        let vouched = word.is_some();
+        let excepted = word.as_ref().map_or(0, |word| word.except.len());
+        self.last_word = word;
+        tracing::info!(target_name = %self.name, vouched, excepted, "the poller's word for this target changed");
+        self.shared.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
+        self.reconsider_all();
+    }
+
+    pub(super) fn keep_house(&mut self) {
+        self.note_vouching();
+        self.due.extend(self.tally.held_for(Held::ClaimedTwice).cloned());
+        // The poller's word may have gone and come back between two looks at it.
+        if self.last_word.is_some() {
+            self.due.extend(self.tally.held_for(Held::NotVouched).cloned());
+        }
+        if self.roster.is_listed() {
+            self.let_strays_go();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether one object's verdict goes back and forth faster than any honest drift: another writer undoes corrections,
+//! or the external system comes and goes.
+//!
+//! Each of these changes is written as it has to be; this only notices that there are many, so that people are told
+//! once. It must not know what was found or written, nor who is told.
+
+use std::time::Duration;
+
+use drift_shared::condition::ConditionStatus;
+use drift_shared::moment::Moment;
+use drift_shared::token_bucket::TokenBucket;
+
+/// Changes of the status at once that are nothing to talk about: three drifts, each healed.
+pub const HONEST_CHANGES: u32 = 6;
+/// From then on one change in this time is still no flapping, which makes six minutes of rest its end.
+pub const HONEST_PACE: Duration = Duration::from_secs(60);
+
+/// The changes of one object's status.
+#[derive(Debug)]
+pub struct Flapping {
+    changes: TokenBucket,
+    last: Option<ConditionStatus>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Calm,
+    Untold,
+    Told,
+}
+
+impl Flapping {
+    /// Nothing has changed yet.
+    #[must_use]
+    pub const fn calm(now: Moment) -> Self {
+        Self { changes: TokenBucket::full(HONEST_CHANGES, HONEST_PACE, now), last: None, state: State::Calm }
+    }
+
+    /// Takes in the status that is believed now.
+    pub fn note(&mut self, status: ConditionStatus, now: Moment) {
+        if !self.lasts(now) {
+            self.state = State::Calm;
+        }
+        let changed = self.last.replace(status).is_some_and(|last| last != status);
+        if changed && self.changes.take(now).is_err() && self.state == State::Calm {
+            self.state = State::Untold;
+        }
+    }
+
+    /// The next status speaks of another wish: it is no change of mind.
+    pub const fn begin_anew(&mut self) {
+        self.last = None;
+    }
+
+    /// Whether it flaps: too many changes came, and the rest since then was not long enough.
+    #[must_use]
+    pub fn lasts(&self, now: Moment) -> bool {
+        self.state != State::Calm && !self.changes.is_full(now)
+    }
+
+    /// Whether people have not been told yet; they count as told with this.
+    pub fn is_news(&mut self) -> bool {
+        let is_news = self.state == State::Untold;
+        if is_news {
+            self.state = State::Told;
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ConditionStatus::{False, True};
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    /// One change every so often, `count` of them, and whether any was news.
+    fn changes(flapping: &mut Flapping, (begin, every): (u64, u64), count: u64) -> usize {
+        let statuses = [False, True].into_iter().cycle();
+        let moments = (0..=count).map(|step| at(begin + step * every));
+        moments
+            .zip(statuses)
+            .filter(|(moment, status)| {
+                flapping.note(*status, *moment);
+                flapping.is_news()
+            })
+            .count()
+    }
+
+    #[test]
+    fn three_healed_drifts_in_a_minute_are_no_flapping_and_one_more_is_told_once() {
+        let mut flapping = Flapping::calm(at(0));
+        assert_eq!(changes(&mut flapping, (0, 5), 6), 0);
+        assert!(!flapping.lasts(at(30)));
+        flapping.note(True, at(31));
+        assert!(flapping.lasts(at(31)) && flapping.is_news() && !flapping.is_news());
+        assert_eq!(changes(&mut flapping, (32, 5), 20), 0, "told twice");
+        assert!(flapping.lasts(at(140)));
+    }
+
+    #[test]
+    fn a_change_a_minute_is_no_flapping() {
+        assert_eq!(changes(&mut Flapping::calm(at(0)), (0, 60), 500), 0);
+    }
+
+    #[test]
+    fn rest_ends_it_and_the_next_time_is_told_again() {
+        let mut flapping = Flapping::calm(at(0));
+        assert_eq!(changes(&mut flapping, (0, 1), 10), 1);
+        assert!(flapping.lasts(at(200)));
+        assert!(!flapping.lasts(at(10 + 6 * 60)), "six minutes of rest");
+        assert_eq!(changes(&mut flapping, (1000, 1), 10), 1);
+    }
+
+    #[test]
+    fn edits_change_what_is_wished_and_are_no_change_of_mind() {
+        let mut flapping = Flapping::calm(at(0));
+        for step in 0..50 {
+            flapping.begin_anew();
+            flapping.note(True, at(step));
+            flapping.begin_anew();
+            flapping.note(False, at(step));
+        }
+        assert!(!flapping.lasts(at(50)));
+    }
+
+    #[test]
+    fn the_same_status_is_no_change() {
+        let mut flapping = Flapping::calm(at(0));
+        (0..100).for_each(|step| flapping.note(True, at(step)));
+        assert!(!flapping.lasts(at(100)) && !flapping.is_news());
+    }
+}

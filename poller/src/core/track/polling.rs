@@ -1,0 +1,127 @@
+//! When an object is polled and what its polls make believe.
+//!
+//! Every result is held against the state its poll began from. It must not know how anything is polled or written.
+
+use drift_shared::moment::Moment;
+
+use super::{SILENT_INTERVALS, Track};
+use crate::core::confirmation::Belief;
+use crate::core::finding::{Failure, Finding};
+use crate::core::schedule::Now;
+use crate::core::verdict::{Basis, reach_verdict};
+use crate::core::write::is_change;
+use drift_shared::condition::ObservedReason;
+
+impl Track {
+    /// When the next poll may begin; `None` while one is under way or none is wanted.
+    #[must_use]
+    pub fn poll_due(&self) -> Option<Moment> {
+        let wanted = !self.polling && !self.object.deleting && self.appraisal.barred.is_none();
+        wanted.then(|| self.schedule.due())
+    }
+
+    /// Whether its next poll was asked for, and is not only the regular one.
+    #[must_use]
+    pub const fn wants_prompt_poll(&self) -> bool {
+        self.schedule.is_wanted()
+    }
+
+    /// When [`Track::notice_silence`] has to be asked.
+    #[must_use]
+    pub fn silence_due(&self) -> Option<Moment> {
+        let polled = !self.object.deleting && self.appraisal.barred.is_none();
+        polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
+    }
+
+    /// Begins a poll and gives the state its result will belong to.
+    pub fn begin_poll(&mut self, now: Now) -> Basis {
+        self.polling = true;
+        self.schedule.begin(now);
+        self.basis()
+    }
+
+    /// Gives back a poll that never reached the external system; it is late until then, not failed.
+    pub fn postpone_poll(&mut self, until: Moment, cause: Failure) {
+        self.polling = false;
+        self.last_failure = Some(cause);
+        self.schedule.hold_until(until);
+        self.schedule.want_promptly(until);
+    }
+
+    /// Takes in the result of the poll that began from `basis`.
+    pub fn finish_poll(&mut self, basis: Basis, finding: Finding, now: Moment) {
+        self.polling = false;
+        if basis != self.basis() || self.appraisal.barred.is_some() {
+            self.schedule.want_promptly(now);
+            return;
+        }
+        self.last_heard = now;
+        self.last_failure = match &finding {
+            Finding::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        };
+        let standing = self.standing();
+        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
+            Belief::Confirmed => self.believe_poll(&finding, now),
+            Belief::PollAgainAfter(wait) => {
+                self.drop_unwritten();
+                self.schedule.want_after(wait, now);
+            }
+        }
+    }
+
+    /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
+    pub fn notice_silence(&mut self, now: Moment) {
+        if self.silence_due().is_some_and(|due| due <= now) {
+            self.last_heard = now;
+            let failure = self.last_failure.clone();
+            let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
+            self.believe_poll(&Finding::Failed(failure), now);
+        }
+    }
+
+    /// Whether its verdict goes back and forth.
+    #[must_use]
+    pub fn is_flapping(&self, now: Moment) -> bool {
+        self.flapping.lasts(now)
+    }
+
+    /// Whether that is news for people; it counts as told with this.
+    pub fn flapping_is_news(&mut self) -> bool {
+        self.flapping.is_news()
+    }
+
+    /// A correction has to settle before the next poll; what is quiet because of that is not silent.
+    pub(super) fn settle_from(&mut self, now: Moment) {
+        let settled = now + self.pace.settle;
+        self.schedule.hold_until(settled);
+        self.last_heard = self.last_heard.max(settled);
+    }
+
+    /// A verdict that has not come to stand must not be written over a newer look that says something else.
+    fn drop_unwritten(&mut self) {
+        self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
+    }
+
+    fn believe_poll(&mut self, finding: &Finding, now: Moment) {
+        self.believe(finding);
+        if let Some((_, verdict)) = &self.believed {
+            self.flapping.note(verdict.status(), now);
+        }
+    }
+
+    fn believe(&mut self, finding: &Finding) {
+        let basis = self.basis();
+        let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
+        if *finding == Finding::InSync {
+            self.seen_in_sync = Some(basis);
+        }
+        self.believed = Some((basis, reach_verdict(finding, &basis, self.standing().as_ref(), seen)));
+    }
+
+    pub(super) fn believe_bar(&mut self) {
+        if let Some(failure) = self.appraisal.barred.clone() {
+            self.believe(&Finding::Failed(failure));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The actor's polls: begun as far as the read limits allow, and taken in when they end.
+//!
+//! When an object wants one and what it proves is the core's business.
+
+use std::time::Duration;
+
+use drift_shared::condition::ObservedReason;
+use drift_shared::identity::Uid;
+use drift_shared::moment::Moment;
+use drift_shared::outside::host_and_port;
+use drift_shared::runtime::clock;
+
+use super::{TargetActor, read_clock};
+use crate::core::finding::{Failure, Finding};
+use crate::core::schedule::Now;
+use crate::metrics::of_target;
+use crate::poll::{PollOrder, PollOutcome, PollResult, prepare};
+
+impl TargetActor {
+    pub(super) fn begin_polls(&mut self) {
+        let now = read_clock();
+        let concurrent = self.target.read.limits.concurrent as usize;
+        while self.polls.len() < concurrent && self.roster.has_waiting_polls() {
+            if self.read_rate.take(now.moment).is_err() {
+                break;
+            }
+            if let Some(uid) = self.roster.next_poll() {
+                self.begin_poll(&uid, now);
+            }
+        }
+    }
+
+    fn begin_poll(&mut self, uid: &Uid, now: Now) {
+        let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
+        let prepared = prepare(&self.target, &view);
+        if let Ok((_, request)) = &prepared
+            && let Some(until) = self.shared.outside.gate.paused(&host_and_port(&request.url), now.moment)
+        {
+            self.postpone(uid, until);
+            return;
+        }
+        let Some(basis) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
+        match prepared {
+            Ok((wished, request)) => {
+                let order = PollOrder { uid: uid.clone(), basis, view, wished, request };
+                let (outside, target) = (self.shared.outside.clone(), self.target.clone());
+                self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
+            }
+            Err(failure) => {
+                let outcome = PollOutcome::Found(Finding::Failed(failure));
+                self.take_poll(PollResult { uid: uid.clone(), basis, outcome, took: Duration::ZERO });
+            }
+        }
+    }
+
+    pub(super) fn take_poll(&mut self, result: PollResult) {
+        let PollResult { uid, basis, outcome, took } = result;
+        match outcome {
+            PollOutcome::Postponed(until) => self.postpone(&uid, until),
+            PollOutcome::Found(finding) => {
+                self.tally.poll(&finding, took);
+                let now = clock::now();
+                self.roster.update(&uid, now, |track| track.finish_poll(basis, finding, now));
+            }
+        }
+    }
+
+    /// A poll whose host asked for a pause is late, not failed.
+    fn postpone(&mut self, uid: &Uid, until: Moment) {
+        self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
+        let cause = Failure::of(ObservedReason::RateLimited);
+        self.roster.update(uid, clock::now(), |track| track.postpone_poll(until, cause));
+    }
+}
