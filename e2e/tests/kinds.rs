@@ -61,11 +61,15 @@ impl Kind {
     }
 
     async fn apply_definition(&self, world: &World, status: Value) -> Result<()> {
+        self.apply_version(world, status, json!({"status": {}})).await
+    }
+
+    async fn apply_version(&self, world: &World, status: Value, subresources: Value) -> Result<()> {
         let scope = if self.namespaced { "Namespaced" } else { "Cluster" };
         let text = json!({"type": "string"});
         let spec = json!({"type": "object", "properties": {"listen": text, "upstream": text}});
         let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
-        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": subresources,
             "schema": {"openAPIV3Schema": schema}});
         world
             .apply(&json!({
@@ -430,6 +434,33 @@ async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody(
             "a CEL rule that takes no verdict of drift; later it is taken away",
             "one Event, a backoff for that object, another object is judged; then it is healed",
             &format!("{tries} tries in 8 s"),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_whose_kind_lost_its_status_subresource_is_not_taken_for_gone() -> Result<()> {
+    World::run("lost status", async |world| {
+        let kind = Kind::define(world, "Strict", "Namespaced", status_with(&items(), "atomic")).await?;
+        let bed = Bed::start(world, &kind).await?;
+        kind.put(world, "web", drift_e2e::ports::free_port()?, 1).await?;
+        kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
+        kind.apply_version(world, status_with(&items(), "atomic"), json!({})).await?;
+        bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+        let told = world.wait_for_event("WriteRefused", "web").await?;
+        let note = told["note"].as_str().unwrap_or_default();
+        ensure!(note.contains("has to have the status subresource"), "{note}");
+        ensure!(bed.outside.writes() == 1, "only the creation: {:?}", bed.outside.requests());
+        kind.apply_definition(world, status_with(&items(), "atomic")).await?;
+        bed.toxiproxy.wait_for("web", |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9")).await?;
+        kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
+        world.shows(row(
+            "the definition loses its status subresource while objects are there",
+            "the subresource is taken away, the outside drifts; later the subresource comes back",
+            "an Event says what is missing, the object is not taken for gone and nothing is corrected; then it is healed",
+            "1 external write for the drift",
         ));
         Ok(())
     })

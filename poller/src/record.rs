@@ -18,6 +18,10 @@ use crate::core::write_attempts::WriteOutcome;
 /// 600 status patches a second, and far below its limit of requests in flight.
 pub const CONCURRENT_WRITES: usize = 32;
 
+/// Said of an object that is there and whose status is not.
+const WITHOUT_STATUS: &str =
+    "the API server finds the object and not its /status; its kind has to have the status subresource";
+
 /// How one write ended.
 #[derive(Debug)]
 pub struct WriteResult {
@@ -78,7 +82,7 @@ impl Recorder {
         let (object, outcome, refusal, word) = match written {
             Ok(object) => (Some(object), WriteOutcome::Written, None, "written"),
             Err(WriteError::Moved) => (self.read_again(&before).await, WriteOutcome::Moved, None, "moved"),
-            Err(WriteError::Gone) => (None, WriteOutcome::Moved, None, "gone"),
+            Err(WriteError::Gone) => self.look_for(&before).await,
             Err(WriteError::Unavailable(sentence)) => {
                 tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
                 (None, WriteOutcome::Refused, None, "unavailable")
@@ -86,6 +90,15 @@ impl Recorder {
             Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
         };
         WriteResult { before, condition, object, outcome, refusal, word }
+    }
+
+    /// Whether an object that cannot be found for a write is gone: it is not if only its `/status` was taken away.
+    async fn look_for(&self, before: &LeanObject) -> (Option<LeanObject>, WriteOutcome, Option<String>, &'static str) {
+        match self.objects.read(&self.kind, &before.id, &self.fields).await {
+            Ok(None) => (None, WriteOutcome::Moved, None, "gone"),
+            Ok(object) => (object, WriteOutcome::Refused, Some(WITHOUT_STATUS.to_owned()), "refused"),
+            Err(_) => (None, WriteOutcome::Refused, None, "unavailable"),
+        }
     }
 
     /// The object as it is; where even that fails, the watch will tell.

@@ -129,6 +129,10 @@ impl TargetActor {
         while let Some(uid) = self.roster.pop_awake(now) {
             self.attend_object(&uid, now);
         }
+        while self.has_free_hand() {
+            let Some(uid) = self.roster.next_write() else { break };
+            self.attend_object(&uid, now);
+        }
         self.begin_polls();
         self.vouch(now);
     }
@@ -146,7 +150,11 @@ impl TargetActor {
         }
         match next {
             Some(NextWrite::Write(verdict, urgency)) if self.may_go(uid, urgency, now) => {
-                self.begin_write(uid, &verdict, urgency, now);
+                if self.has_free_hand() {
+                    self.begin_write(uid, &verdict, urgency, now);
+                } else {
+                    self.roster.queue_write(uid, now);
+                }
             }
             // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
             Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.leave_slow_lane(uid, now),

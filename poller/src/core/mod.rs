@@ -10,6 +10,7 @@ pub mod description;
 pub mod difference;
 pub mod finding;
 pub mod flapping;
+pub mod line;
 pub mod reply;
 pub mod roster;
 pub mod schedule;

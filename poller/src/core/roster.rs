@@ -3,7 +3,7 @@
 //! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 //! It must not know how a poll or a write is done.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use drift_shared::voucher::MOST_EXCEPTIONS;
 
 use super::appraisal::{Appraisal, appraise};
 use super::finding::Failure;
+use super::line::Line;
 use super::schedule::Now;
 use super::track::{Arrival, NextWrite, Pace, Track};
 use super::write::Urgency;
@@ -33,10 +34,9 @@ pub struct Roster {
     wakes: BTreeSet<(Moment, Uid)>,
     wake_of: HashMap<Uid, Moment>,
     /// Polls that were asked for go before the regular ones: an edit or a correction waits for nobody's round.
-    prompt_polls: VecDeque<Uid>,
-    regular_polls: VecDeque<Uid>,
-    /// Who waits, and whether among the prompt ones.
-    queued: HashMap<Uid, bool>,
+    prompt_polls: Line,
+    regular_polls: Line,
+    writes: Line,
     slow_slots: HashMap<Uid, Moment>,
     owing: HashSet<Uid>,
     listed: bool,
@@ -53,9 +53,9 @@ impl Roster {
             identities: IdentityIndex::default(),
             wakes: BTreeSet::new(),
             wake_of: HashMap::new(),
-            prompt_polls: VecDeque::new(),
-            regular_polls: VecDeque::new(),
-            queued: HashMap::new(),
+            prompt_polls: Line::default(),
+            regular_polls: Line::default(),
+            writes: Line::default(),
             slow_slots: HashMap::new(),
             owing: HashSet::new(),
             listed: false,
@@ -85,7 +85,9 @@ impl Roster {
     pub fn forget(&mut self, uid: &Uid, now: Moment) {
         let affected = self.identities.remove(uid);
         self.tracks.remove(uid);
-        self.queued.remove(uid);
+        self.prompt_polls.leave(uid);
+        self.regular_polls.leave(uid);
+        self.writes.leave(uid);
         self.slow_slots.remove(uid);
         self.owing.remove(uid);
         if let Some(wake) = self.wake_of.remove(uid) {
@@ -155,14 +157,12 @@ impl Roster {
 
     /// Puts an object whose poll is due into the line for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
-        let is_prompt = self.tracks.get(uid).is_some_and(Track::wants_prompt_poll);
-        let before = self.queued.get(uid).copied();
-        if before == Some(true) || before == Some(is_prompt) {
-            return;
+        if self.tracks.get(uid).is_some_and(Track::wants_prompt_poll) {
+            self.regular_polls.leave(uid);
+            self.prompt_polls.join(uid);
+        } else if !self.prompt_polls.has(uid) {
+            self.regular_polls.join(uid);
         }
-        self.queued.insert(uid.clone(), is_prompt);
-        let line = if is_prompt { &mut self.prompt_polls } else { &mut self.regular_polls };
-        line.push_back(uid.clone());
     }
 
     /// Whether polls wait for the read limits.
@@ -173,15 +173,21 @@ impl Roster {
 
     /// The object whose turn it is to be polled.
     pub fn next_poll(&mut self) -> Option<Uid> {
-        while let Some(uid) = self.prompt_polls.pop_front().or_else(|| self.regular_polls.pop_front()) {
-            // Who went over to the prompt ones is still in the other line.
-            if self.queued.remove(&uid).is_some()
-                && self.tracks.get(&uid).is_some_and(|track| track.poll_due().is_some())
-            {
-                return Some(uid);
-            }
-        }
-        None
+        let mut called =
+            std::iter::from_fn(|| self.prompt_polls.call_next().or_else(|| self.regular_polls.call_next()));
+        let tracks = &self.tracks;
+        called.find(|uid| tracks.get(uid).is_some_and(|track| track.poll_due().is_some()))
+    }
+
+    /// Puts an object whose write may go into the line for a free hand.
+    pub fn queue_write(&mut self, uid: &Uid, now: Moment) {
+        self.writes.join(uid);
+        self.rearrange(uid, now);
+    }
+
+    /// The object whose turn it is to be written.
+    pub fn next_write(&mut self) -> Option<Uid> {
+        self.writes.call_next()
     }
 
     /// The moment at which a slow write may go, if it has one.
@@ -238,12 +244,13 @@ impl Roster {
             NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
             NextWrite::Write(..) => Some(now),
         };
+        let write = write.filter(|_| !self.writes.has(uid));
         if track.owes_verdict() {
             self.owing.insert(uid.clone());
         } else {
             self.owing.remove(uid);
         }
-        let poll = track.poll_due().filter(|_| !self.queued.contains_key(uid));
+        let poll = track.poll_due().filter(|_| !self.prompt_polls.has(uid) && !self.regular_polls.has(uid));
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.insert((wake, uid.clone()));
             self.wake_of.insert(uid.clone(), wake);
@@ -391,6 +398,22 @@ spec:
         assert!(!is_vouched_for(&roster, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
         roster.note_alive(at(200).moment);
         assert!(is_vouched_for(&roster, at(200).moment));
+    }
+
+    #[test]
+    fn an_object_in_line_for_its_write_wakes_nobody_until_it_is_called() {
+        let mut roster = roster();
+        let object = object(&roster, "a", &json!({"id": "forbidden", "a": 1}), &json!({}));
+        let uid = Uid::from("a");
+        roster.see(object, at(0));
+        assert_eq!(roster.pop_awake(at(0).moment), Some(uid.clone()), "its NotAllowed is to be written");
+        roster.queue_write(&uid, at(0).moment);
+        roster.queue_write(&uid, at(0).moment);
+        assert_eq!(roster.pop_awake(at(9).moment), None);
+        assert_eq!((roster.next_write(), roster.next_write()), (Some(uid.clone()), None));
+        roster.queue_write(&uid, at(9).moment);
+        roster.forget(&uid, at(9).moment);
+        assert_eq!(roster.next_write(), None, "it left");
     }
 
     #[test]

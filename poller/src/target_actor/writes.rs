@@ -15,7 +15,7 @@ use crate::core::write::Urgency;
 use crate::core::write_attempts::WriteOutcome;
 use crate::metrics::of_target;
 use crate::notices;
-use crate::record::WriteResult;
+use crate::record::{CONCURRENT_WRITES, WriteResult};
 
 impl TargetActor {
     /// Its moment in the lane, where it has not come yet, is another's.
@@ -37,6 +37,12 @@ impl TargetActor {
             .unwrap_or_else(|| self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
         self.roster.set_slow_slot(uid, Some(slot), now);
         slot <= now
+    }
+
+    /// Whether one more write may be under way: a target alone uses all that there are, and with thousands to write it
+    /// stands before the writes of others with no more than these.
+    pub(super) fn has_free_hand(&self) -> bool {
+        self.writes.len() < CONCURRENT_WRITES
     }
 
     pub(super) fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Moment) {

@@ -1,0 +1,84 @@
+//! Objects in line for something of which there is not enough, first come first served.
+//!
+//! Nobody stands in line twice, and whoever leaves costs nothing. It must not know what they wait for.
+
+use std::collections::{HashSet, VecDeque};
+
+use drift_shared::identity::Uid;
+
+/// A line.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// With those who left before their turn.
+    order: VecDeque<Uid>,
+    waiting: HashSet<Uid>,
+}
+
+impl Line {
+    /// Puts an object at the end, unless it stands in line.
+    pub fn join(&mut self, uid: &Uid) {
+        // Who left and comes back may have its old turn as well; the later of both is skipped.
+        if self.waiting.insert(uid.clone()) {
+            self.order.push_back(uid.clone());
+        }
+    }
+
+    /// Takes an object out.
+    pub fn leave(&mut self, uid: &Uid) {
+        self.waiting.remove(uid);
+    }
+
+    /// Whether it waits.
+    #[must_use]
+    pub fn has(&self, uid: &Uid) -> bool {
+        self.waiting.contains(uid)
+    }
+
+    /// Whether nobody waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Calls the one whose turn it is.
+    pub fn call_next(&mut self) -> Option<Uid> {
+        while let Some(uid) = self.order.pop_front() {
+            if self.waiting.remove(&uid) {
+                return Some(uid);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn everybody(line: &mut Line) -> Vec<Uid> {
+        std::iter::from_fn(|| line.call_next()).collect()
+    }
+
+    #[test]
+    fn each_comes_once_and_in_order_and_who_left_does_not_come() {
+        let mut line = Line::default();
+        let [a, b, c] = ["a", "b", "c"].map(Uid::from);
+        for uid in [&a, &b, &a, &c] {
+            line.join(uid);
+        }
+        line.leave(&b);
+        assert!(line.has(&a) && !line.has(&b));
+        assert_eq!(everybody(&mut line), [a, c]);
+    }
+
+    #[test]
+    fn who_comes_back_comes_once() {
+        let mut line = Line::default();
+        let [a, b] = ["a", "b"].map(Uid::from);
+        line.join(&a);
+        line.leave(&a);
+        line.join(&b);
+        line.join(&a);
+        assert_eq!(everybody(&mut line).len(), 2);
+    }
+}
