@@ -23,10 +23,53 @@ pub struct Bearer {
 }
 
 /// The identities of one target's objects.
+///
+/// However many objects name one identity (a mistake in a target makes it all of them), one that comes, changes or
+/// goes costs no more than finding it, and concerns two others.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
     bearers: HashMap<Uid, Bearer>,
-    by_identity: BTreeMap<String, BTreeSet<Uid>>,
+    by_identity: BTreeMap<String, Contenders>,
+}
+
+/// Who names one identity.
+#[derive(Clone, Debug, Default)]
+struct Contenders {
+    ranked: BTreeSet<Rank>,
+    /// How many of them are not being deleted.
+    living: usize,
+}
+
+/// The least has the identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    without_claim: bool,
+    created: String,
+    uid: Uid,
+}
+
+impl Rank {
+    fn of(uid: &Uid, bearer: &Bearer, identity: &str) -> Self {
+        let without_claim = bearer.owns.as_deref() != Some(identity);
+        Self { without_claim, created: bearer.created.clone(), uid: uid.clone() }
+    }
+}
+
+impl Contenders {
+    /// Whom a change from `before` concerns: whoever gains or loses the identity, and all when it is shared now or not
+    /// any more.
+    fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
+        let (first, living) = before;
+        if living != self.living && living.min(self.living) <= 1 {
+            return self.ranked.iter().map(|rank| rank.uid.clone()).chain(first).collect();
+        }
+        let now = self.first();
+        if now == first { Vec::new() } else { now.into_iter().chain(first).collect() }
+    }
+
+    fn first(&self) -> Option<Uid> {
+        self.ranked.first().map(|rank| rank.uid.clone())
+    }
 }
 
 impl IdentityIndex {
@@ -35,31 +78,27 @@ impl IdentityIndex {
         if self.bearers.get(uid) == Some(&bearer) {
             return Vec::new();
         }
-        let mut affected = self.remove(uid);
-        for identity in identities(&bearer) {
-            let uids = self.by_identity.entry(identity.to_owned()).or_default();
-            affected.extend(uids.iter().cloned());
-            uids.insert(uid.clone());
+        let mut concerned = Vec::new();
+        let old = self.bearers.insert(uid.clone(), bearer.clone());
+        let named: BTreeSet<&str> = old.iter().flat_map(identities).chain(identities(&bearer)).collect();
+        for identity in named {
+            concerned.extend(self.exchange(uid, identity, old.as_ref(), Some(&bearer)));
         }
-        self.bearers.insert(uid.clone(), bearer);
-        affected.sort_unstable();
-        affected.dedup();
-        affected
+        concerned.sort_unstable();
+        concerned.dedup();
+        concerned.retain(|other| other != uid);
+        concerned
     }
 
     /// Drops an object; gives the others whose right to act may have changed.
     pub fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        let mut affected = Vec::new();
-        for identity in self.bearers.remove(uid).iter().flat_map(identities) {
-            if let Some(uids) = self.by_identity.get_mut(identity) {
-                uids.remove(uid);
-                affected.extend(uids.iter().cloned());
-                if uids.is_empty() {
-                    self.by_identity.remove(identity);
-                }
-            }
+        let old = self.bearers.remove(uid);
+        let mut concerned = Vec::new();
+        for identity in old.iter().flat_map(identities) {
+            concerned.extend(self.exchange(uid, identity, old.as_ref(), None));
         }
-        affected
+        concerned.retain(|other| other != uid);
+        concerned
     }
 
     /// Whether `bearer`, as the object of this uid, has the identity it wants: nobody else claimed it, or nobody
@@ -67,23 +106,37 @@ impl IdentityIndex {
     #[must_use]
     pub fn has(&self, uid: &Uid, bearer: &Bearer) -> bool {
         let Some(identity) = &bearer.wants else { return false };
-        let rank = |uid: &Uid, bearer: &Bearer| {
-            let claims = bearer.owns.as_ref() == Some(identity);
-            (!claims, bearer.created.clone(), uid.clone())
-        };
-        let own = rank(uid, bearer);
-        self.others(uid, identity).all(|(other, theirs)| own < rank(other, theirs))
+        let others = self.by_identity.get(identity).into_iter().flat_map(|contenders| &contenders.ranked);
+        let first_other = others.into_iter().find(|rank| rank.uid != *uid);
+        first_other.is_none_or(|other| Rank::of(uid, bearer, identity) < *other)
     }
 
     /// Whether another object that is not being deleted wants or claims the identity, so that a deletion leaves the outside.
     #[must_use]
     pub fn is_shared(&self, uid: &Uid, identity: &str) -> bool {
-        self.others(uid, identity).any(|(_, other)| !other.deleting)
+        let living = self.by_identity.get(identity).map_or(0, |contenders| contenders.living);
+        let own = self.bearers.get(uid).filter(|bearer| identities(bearer).any(|named| named == identity));
+        living > usize::from(own.is_some_and(|bearer| !bearer.deleting))
     }
 
-    fn others<'a>(&'a self, uid: &'a Uid, identity: &str) -> impl Iterator<Item = (&'a Uid, &'a Bearer)> {
-        let uids = self.by_identity.get(identity).into_iter().flatten();
-        uids.filter(move |other| *other != uid).filter_map(|other| Some((other, self.bearers.get(other)?)))
+    /// Puts an object among the contenders for `identity` as it is now, in place of what it was.
+    fn exchange(&mut self, uid: &Uid, identity: &str, old: Option<&Bearer>, new: Option<&Bearer>) -> Vec<Uid> {
+        let names = |bearer: &&Bearer| identities(bearer).any(|named| named == identity);
+        let contenders = self.by_identity.entry(identity.to_owned()).or_default();
+        let before = (contenders.first(), contenders.living);
+        if let Some(old) = old.filter(names) {
+            contenders.ranked.remove(&Rank::of(uid, old, identity));
+            contenders.living -= usize::from(!old.deleting);
+        }
+        if let Some(new) = new.filter(names) {
+            contenders.ranked.insert(Rank::of(uid, new, identity));
+            contenders.living += usize::from(!new.deleting);
+        }
+        let concerned = contenders.concerned(before);
+        if contenders.ranked.is_empty() {
+            self.by_identity.remove(identity);
+        }
+        concerned
     }
 }
 
@@ -95,6 +148,7 @@ fn identities(bearer: &Bearer) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn bearer(wants: &str, owns: Option<&str>, created: &str) -> Bearer {
         Bearer {
@@ -156,6 +210,76 @@ mod tests {
         assert_eq!(index.insert(&Uid::from("b"), two), [] as [Uid; 0]);
         assert_eq!(index.insert(&Uid::from("a"), bearer("x", None, "")), [Uid::from("b")]);
         assert_eq!(index.remove(&Uid::from("b")), [] as [Uid; 0]);
+    }
+
+    #[test]
+    fn an_identity_that_ten_thousand_objects_name_concerns_two_at_each_change() {
+        let mut index = IdentityIndex::default();
+        let uid = |number: u32| Uid::from(format!("u{number:05}"));
+        let mut concerned = 0;
+        for number in 0..10_000 {
+            concerned += index.insert(&uid(number), bearer("db", None, "2026-01-01T00:00:00Z")).len();
+        }
+        assert!(concerned <= 2, "{concerned} when they come");
+        assert_eq!(index.insert(&uid(7), bearer("db", Some("db"), "2026-01-01T00:00:00Z")), [uid(0)]);
+        assert_eq!(index.remove(&uid(7)), [uid(0)]);
+    }
+
+    /// What each object may do, found the long way.
+    fn rights(bearers: &BTreeMap<u8, Bearer>) -> BTreeMap<u8, (bool, bool)> {
+        let uid = |number: u8| Uid::from(number.to_string());
+        let rank = |number: u8, bearer: &Bearer, identity: &str| {
+            (bearer.owns.as_deref() != Some(identity), bearer.created.clone(), uid(number))
+        };
+        let of = |(number, bearer): (&u8, &Bearer)| {
+            let Some(identity) = bearer.wants.as_deref() else { return (*number, (false, false)) };
+            let others: Vec<_> = bearers
+                .iter()
+                .filter(|(other, theirs)| *other != number && identities(theirs).any(|named| named == identity))
+                .collect();
+            let own = rank(*number, bearer, identity);
+            let has = others.iter().all(|(other, theirs)| own < rank(**other, theirs, identity));
+            (*number, (has, others.iter().any(|(_, theirs)| !theirs.deleting)))
+        };
+        bearers.iter().map(of).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_and_goes_rights_are_as_found_the_long_way_and_whoever_they_changed_for_is_told(
+            steps in proptest::collection::vec(
+                (0_u8..6, proptest::option::of((0_u8..3, 0_u8..4, 0_u8..3, any::<bool>()))), 1..40)
+        ) {
+            let mut index = IdentityIndex::default();
+            let mut bearers = BTreeMap::new();
+            for (number, step) in steps {
+                let before = rights(&bearers);
+                let uid = Uid::from(number.to_string());
+                let told = match step {
+                    Some((wants, owns, created, deleting)) => {
+                        let name = |number: u8| (number > 0).then(|| number.to_string());
+                        let bearer = Bearer { wants: name(wants), owns: name(owns), created: created.to_string(), deleting };
+                        bearers.insert(number, bearer.clone());
+                        index.insert(&uid, bearer)
+                    }
+                    None => {
+                        bearers.remove(&number);
+                        index.remove(&uid)
+                    }
+                };
+                for (other, after) in rights(&bearers) {
+                    let (bearer, uid) = (&bearers[&other], Uid::from(other.to_string()));
+                    let shared = bearer.wants.as_ref().is_some_and(|wants| index.is_shared(&uid, wants));
+                    prop_assert_eq!((index.has(&uid, bearer), shared), after);
+                    if other != number && before.get(&other).is_some_and(|before| *before != after) {
+                        prop_assert!(told.contains(&uid), "{} was not told", other);
+                    }
+                }
+            }
+            if bearers.is_empty() {
+                prop_assert!(index.by_identity.is_empty());
+            }
+        }
     }
 
     #[test]
