@@ -1,5 +1,6 @@
 //! A failed poll is never drift: whatever the external system answers, nothing is corrected on the strength of it.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,6 +9,7 @@ use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// What an object's resource answers, and the reason that must stand after enough of it; nothing: the standing
 /// verdict is kept.
@@ -170,6 +172,50 @@ async fn a_kept_alive_connection_that_the_other_side_dropped_is_no_failed_poll()
         ensure!(polls("ExternalUnreachable") == 0.0, "{} polls failed", polls("ExternalUnreachable"));
         ensure!(world.writes_by(Which::Poller)?.iter().filter(|write| write.subresource == "status").count() == 1);
         Ok(())
+    })
+    .await
+}
+
+/// An address to which no connection comes about, as behind a firewall or a network policy that drops: nobody takes
+/// from its queue, and Linux drops what comes while the queue is full.
+struct Silent {
+    listener: TcpListener,
+    queued: Vec<TcpStream>,
+}
+
+impl Silent {
+    /// Longer than loopback needs for a connection, shorter than the second after which Linux asks again.
+    const NO_ANSWER: Duration = Duration::from_millis(500);
+
+    async fn start() -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        let mut silent = Self { listener: socket.listen(0)?, queued: Vec::new() };
+        let address = silent.listener.local_addr()?;
+        while let Ok(connected) = tokio::time::timeout(Self::NO_ANSWER, TcpStream::connect(address)).await {
+            silent.queued.push(connected?);
+            ensure!(silent.queued.len() < 10, "the queue is never full");
+        }
+        Ok(silent)
+    }
+
+    fn url(&self) -> Result<String> {
+        Ok(format!("http://{}", self.listener.local_addr()?))
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_drops_packets_is_unreachable_or_timed_out_by_which_limit_comes_first() -> Result<()> {
+    World::run("dropped packets", async |world| {
+        let silent = Silent::start().await?;
+        // The default timeout of this interval is 10 s, and a connection is given up after 5 s.
+        let target = Target::shipped(world, &silent.url()?)?.with("/spec/interval", json!("10s"));
+        world.apply_target(&target).await?;
+        world.start_poller().await?;
+        world.create_proxy("web", spec()).await?;
+        world.wait_for_verdict("web", "Unknown", "ExternalUnreachable").await?;
+        world.apply_target(&target.with("/spec/timeout", json!("1s"))).await?;
+        world.wait_for_verdict("web", "Unknown", "PollTimedOut").await.map(drop)
     })
     .await
 }

@@ -84,8 +84,9 @@ impl Installation {
         Ok(())
     }
 
-    /// The Service that the shipped target names: without a selector, its endpoint is the external system's address.
-    fn way_outside(&self) -> [Value; 3] {
+    /// The Service that the shipped target names: without a selector, its endpoint is the external system's address. That
+    /// is no Pod of the namespace which the shipped policy names, so where policies are enforced it needs one of its own.
+    fn way_outside(&self) -> [Value; 4] {
         let metadata = |name: &str| json!({"name": name, "namespace": OBJECTS_NAMESPACE});
         let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata("toxiproxy"),
             "spec": {"ports": [{"name": "api", "port": PORT}]}});
@@ -97,7 +98,15 @@ impl Installation {
             "endpoints": [{"addresses": [self.cluster.outside()]}], "ports": [{"name": "api", "port": PORT}]});
         endpoints["metadata"]["labels"] = json!({"kubernetes.io/service-name": "toxiproxy"});
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OBJECTS_NAMESPACE}});
-        [namespace, service, endpoints]
+        [namespace, service, endpoints, self.policy_for_outside()]
+    }
+
+    fn policy_for_outside(&self) -> Value {
+        let address = json!({"ipBlock": {"cidr": format!("{}/32", self.cluster.outside())}});
+        let rule = json!({"to": [address], "ports": [{"port": PORT, "protocol": "TCP"}]});
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "metadata": {"name": "to-outside", "namespace": NAMESPACE},
+            "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [rule]}})
     }
 
     /// The cluster.
