@@ -3,6 +3,8 @@
 //! Labels hold targets, reasons and statuses, never objects, hosts or values: their number stays bounded.
 //! This file must not know when anything is counted.
 
+use std::sync::atomic::AtomicU64;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -44,6 +46,8 @@ pub struct Metrics {
     pub races_lost: Family<TargetLabels, Counter>,
     /// Objects by the reason of the verdict that stands; `None` before the first.
     pub objects: Family<OutcomeLabels, Gauge>,
+    /// Seconds that the poll which is late the longest is late by now.
+    pub lateness: Family<TargetLabels, Gauge<f64, AtomicU64>>,
     /// Objects whose verdict goes back and forth.
     pub flapping: Family<TargetLabels, Gauge>,
     /// Objects that a target before this one by name selects too, and that are skipped here.
@@ -63,6 +67,7 @@ impl Metrics {
             writes: Family::default(),
             races_lost: Family::default(),
             objects: Family::default(),
+            lateness: Family::default(),
             flapping: Family::default(),
             skipped: Family::default(),
             vouched: Family::default(),
@@ -86,6 +91,11 @@ impl Metrics {
             metrics.races_lost.clone(),
         );
         ours.register("objects", "Objects by the reason of their standing verdict", metrics.objects.clone());
+        ours.register(
+            "poll_lateness_seconds",
+            "How late the poll is that waits the longest for its turn",
+            metrics.lateness.clone(),
+        );
         ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
         ours.register("vouched", "1 while the target is listed as in force on the Lease", metrics.vouched.clone());
         ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());

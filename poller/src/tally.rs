@@ -43,12 +43,14 @@ impl Tally {
         self.metrics.writes.get_or_create(&of_outcome(&self.target, word)).inc();
     }
 
-    /// Counts the objects by the reason that stands on them, and those that flap.
+    /// Counts the objects by the reason that stands on them, those that flap, and how late polls are.
     pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>, now: Moment) {
         self.reasons.values_mut().for_each(|count| *count = 0);
         let mut flapping = 0;
+        let mut lateness = Duration::ZERO;
         for track in tracks {
             flapping += i64::from(track.is_flapping(now));
+            lateness = lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
             let reason = track.object().conditions.observed().map_or("None", |condition| condition.reason.as_str());
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
@@ -61,6 +63,7 @@ impl Tally {
             self.metrics.objects.get_or_create(&of_outcome(&self.target, reason)).set(*count);
         }
         self.metrics.flapping.get_or_create(&of_target(&self.target)).set(flapping);
+        self.metrics.lateness.get_or_create(&of_target(&self.target)).set(lateness.as_secs_f64());
     }
 }
 
@@ -70,5 +73,57 @@ impl Drop for Tally {
             self.metrics.objects.remove(&of_outcome(&self.target, reason));
         }
         self.metrics.flapping.remove(&of_target(&self.target));
+        self.metrics.lateness.remove(&of_target(&self.target));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use drift_shared::object::LeanObject;
+    use drift_shared::target::{DocumentName, parse_document};
+    use prometheus_client::registry::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::roster::Roster;
+    use crate::core::schedule::Now;
+
+    const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.metadata.name}"
+  read: {http: {url: "http://h/${self.metadata.name}"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+"#;
+
+    fn at(seconds: u64) -> Now {
+        let span = Duration::from_secs(seconds);
+        Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+    }
+
+    #[test]
+    fn the_poll_that_waits_the_longest_says_how_late_polls_are() {
+        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        let target = Arc::new(parse_document(&document, TEXT).unwrap());
+        let mut roster = Roster::new(target.clone());
+        for (uid, second) in [("first", 10), ("second", 15)] {
+            let metadata = json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1});
+            let object = LeanObject::prune(&json!({"metadata": metadata, "spec": {"a": 1}}), &target.poll_fields);
+            roster.see(object, at(second));
+        }
+        let metrics = Metrics::register(&mut Registry::default());
+        let mut tally = Tally::new("t", metrics.clone());
+        let lateness = || metrics.lateness.get_or_create(&of_target("t")).get();
+        tally.count(roster.tracks(), at(22).moment);
+        assert_eq!(lateness(), 12.0);
+        roster.update(&"first".into(), at(23).moment, |track| track.begin_poll(at(23)));
+        tally.count(roster.tracks(), at(23).moment);
+        assert_eq!(lateness(), 8.0);
     }
 }
