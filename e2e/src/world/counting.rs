@@ -1,7 +1,7 @@
 //! Counting what was written to this world's objects, by what the API server itself says.
 
 use std::ops::Sub;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
@@ -86,14 +86,28 @@ impl World {
     /// # Errors
     /// When something is written, with what and by whom.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
+        let wait = async {
+            tokio::time::sleep(span).await;
+            Ok(())
+        };
+        self.nothing_is_written_while(wait).await
+    }
+
+    /// The same from now until `wait` is over.
+    ///
+    /// # Errors
+    /// As [`World::nothing_is_written_for`], and when `wait` fails.
+    pub async fn nothing_is_written_while(&self, wait: impl Future<Output = Result<()>>) -> Result<()> {
         // The log first: it may know of a write that the counter does not, and then one too many is named, never too few.
         let noted = self.audit(None)?.len();
         let before = self.writes().await?;
-        tokio::time::sleep(span).await;
+        let began = Instant::now();
+        wait.await?;
+        let span = began.elapsed().as_secs();
         let written = self.writes().await? - before;
         let records = self.audit(None)?;
         let fresh = records.get(noted..).unwrap_or_default();
-        ensure!(written == Writes::default(), "within {} s there were {written:?}: {fresh:#?}", span.as_secs());
+        ensure!(written == Writes::default(), "within {span} s there were {written:?}: {fresh:#?}");
         Ok(())
     }
 
