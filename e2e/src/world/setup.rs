@@ -59,7 +59,8 @@ impl World {
         let objects = names.id.clone();
         let programs = tokio::sync::Mutex::default();
         let shown = std::sync::Mutex::default();
-        let world = Self { names, objects, folder, control_plane, client, programs, shown };
+        let log = plane.audit_from_now(vec![names.group.clone(), names.programs.clone()])?.into();
+        let world = Self { names, objects, folder, control_plane, client, programs, shown, log };
         world.furnish().await.with_context(|| format!("making the world {}", world.names.id))?;
         Ok(world)
     }
