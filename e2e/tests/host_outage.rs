@@ -188,13 +188,14 @@ async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_b
 
         let silence = other.longest_silence(down, Instant::now());
         ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
-        // From here on a machine that stands still must not look like a host that does: one failed poll says nothing.
-        let patient = bad_target(world, &bad)?.with("/spec/confirm/unknown", json!(20));
+        // From here on a machine that stands still must not look like a host that does: neither one failed poll says so,
+        // nor three intervals without one.
+        let patient = bad.target(world, "6s")?.with("/spec/confirm/unknown", json!(20));
         world.apply_targets(&[patient, other_target(world, &other)?]).await?;
         let during = world.verdicts_written()?;
         bad.come_back();
         world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
-        world.nothing_is_written_for(Duration::from_secs(6)).await?;
+        world.nothing_is_written_for(Duration::from_secs(8)).await?;
         let most = most_written(world, &during)?;
         ensure!(most == 1, "an object was written {most} times on return");
         let outage_writes = during.values().max().copied().unwrap_or_default();

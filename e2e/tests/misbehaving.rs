@@ -134,7 +134,7 @@ async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_hold
                 outside.once("GET", "/proxies/web", in_sync());
             }
         }
-        let all = wait::DEADLINE * 3;
+        let all = wait::DEADLINE * 5;
         wait::until("sixty bad answers to be used up", all, async || {
             let count = outside.count("GET") - polls;
             Ok(if count >= 72 { Seen::Met(()) } else { Seen::Instead(format!("{count} polls")) })
