@@ -23,14 +23,13 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::sync::{Mutex, OnceCell};
 
-pub use audit::AuditRecord;
+pub use audit::{AuditRecord, AuditTail};
 use certificates::Keys;
 pub use kubeconfig::Access;
 pub use site::Site;
 
 use crate::binaries::{self, Binaries};
 use crate::kubectl::Kubectl;
-use crate::metrics::Metrics;
 use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
 use crate::{http_client, progress, run_folder};
@@ -186,23 +185,21 @@ impl ControlPlane {
         Ok(self.access(name, &token))
     }
 
-    /// The API server's own metrics with this name.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub async fn metrics(&self, client: &Client, name: &str) -> Result<Metrics> {
-        let request = http::Request::get("/metrics").body(Vec::new())?;
-        let text = client.request_text(request).await.context("reading the API server's metrics")?;
-        Ok(Metrics::parse_only(&text, name))
-    }
-
     /// What the API server noted about writes (all verbs but get, list and watch) whose line contains `needle`,
     /// in the order they were answered.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub fn audit(&self, needle: &str) -> Result<Vec<AuditRecord>> {
-        audit::read(&self.folder, needle)
+        AuditTail::whole(&self.folder, vec![needle.to_owned()]).read()
+    }
+
+    /// The same from now on, for looking often; lines that contain one of `needles`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn audit_from_now(&self, needles: Vec<String>) -> Result<AuditTail> {
+        AuditTail::from_now(&self.folder, needles)
     }
 
     /// Freezes the API server: connections stay open and nothing answers.

@@ -1,4 +1,4 @@
-//! Reading metrics in the Prometheus text format: the API server's and the two programs'.
+//! Reading the two programs' metrics, in the Prometheus text format.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,6 @@ impl Metrics {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self { samples: text.lines().filter_map(Sample::parse).collect() }
-    }
-
-    /// The same for the samples of one name only: the API server's scrape is megabytes long.
-    #[must_use]
-    pub fn parse_only(text: &str, name: &str) -> Self {
-        let lines = text.lines().filter(|line| line.starts_with(name));
-        Self { samples: lines.filter_map(Sample::parse).filter(|sample| sample.name == name).collect() }
     }
 
     /// The samples with this name that carry all of these labels.

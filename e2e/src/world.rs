@@ -2,8 +2,8 @@
 //! on one API server.
 //!
 //! The programs run with the shipped ServiceAccounts and RBAC (renamed), never as an administrator, so a right that
-//! the manifests lack fails a test. Because the group is the world's own, the API server's metrics and audit log say
-//! exactly what was written here.
+//! the manifests lack fails a test. Because the group is the world's own, the API server's audit log says exactly
+//! what was written here.
 
 mod counting;
 mod history;
@@ -27,7 +27,7 @@ pub use targets::Target;
 pub use words::{is_verified, message, note, tag};
 
 use crate::api_gate::ApiGate;
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{AuditTail, ControlPlane};
 use crate::manifests::Names;
 use crate::outside::Outside;
 use crate::process::log_tail;
@@ -45,6 +45,8 @@ pub struct World {
     client: Client,
     programs: Mutex<Vec<Arc<Program>>>,
     shown: std::sync::Mutex<Vec<Shown>>,
+    /// What the API server noted since the world began.
+    log: std::sync::Mutex<AuditTail>,
 }
 
 /// The shared control plane, or the world's own.

@@ -166,11 +166,11 @@ async fn a_narrowed_selection_is_cleaned_up_slowly_and_nothing_else_is_touched()
         for (which, before) in [Which::Poller, Which::Controller].into_iter().zip(before) {
             let records = world.writes_by(which)?;
             let fresh = records.get(before?..).unwrap_or_default().iter();
-            let tried: Vec<AuditRecord> = fresh.filter(|record| record.subresource == "status").cloned().collect();
             // Where both programs write to one object at a time, one is refused and tries again.
-            let removed = tried.iter().filter(|record| record.accepted()).count();
-            ensure!(removed == OUT, "{removed} status writes by {} for {OUT} objects", which.name());
-            let (most, span) = rate(&tried);
+            let removed = fresh.filter(|record| record.subresource == "status" && record.accepted());
+            let removed: Vec<AuditRecord> = removed.cloned().collect();
+            ensure!(removed.len() == OUT, "{} status writes by {} for {OUT} objects", removed.len(), which.name());
+            let (most, span) = rate(&removed);
             // The pace is of reads; a write that was late may share a second with the next ones.
             ensure!(most <= 55 && span >= 1.4, "{}: {most} within a second, all within {span} s", which.name());
             figures.push(format!("{}: at most {most} removals in a second, {OUT} in {span:.1} s", which.name()));

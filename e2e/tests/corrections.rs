@@ -60,13 +60,13 @@ fn seconds(gaps: &[f64]) -> String {
     gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
 }
 
-/// That no gap is shorter than the documented pause. It is kept between the moments at which corrections begin, and a
-/// request arrives up to this much later on a busy machine.
+/// That each gap tells of the documented pause and not of the one before it, a third as long. A pause is kept between the
+/// moments at which corrections begin, and on a busy machine the first of two requests may arrive late after its own, so
+/// half of it has to be seen here; its exact length is shown where time is a value.
 fn ensure_no_shorter(gaps: &[f64], pauses: &[f64]) -> Result<()> {
-    const ON_ITS_WAY: f64 = 0.5;
-    let kept = |(gap, pause): (&f64, &f64)| gap + ON_ITS_WAY >= *pause;
+    let kept = |(gap, pause): (&f64, &f64)| *gap >= pause / 2.0;
     let all = gaps.len() >= pauses.len() && gaps.iter().zip(pauses).all(kept);
-    ensure!(all, "between corrections there were {gaps:?} s, not at least {pauses:?} s");
+    ensure!(all, "between corrections there were {gaps:?} s, at pauses of {pauses:?} s");
     Ok(())
 }
 
@@ -209,8 +209,9 @@ async fn an_answer_that_leaves_a_doubt_is_asked_again_with_the_same_key_for_ever
     World::run("in doubt", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         outside.on("POST", CREATE, Answer::status(503));
-        let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 1}));
-        world.apply_target(&target).await?;
+        // No regular poll: one between the last try and its note would tell the truth too, with a write more.
+        let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
+        world.apply_target(&target.with("/spec/correct/limits", json!({"attempts": 1}))).await?;
         world.start_both().await?;
         let object = world.create_some_proxy("web").await?;
         let history = world.watch_object("web").await?;
@@ -260,10 +261,10 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
                 outside.wait_for_next("POST", UPDATE, usize::try_from(round)? - 1).await?;
             }
         }
-        // The creation counts too, so these are the second to the fourth; the fifth comes after 18 s.
-        outside.nothing_is_written_for(Duration::from_secs(11)).await?;
         world.wait_until_healed_by("web", 5).await?;
+        // The creation counts too, so these are the second to the fifth.
         let gaps = gaps(&outside, UPDATE);
+        ensure!(gaps.len() == 3, "{:?}", outside.requests());
         ensure_no_shorter(&gaps, &[2.0, 6.0, 18.0])?;
         world.wait_for_event("VerdictFlapping", "web").await?;
         wait::until("the flapping object to be counted", wait::DEADLINE, async || {
@@ -289,12 +290,14 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
 #[tokio::test]
 async fn an_outside_that_lags_behind_its_answers_gets_one_write() -> Result<()> {
     const LAG: Duration = Duration::from_secs(5);
-    const SETTLE: Duration = Duration::from_secs(7);
+    /// Much longer, so that a busy machine's outside does not lag until after it.
+    const SETTLE: Duration = Duration::from_secs(14);
     World::run("lagging", async |world| {
         let outside = world.start_outside().await?;
         outside.on("POST", CREATE, Answer::json(201, &json!({})));
-        let target = target(world, &outside)?.with("/spec/correct/settle", json!("7s"));
-        world.apply_target(&target).await?;
+        // No regular poll: one might be under way when the correction is noted, and settle is for those that begin then.
+        let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
+        world.apply_target(&target.with("/spec/correct/settle", json!(format!("{}s", SETTLE.as_secs())))).await?;
         world.start_both().await?;
         world.create_proxy("web", spec()).await?;
         let history = world.watch_object("web").await?;
@@ -308,13 +311,12 @@ async fn an_outside_that_lags_behind_its_answers_gets_one_write() -> Result<()> 
         ensure!(seen.iter().filter(|one| one.starts_with("True")).count() <= 1, "{seen:?}");
         let reads = outside.requests_to("GET", UPDATE);
         let first = reads.iter().find(|read| read.at > written + SETTLE).context("no poll after settle")?.at - written;
-        let early =
-            reads.iter().filter(|read| read.at > written + Duration::from_secs(3) && read.at < written + SETTLE);
+        let early = reads.iter().filter(|read| read.at > written && read.at < written + SETTLE);
         ensure!(early.count() == 0, "polled before the correction had settled");
         world.shows(Shown::new(
             Group::Corrections,
             "The outside lags behind its answers",
-            "a create shows in reads 5 s after it was accepted; `settle: 7s`",
+            "a create shows in reads 5 s after it was accepted; `settle: 14s`",
             "one write outside, no poll before settle is over, no second word of drift",
             format!("{} write outside, verified after {:.1} s", outside.writes(), first.as_secs_f64()),
         ));

@@ -87,6 +87,9 @@ impl<'a> Play<'a> {
         self.bed.wait_for_rest(action, &name).await?;
         self.wait_for_quiet().await?;
         let end = self.bed.wait_for_rest(action, &name).await?;
+        if death.is_none() {
+            self.wait_until_all_is_reached(&survivor).await?;
+        }
         let requests = self.bed.outside.requests().split_off(requests);
         let external = requests.iter().filter(|request| request.method != "GET").cloned().collect();
         let status_writes = (world.writes().await? - writes).status;
@@ -116,6 +119,17 @@ impl<'a> Play<'a> {
         ensure!(reached == time, "{} was reached {reached} times before the death at {time}", point.as_str());
         self.bed.world.clear_lease(self.victim.name()).await?;
         Ok(true)
+    }
+
+    /// Until the log tells of every point of the action: the last is reached after what the world shows.
+    async fn wait_until_all_is_reached(&self, survivor: &Program) -> Result<()> {
+        wait::until("every point of the action to be reached", wait::DEADLINE, async || {
+            let reached = reached(survivor, self.victim)?;
+            let mut points = points_of(self.victim, self.action).into_iter();
+            let missing = points.find(|point| reached.iter().all(|(found, _)| found != point));
+            Ok(missing.map_or(Seen::Met(()), |point| Seen::Instead(format!("not {}", point.as_str()))))
+        })
+        .await
     }
 
     fn named(&self, options: Options, part: &str) -> Options {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::outside::{Answer, Hold, Outside};
 use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
@@ -54,21 +54,28 @@ async fn a_deletion_waits_for_an_outside_that_is_down_and_tries_less_and_less_of
     World::run("outside down", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let object = begin(world, &Target::shipped(world, outside.url())?).await?;
-        for method in ["GET", "POST", "DELETE"] {
+        for method in ["GET", "POST"] {
             outside.on(method, "/*", Answer::reset());
         }
+        // Two tries fail. The third is served, but it is not answered before all has been looked at.
+        for _ in 0..2 {
+            outside.once("DELETE", WEB, Answer::reset());
+        }
+        let served = Hold::default();
+        outside.once("DELETE", WEB, Answer::forwarded().held_by(&served));
         world.delete_proxy("web").await?;
         outside.wait_for_next("DELETE", WEB, 1).await?;
         let waiting = world.wait_for_note("web", "False", "CorrectionFailed").await?;
         ensure!(is_held(&waiting) && note(&waiting).correction == 1, "{waiting}");
         let written = world.writes().await?;
         outside.forget();
+        served.release();
         world.wait_until_gone("web").await?;
         ensure!(toxiproxy.proxy("web").await?.is_none());
         let (keys, gaps) = deletions(&outside, &object)?;
         ensure!(keys == ["-2-delete", "-2-delete", "-2-delete"], "{keys:?}");
-        // The creation counts too: these come 2 s and 6 s after the ones before; less what was on its way.
-        ensure!(gaps[0] > 1.5 && gaps[1] > 5.5, "{gaps:?}");
+        // The creation counts too: these come 2 s and 6 s after the ones before; less what a busy machine adds to those.
+        ensure!(gaps[0] > 1.0 && gaps[1] > 3.0, "{gaps:?}");
         let written = world.writes().await? - written;
         ensure!(written.status == 0 && written.objects == 1, "more than the finalizer: {written:?}");
         world.shows(Shown::new(
@@ -91,7 +98,12 @@ async fn a_deletion_that_is_accepted_and_done_later_holds_the_object_until_then(
             .with("/spec/correct/http/delete/0/accept", json!([202]))
             .with("/spec/correct/http/delete/0/doneOn", json!([404]));
         let object = begin(world, &target).await?;
-        outside.on("DELETE", WEB, Answer::status(202));
+        // Twice it is only accepted; then it is done, but that is not answered before all has been looked at.
+        let done = Hold::default();
+        outside.on("DELETE", WEB, Answer::json(404, &json!({})).held_by(&done));
+        for _ in 0..2 {
+            outside.once("DELETE", WEB, Answer::status(202));
+        }
         world.delete_proxy("web").await?;
         outside.wait_for_next("DELETE", WEB, 1).await?;
         let waiting = world
@@ -99,7 +111,7 @@ async fn a_deletion_that_is_accepted_and_done_later_holds_the_object_until_then(
             .await?;
         ensure!(is_held(&waiting), "{waiting}");
         ensure!(describe(&waiting, names::DRIFT_CORRECTED) == "Unknown/CorrectionStarted", "{waiting}");
-        outside.on("DELETE", WEB, Answer::json(404, &json!({})));
+        done.release();
         world.wait_until_gone("web").await?;
         let (keys, gaps) = deletions(&outside, &object)?;
         ensure!(keys == ["-2-delete", "-3-delete", "-4-delete"], "{keys:?}");
@@ -207,15 +219,18 @@ async fn a_namespace_that_is_deleted_with_its_objects_does_not_hang() -> Result<
         delete_namespace(world, async || outside.wait_for_next("DELETE", WEB, 0).await.map(drop)).await?;
         let took = began.elapsed();
         ensure!(toxiproxy.proxies().await?.is_empty(), "{:?}", toxiproxy.proxies().await?);
-        let refused: Vec<_> =
-            world.writes_by(Which::Controller)?.into_iter().filter(|write| write.resource == "events" && !write.accepted()).collect();
-        ensure!(!refused.is_empty(), "no Event was refused: the test shows nothing of that");
+        let refused = wait::until("an Event to be refused", wait::DEADLINE, async || {
+            let writes = world.writes_by(Which::Controller)?;
+            let refused = writes.iter().filter(|write| write.resource == "events" && !write.accepted()).count();
+            Ok(if refused > 0 { Seen::Met(refused) } else { Seen::Instead("none".to_owned()) })
+        })
+        .await?;
         world.shows(Shown::new(
             Group::Deletion,
             "The namespace is deleted",
             "a namespace with three held objects terminates, one deletion fails once; nothing can be created in it, Events neither",
             "every resource is deleted outside, every finalizer released, the namespace goes",
-            format!("gone after {:.1} s, {} Events refused", took.as_secs_f64(), refused.len()),
+            format!("gone after {:.1} s, {} Events refused", took.as_secs_f64(), refused),
         ));
         Ok(())
     })
@@ -235,7 +250,8 @@ async fn add_their_finalizer(world: &World) -> Result<()> {
 async fn an_object_that_is_being_deleted_is_neither_polled_nor_created_again() -> Result<()> {
     World::run("being deleted", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        begin(world, &Target::shipped(world, outside.url())?).await?;
+        // Often: the polls that do not come are the point.
+        begin(world, &Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"))).await?;
         add_their_finalizer(world).await?;
         // The outside is gone, and the verdict says so, when the deletion comes.
         world.patch_proxy("web", json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: "true"}}})).await?;
@@ -342,7 +358,7 @@ async fn a_resource_that_another_object_names_too_outlives_the_object_that_made_
         world.wait_for_verdict("web-copy", "Unknown", "IdentityTaken").await?;
         takes_over(world, &toxiproxy, &outside).await?;
         world.wait_for_event("ExternalLeftBehind", "web").await?;
-        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
         world.shows(Shown::new(
             Group::Deletion,
             "One of two objects with one identity is deleted",

@@ -13,6 +13,12 @@ use serde_json::json;
 /// What the programs promise.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
+/// What a busy machine may add to it; together less than the bed's own patience with a program that does not end.
+const SLACK: Duration = Duration::from_secs(4);
+
+/// Without the release a Lease is taken after its twelve seconds less the three that its record may be old.
+const UNRELEASED_FOR: Duration = Duration::from_secs(12 - 3);
+
 async fn holder(world: &World, lease: &str) -> Result<String> {
     let lease = world.lease(lease).await?.context("no such Lease")?;
     Ok(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
@@ -37,7 +43,7 @@ async fn both_programs_end_in_time_and_give_their_leases_back_with_requests_unde
             let began = Instant::now();
             let exit = program.stop().await?;
             ensure!(exit.success(), "{lease} ended with {exit}");
-            ensure!(began.elapsed() < ENDS_WITHIN, "{lease} took {:?}", began.elapsed());
+            ensure!(began.elapsed() < ENDS_WITHIN + SLACK, "{lease} took {:?}", began.elapsed());
             ensure!(holder(world, lease).await?.is_empty(), "{lease} was not given back");
         }
         Ok(())
@@ -64,8 +70,7 @@ async fn a_standby_takes_over_at_once_when_the_leader_ends() -> Result<()> {
             Ok(if holder.starts_with(second.instance()) { Seen::Met(()) } else { Seen::Instead(holder) })
         })
         .await?;
-        // Without the release it would take the Lease's twelve seconds.
-        ensure!(ended.elapsed() < Duration::from_secs(6), "taken over after {:?}", ended.elapsed());
+        ensure!(ended.elapsed() < UNRELEASED_FOR, "taken over after {:?}", ended.elapsed());
         toxiproxy.create("web", &spec_listen(world).await?, "127.0.0.1:9").await?;
         world.wait_for_verdict("web", "False", "InSync").await.map(drop)
     })

@@ -2,7 +2,7 @@
 //! sentence that says what to change.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::outside::Outside;
@@ -228,7 +228,7 @@ impl Bed {
         let api = kind.api(world)?;
         let writes = self.outside.writes() - before;
         ensure!(writes == 3, "{writes} writes outside: {:?}", self.outside.requests());
-        wait::throughout("the object to stay as it is", Duration::from_secs(4), async || {
+        wait::throughout("the object to stay as it is", Duration::from_secs(7), async || {
             let now = serde_json::to_value(api.get("web").await?)?;
             let same = now["metadata"]["resourceVersion"] == version;
             Ok(if same { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
@@ -410,6 +410,7 @@ async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody(
         // Of two objects one is in sync from the beginning, and the rule takes that.
         let ports = (drift_e2e::ports::free_port()?, drift_e2e::ports::free_port()?);
         bed.toxiproxy.create("good", &format!("127.0.0.1:{}", ports.0), "127.0.0.1:9").await?;
+        let began = Instant::now();
         kind.put(world, "bad", ports.1, 1).await?;
         world.wait_for_event("WriteRefused", "bad").await?;
         kind.put(world, "good", ports.0, 1).await?;
@@ -419,10 +420,15 @@ async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody(
                 bed.poller.metrics().await?.sum("drift_poller_writes_total", &[("outcome", "refused")]),
             )
         };
-        // Tries after 1, 2, 4, 8 s: more than five in so short a time would be a storm.
-        tokio::time::sleep(Duration::from_secs(8)).await;
-        let tries = refused().await?;
-        ensure!((1.0..=5.0).contains(&tries), "{tries} refused writes");
+        // After tries at 0, 1, 3, 7 s: more of them in their time would be a storm.
+        wait::until("four tries", wait::DEADLINE, async || {
+            let tries = refused().await?;
+            Ok(if tries >= 4.0 { Seen::Met(()) } else { Seen::Instead(tries.to_string()) })
+        })
+        .await?;
+        let (tries, since) = (refused().await?, began.elapsed());
+        let most = (since.as_secs_f64() + 1.0).log2().floor() + 1.0;
+        ensure!(tries <= most, "{tries} refused writes in {since:?}");
         let told = world.events().await?.iter().filter(|event| event["reason"] == "WriteRefused").count();
         ensure!(told == 1, "{told} Events");
         ensure!(bed.outside.writes() == 0, "{:?}", bed.outside.requests());
@@ -433,7 +439,7 @@ async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody(
             "a rule of the definition refuses our condition",
             "a CEL rule that takes no verdict of drift; later it is taken away",
             "one Event, a backoff for that object, another object is judged; then it is healed",
-            &format!("{tries} tries in 8 s"),
+            &format!("{tries} tries in {} s", since.as_secs()),
         ));
         Ok(())
     })

@@ -1,7 +1,7 @@
 //! A failed poll is never drift: whatever the external system answers, nothing is corrected on the strength of it.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::outside::{Answer, Outside};
@@ -60,7 +60,7 @@ fn ensure_never_drifted(versions: &[Value], name: &str) -> Result<()> {
 async fn no_misbehaviour_of_the_external_system_is_called_drift() -> Result<()> {
     World::run("misbehaving", async |world| {
         let outside = world.start_outside().await?;
-        let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("1s"));
+        let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("2s"));
         start(world, &outside, target).await?;
         let mut histories = Vec::new();
         for (name, ..) in cases() {
@@ -92,7 +92,9 @@ async fn no_misbehaviour_of_the_external_system_is_called_drift() -> Result<()> 
 async fn a_host_that_asks_for_a_pause_gets_it_and_its_objects_are_late_not_drifted() -> Result<()> {
     World::run("paused host", async |world| {
         let outside = world.start_outside().await?;
-        start(world, &outside, Target::shipped(world, outside.url())?).await?;
+        // Polled far more often than the host allows: only its word keeps the polls apart.
+        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
+        start(world, &outside, target).await?;
         world.create_proxy("web", spec()).await?;
         let history = world.watch_object("web").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
@@ -116,12 +118,13 @@ async fn a_host_that_asks_for_a_pause_gets_it_and_its_objects_are_late_not_drift
 async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_holds() -> Result<()> {
     World::run("flapping", async |world| {
         let outside = world.start_outside().await?;
-        let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("1s"));
+        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
         start(world, &outside, target).await?;
         world.create_proxy("web", spec()).await?;
         let history = world.watch_object("web").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
         let (before, polls) = (world.writes().await?.status, outside.count("GET"));
+        let began = Instant::now();
         for round in 0..60 {
             let bad = match round % 3 {
                 0 => Answer::status(500),
@@ -133,7 +136,7 @@ async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_hold
                 outside.once("GET", "/proxies/web", in_sync());
             }
         }
-        let all = wait::DEADLINE * 3;
+        let all = wait::DEADLINE * 5;
         wait::until("sixty bad answers to be used up", all, async || {
             let count = outside.count("GET") - polls;
             Ok(if count >= 72 { Seen::Met(()) } else { Seen::Instead(format!("{count} polls")) })
@@ -141,8 +144,12 @@ async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_hold
         .await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
         let writes = world.writes().await?.status - before;
-        // Six at once, then one a minute: sixty polls take about two minutes here.
-        ensure!(writes <= 6 + 4, "{writes} writes: {:?}", history.transitions("driftObserved").await?);
+        // Six at once, then one a minute.
+        ensure!(
+            writes <= 6 + began.elapsed().as_secs() / 60 + 1,
+            "{writes} writes: {:?}",
+            history.transitions("driftObserved").await?
+        );
         ensure_never_drifted(&history.versions().await?, "web")?;
         ensure!(outside.count("POST") == 0);
         Ok(())
@@ -160,16 +167,16 @@ async fn a_kept_alive_connection_that_the_other_side_dropped_is_no_failed_poll()
         let poller = world.start_poller().await?;
         world.create_proxy("web", spec()).await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
-        let answered = outside.count("GET");
-        wait::until("ten more polls", wait::DEADLINE, async || {
-            let count = outside.count("GET") - answered;
-            Ok(if count >= 20 { Seen::Met(()) } else { Seen::Instead(format!("{count} requests")) })
+        let metrics = wait::until("ten polls that found it in sync", wait::DEADLINE, async || {
+            let metrics = poller.metrics().await?;
+            let polls = metrics.sum("drift_poller_polls_total", &[("outcome", "InSync")]);
+            Ok(if polls >= 10.0 { Seen::Met(metrics) } else { Seen::Instead(format!("{polls} polls")) })
         })
         .await?;
-        let metrics = poller.metrics().await?;
-        let polls = |outcome| metrics.sum("drift_poller_polls_total", &[("outcome", outcome)]);
-        ensure!(polls("InSync") >= 10.0, "only {} polls found it in sync", polls("InSync"));
-        ensure!(polls("ExternalUnreachable") == 0.0, "{} polls failed", polls("ExternalUnreachable"));
+        let failed = metrics.sum("drift_poller_polls_total", &[("outcome", "ExternalUnreachable")]);
+        ensure!(failed == 0.0, "{failed} polls failed");
+        // All but the first found a connection that was dropped, and asked once more.
+        ensure!(outside.count("GET") >= 15, "only {} requests: hardly a connection was dropped", outside.count("GET"));
         ensure!(world.writes_by(Which::Poller)?.iter().filter(|write| write.subresource == "status").count() == 1);
         Ok(())
     })

@@ -63,19 +63,20 @@ async fn an_exit_code_a_signal_and_the_log_are_reported() -> Result<()> {
     ensure!(failing.ended_within(wait::DEADLINE).await? == Some(Exit::Code(7)));
     let log = std::fs::read_to_string(failing.log())?;
     ensure!(log == "said\ncomplained\n", "{log:?}");
-    let mut polite = shell("polite", "trap 'exit 0' TERM; while :; do sleep 0.01; done")?;
+    let mut polite = shell("polite", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done")?;
     // Until the trap stands, SIGTERM would end the shell by signal.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    wait::until("the trap to stand", wait::DEADLINE, async || {
+        let log = std::fs::read_to_string(polite.log())?;
+        Ok(if log == "ready\n" { Seen::Met(()) } else { Seen::Instead(log) })
+    })
+    .await?;
     polite.pause()?;
     ensure!(polite.stop().await? == Exit::Code(0), "a paused child must still be able to end well");
     let mut endless = shell("endless", "while :; do sleep 0.01; done")?;
     ensure!(endless.kill().await? == Exit::Signal(9));
-    let missing = Launch::new("missing", "/nonexistent/program").start(folder.path());
-    let error = missing.and_then(|mut process| {
-        std::thread::sleep(Duration::from_millis(300));
-        process.ensure_running()
-    });
-    let error = format!("{:#}", error.err().context("a missing program runs")?);
+    let mut missing = Launch::new("missing", "/nonexistent/program").start(folder.path())?;
+    missing.ended_within(wait::DEADLINE).await?;
+    let error = format!("{:#}", missing.ensure_running().err().context("a missing program runs")?);
     ensure!(error.contains("127") && error.contains("not found"), "{error}");
     Ok(())
 }

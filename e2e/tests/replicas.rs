@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::clock_shift;
 use drift_e2e::control_plane::AuditRecord;
-use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::http_client;
+use drift_e2e::outside::{Answer, Hold, Outside};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
@@ -17,14 +18,16 @@ use serde_json::{Value, json};
 /// A new leader acts within this of a crash.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 
-/// A record must stand still for 12 s before another takes the Lease, and it is up to 3 s old when its holder dies.
-const TAKEN_OVER_AFTER: Duration = Duration::from_secs(12 - 3 - 1);
+/// A record must stand still for 12 s before another takes the Lease, and it is 3 s old when its holder dies, on a busy
+/// machine up to the 8 s after which a holder that cannot renew it steps down.
+const TAKEN_OVER_AFTER: Duration = Duration::from_secs(12 - 8);
 
 /// A released Lease has a new holder within this.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(1);
 
-/// What a busy machine may add to a bound.
-const SLACK: Duration = Duration::from_secs(2);
+/// What a busy machine may add to a bound. A Lease that was not released is taken after nine seconds at the earliest, and
+/// one that nobody missed at first after another term.
+const SLACK: Duration = Duration::from_secs(7);
 
 /// Twice the time that a Lease lasts.
 const TWICE_THE_LEASE: Duration = Duration::from_secs(24);
@@ -66,7 +69,7 @@ impl Bed {
 
     async fn create_in_sync(&self, world: &World, name: &str) -> Result<()> {
         world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        world.wait_for_verdict(name, "False", "InSync").await.map(drop)
+        world.wait_until_verified(name).await.map(drop)
     }
 
     async fn drift(&self, name: &str) -> Result<()> {
@@ -85,6 +88,13 @@ impl Bed {
                 && message("driftCorrected").starts_with(&number)
         };
         world.wait_for_proxy(name, &format!("healed by {number}"), verified).await.map(drop)
+    }
+
+    /// Lets everything that was sent before this call be read, so that it is not taken for later. A request of our own
+    /// comes after all that waits on the same machine.
+    async fn read_what_was_sent(&self) -> Result<()> {
+        let answer = http_client::new()?.get(format!("{}/marker", self.outside.url())).send().await?;
+        answer.bytes().await.map(drop).context("reading the answer to a request of our own")
     }
 
     /// When the first request of this method came after a moment.
@@ -140,7 +150,7 @@ async fn of_two_replicas_one_writes_and_the_other_does_nothing() -> Result<()> {
             bed.drift(name).await?;
             bed.wait_until_healed(world, name, 2).await?;
         }
-        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
         ensure!(bed.outside.writes() == 6, "{:?}", bed.outside.requests());
         for (leader, standby) in [&bed.pollers, &bed.controllers].map(|[leader, standby]| (leader, standby)) {
             ensure!(deeds(standby).await? == 0.0, "{} did something", standby.instance());
@@ -242,12 +252,13 @@ async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it
         first.pause().await?;
         bed.drift("web").await?;
         wait_for_holder(world, Which::Controller, second.instance()).await?;
+        // The creation, and a try by the second: the drift waits.
+        bed.outside.wait_for_requests("POST", 2).await?;
         tokio::time::sleep_until((frozen + TWICE_THE_LEASE).into()).await;
-        let tried = bed.outside.count("POST");
-        ensure!(tried >= 2, "the drift did not wait: {tried} tries by the second");
 
         // Nobody but the one that wakes could correct, and the Lease is not its own.
         second.pause().await?;
+        bed.read_what_was_sent().await?;
         let quiet = Instant::now();
         let noted = world.writes_by(Which::Controller)?.len();
         bed.outside.forget();
@@ -286,16 +297,14 @@ async fn a_poller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wak
         let [first, second] = &bed.pollers;
         // The answer that is on its way to it says drifted.
         let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
-        let polls = bed.outside.count("GET");
-        bed.outside.on("GET", "/proxies/web", Answer::json(200, &drifted).after(Duration::from_secs(2)));
-        wait::until("a poll to be under way", wait::DEADLINE, async || {
-            Ok(if bed.outside.count("GET") > polls { Seen::Met(()) } else { Seen::Instead("none".to_owned()) })
-        })
-        .await?;
+        let answer = Hold::default();
+        bed.outside.on("GET", "/proxies/web", Answer::json(200, &drifted).held_by(&answer));
+        answer.wait_until_reached().await?;
         let sent_before = first.metrics().await?.sum("drift_poller_writes_total", &[]);
         let frozen = Instant::now();
         first.pause().await?;
         bed.outside.forget();
+        answer.release();
         let took = wait_for_holder(world, Which::Poller, second.instance()).await? - frozen;
         ensure!(took <= TAKEN_OVER_WITHIN + SLACK, "taken over after {took:?}");
         tokio::time::sleep_until((frozen + TWICE_THE_LEASE).into()).await;
@@ -304,7 +313,7 @@ async fn a_poller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wak
         first.resume().await?;
         bed.drift("web").await?;
         bed.wait_until_healed(world, "web", 2).await?;
-        world.nothing_is_written_for(Duration::from_secs(3)).await?;
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
         let metrics = first.metrics().await?;
         let writes = |labels: &[(&str, &str)]| metrics.sum("drift_poller_writes_total", labels);
         let stopped = writes(&[("outcome", "not_leading")]);
@@ -344,7 +353,7 @@ async fn a_clock_that_is_an_hour_off_changes_nothing() -> Result<()> {
             bed.wait_until_healed(world, "web", correction).await
         };
         heal(2).await?;
-        world.nothing_is_written_for(Duration::from_secs(4)).await?;
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
 
         // The others' clocks are off by two hours against the times on the Leases that they take.
         let mut figures = Vec::new();
@@ -359,7 +368,7 @@ async fn a_clock_that_is_an_hour_off_changes_nothing() -> Result<()> {
         heal(3).await?;
         ensure!(bed.outside.writes() == 3, "{:?}", bed.outside.requests());
         ensure!(world.writes().await?.refused == 0);
-        world.nothing_is_written_for(Duration::from_secs(4)).await?;
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
         world.shows(row(
             "every clock is wrong by an hour, two of them ahead and two behind",
             "libfaketime on all four programs; a drift; both leaders killed; another drift",
@@ -379,6 +388,8 @@ const EACH_STEP: Duration = Duration::from_millis(900);
 async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may_begin() -> Result<()> {
     /// The longest that a step is begun after the last renewal.
     const FRESH_LEASE: Duration = Duration::from_secs(5);
+    /// From there to its arrival on a busy machine; less than the three seconds until a holder steps down.
+    const ON_ITS_WAY: Duration = Duration::from_secs(2);
     World::run("cut off", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         let outside = world.start_outside().await?;
@@ -398,8 +409,7 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
         let second = world.start(Which::Controller, instance("controller-b")).await?;
         let listen = world.free_listen_address()?;
         world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
-        world.wait_for_verdict("web", "False", "InSync").await?;
-        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+        world.wait_until_verified("web").await?;
 
         outside.on("POST", "/proxies/web", Answer::status(200).after(EACH_STEP));
         let before = outside.count("POST");
@@ -418,9 +428,10 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
         let (own, others): (Vec<_>, Vec<_>) = writes.partition(|it| of_the_first.contains(&it.connection));
         let last = own.iter().map(|it| it.at).max().unwrap_or(cut);
         let (stopped, gap) = (last - cut, taken - last);
-        ensure!(stopped <= FRESH_LEASE + SLACK / 2, "it wrote until {stopped:?} after it was cut off");
+        ensure!(stopped <= FRESH_LEASE + ON_ITS_WAY, "it wrote until {stopped:?} after it was cut off");
         ensure!(gap >= Duration::from_secs(4), "the Lease was taken {gap:?} after its last write");
-        let early = others.iter().find(|it| it.at + SLACK / 2 < taken);
+        // Without the Lease it would write as soon as it sees the drift, ten seconds before.
+        let early = others.iter().find(|it| it.at + SLACK < taken);
         ensure!(early.is_none(), "somebody wrote without the Lease: {early:?}");
         ensure!(own.len() + 2 < STEPS, "the correction was over before the cut: nothing is shown");
 
@@ -433,7 +444,7 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
         network.delete("line").await?;
         network.create("line", &line, world.control_plane().url().trim_start_matches("https://")).await?;
         outside.nothing_is_written_for(Duration::from_secs(5)).await?;
-        world.nothing_is_written_for(Duration::from_secs(2)).await?;
+        world.nothing_is_written_for(Duration::from_secs(4)).await?;
         world.shows(row(
             "the leading controller is cut off from the API server, not from the outside",
             "its line swallows everything while it is within a correction of 16 steps",

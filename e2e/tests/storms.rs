@@ -14,7 +14,7 @@ use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
 
 /// Storms of hundreds on two cores that other tests use too.
-const STORM_DEADLINE: Duration = Duration::from_secs(120);
+const STORM_DEADLINE: Duration = Duration::from_secs(180);
 
 /// The breaker opens at ten objects, so nine may have been corrected before.
 const MOST_BEFORE_TEN: usize = 9;
@@ -164,7 +164,11 @@ async fn mass_drift_is_held_after_nine_corrections_until_a_person_edits_the_limi
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
         ensure!(bed.changed() == 0 && bed.outside.writes() == 20, "{} writes", bed.outside.writes());
         world.wait_for_event("BreakerClosed", "drift-targets").await?;
-        ensure!(bed.breaker().await? == (0.0, 0.0), "{:?}", bed.breaker().await?);
+        wait::until("nothing to be held any more", wait::DEADLINE, async || {
+            let seen = bed.breaker().await?;
+            Ok(if seen == (0.0, 0.0) { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
+        })
+        .await?;
         world.shows(Shown::new(
             Group::Storms,
             "Mass drift",
@@ -260,7 +264,7 @@ async fn one_of_one_that_drifted_is_healed() -> Result<()> {
             "One of one",
             "the only object of a target drifts: all of it, by share",
             "it is healed with one write; the breaker needs ten",
-            format!("healed after {} ms at an interval of 1 s", took.as_millis()),
+            format!("healed after {} ms at an interval of 3 s", took.as_millis()),
         ));
         Ok(())
     })
@@ -313,8 +317,8 @@ async fn three_hundred_that_drift_without_a_breaker_are_healed_within_the_limits
         ensure_each_written_once(&bed.outside, 300)?;
         let at_once = bed.outside.most_at_once("PUT");
         ensure!((2..=4).contains(&at_once), "{at_once} at once where 4 are allowed");
-        // A correction begins some time before its request arrives: five seconds for a loaded machine.
-        let in_a_minute = most_within(&bed.outside, Duration::from_secs(55));
+        // A correction begins some time before its request arrives: ten seconds for a loaded machine.
+        let in_a_minute = most_within(&bed.outside, Duration::from_secs(50));
         ensure!(in_a_minute <= 200, "{in_a_minute} within a minute where 200 are allowed");
         ensure!(took > Duration::from_secs(50), "300 took {took:?}, at 200 a minute");
         ensure!(breaker_events(world, "BreakerOpened").await?.is_empty(), "at 100 % the breaker opened");
@@ -323,7 +327,7 @@ async fn three_hundred_that_drift_without_a_breaker_are_healed_within_the_limits
             "Drift of all, breaker off",
             "300 of 300 external resources change at one instant, maxDriftedPercent 100, 4 concurrent, 200 a minute",
             "the external server sees no more than 4 at once and no more than 200 in a minute; each is written once",
-            format!("{at_once} at once, {in_a_minute} within 55 s, healed in {:.0} s", took.as_secs_f64()),
+            format!("{at_once} at once, {in_a_minute} within 50 s, healed in {:.0} s", took.as_secs_f64()),
         ));
         Ok(())
     })

@@ -88,8 +88,7 @@ impl Bed {
         let controller = world.start_controller().await?;
         for name in ["stuck", "free"] {
             world.create_proxy(name, json!({"listen": format!("{name}:80"), "upstream": "here:1"})).await?;
-            world.wait_for_note(name, "True", "CorrectionApplied").await?;
-            world.wait_for_verdict(name, "False", "InSync").await?;
+            world.wait_until_verified(name).await?;
         }
         world.patch_proxy("stuck", paused("true")).await?;
         wait::until("the controller to know of the pause", wait::DEADLINE, async || {
@@ -175,7 +174,7 @@ async fn a_correction_whose_note_cannot_be_written_is_not_repeated_and_takes_no_
         drift(&bed.documents, "free");
         bed.outside.wait_for_requests("PUT", 2).await?;
         world.wait_for_verdict("free", "False", "InSync").await?;
-        bed.outside.nothing_is_written_for(Duration::from_secs(5)).await?;
+        bed.outside.nothing_is_written_for(Duration::from_secs(7)).await?;
         ensure!(bed.written() == ["/proxies/stuck", "/proxies/free"], "{:?}", bed.written());
 
         bed.refusal.end(world).await?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drift_e2e::programs::Which;
+use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, Writes};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -65,10 +66,14 @@ async fn the_audit_says_which_program_wrote_what() -> Result<()> {
         api.patch_status("a", &PatchParams::default(), &Patch::Merge(status("X"))).await?;
         let refused = api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"spec": {"enabled": false}}))).await;
         ensure!(refused.is_err(), "the poller may write more than the status");
-        let records = world.writes_by(Which::Poller)?;
-        let seen: Vec<_> = records.iter().map(|one| (one.subresource.as_str(), one.accepted())).collect();
-        ensure!(seen == [("status", true), ("", false)], "{records:?}");
-        Ok(())
+        // A write is noted when its answer is out.
+        wait::until("both writes to be noted", wait::DEADLINE, async || {
+            let records = world.writes_by(Which::Poller)?;
+            let seen: Vec<_> = records.iter().map(|one| (one.subresource.as_str(), one.accepted())).collect();
+            let both = seen == [("status", true), ("", false)];
+            Ok(if both { Seen::Met(()) } else { Seen::Instead(format!("{records:?}")) })
+        })
+        .await
     })
     .await
 }

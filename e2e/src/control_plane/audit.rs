@@ -1,9 +1,11 @@
 //! The API server's audit log: who wrote what.
 //!
-//! Its metrics count writes; only the audit log says by whom, which is what "the poller touches nothing but
-//! `/status`" needs. Reads are not noted: they are many and prove nothing here.
+//! Its metrics count writes too, but not by whom, which is what "the poller touches nothing but `/status`" needs; and with
+//! the kinds of a hundred tests one look at them is ten megabytes. Reads are not noted: they are many and prove nothing
+//! here.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -60,13 +62,60 @@ pub(super) fn write_policy(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The records whose line contains `needle`: asked for first, since parsing everything would be slow.
-pub(super) fn read(folder: &Path, needle: &str) -> Result<Vec<AuditRecord>> {
-    let path = folder.join(LOG);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    // The last line may be half written.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().filter(|line| line.contains(needle)).filter_map(|line| parse(line).transpose()).collect()
+/// Where a look for the end of a line begins, counted from the end: many times as much as a line is long.
+const LAST_LINES: u64 = 64 * 1024;
+
+/// The log from some moment on. Each look reads only what was noted since the last: it grows to tens of megabytes, and
+/// tests look often.
+#[derive(Debug)]
+pub struct AuditTail {
+    path: PathBuf,
+    needles: Vec<String>,
+    /// Always the beginning of a line.
+    position: u64,
+    records: Vec<AuditRecord>,
+}
+
+impl AuditTail {
+    /// From the beginning on; lines that contain none of `needles` are passed over, since parsing everything would be
+    /// slow.
+    pub(super) fn whole(folder: &Path, needles: Vec<String>) -> Self {
+        Self { path: folder.join(LOG), needles, position: 0, records: Vec::new() }
+    }
+
+    /// The same from now on.
+    pub(super) fn from_now(folder: &Path, needles: Vec<String>) -> Result<Self> {
+        let mut tail = Self::whole(folder, needles);
+        if tail.path.exists() {
+            tail.position = File::open(&tail.path)?.metadata()?.len().saturating_sub(LAST_LINES);
+            tail.position += tail.whole_lines()?.len() as u64;
+        }
+        Ok(tail)
+    }
+
+    /// All that is noted by now, in the order it was answered.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn read(&mut self) -> Result<Vec<AuditRecord>> {
+        let lines = self.whole_lines().with_context(|| format!("reading {}", self.path.display()))?;
+        let text = std::str::from_utf8(&lines)?;
+        let ours = |line: &&str| self.needles.iter().any(|needle| line.contains(needle));
+        let fresh = text.lines().filter(ours).filter_map(|line| parse(line).transpose()).collect::<Result<Vec<_>>>()?;
+        self.position += lines.len() as u64;
+        self.records.extend(fresh);
+        Ok(self.records.clone())
+    }
+
+    /// What lies behind the position, up to the end of a line: the last one may be half written.
+    fn whole_lines(&self) -> Result<Vec<u8>> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.position))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        Ok(bytes)
+    }
 }
 
 fn parse(line: &str) -> Result<Option<AuditRecord>> {
@@ -115,4 +164,35 @@ struct ObjectReference {
 struct Answer {
     #[serde(default)]
     code: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(user: &str, code: u16) -> String {
+        format!(
+            r#"{{"verb":"patch","user":{{"username":"{user}"}},"objectRef":{{"resource":"proxies","name":"a"}},"responseStatus":{{"code":{code}}},"requestReceivedTimestamp":"2026-01-01T00:00:00Z"}}"#
+        )
+    }
+
+    #[test]
+    fn each_look_takes_in_whole_lines_that_came_since() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join(LOG);
+        let needles = || vec!["ours".to_owned()];
+        let codes = |records: Vec<AuditRecord>| records.iter().map(|record| record.code).collect::<Vec<_>>();
+        let mut early = AuditTail::from_now(folder.path(), needles())?;
+        let (first, second, third) = (line("ours", 201), line("ours", 202), line("ours", 203));
+        fs::write(&path, format!("{first}\n{}\n{}", line("theirs", 500), &second[..20]))?;
+        assert_eq!(codes(early.read()?), [201]);
+        let mut late = AuditTail::from_now(folder.path(), needles())?;
+        assert_eq!(codes(late.read()?), [0_u16; 0]);
+        fs::write(&path, format!("{first}\n{}\n{second}\n{third}\n", line("theirs", 500)))?;
+        assert_eq!(codes(early.read()?), [201, 202, 203]);
+        assert_eq!(codes(late.read()?), [202, 203]);
+        assert_eq!(codes(late.read()?), [202, 203]);
+        assert_eq!(codes(AuditTail::whole(folder.path(), needles()).read()?), [201, 202, 203]);
+        Ok(())
+    }
 }

@@ -25,6 +25,20 @@ pub(super) fn slug(label: &str) -> String {
     slug.trim_matches('-').to_owned()
 }
 
+/// A right to a resource or subresource of a namespace.
+fn right(group: &str, resource: &str, verb: &str, namespace: &str) -> ResourceAttributes {
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let text = |text: &str| Some(text.to_owned());
+    ResourceAttributes {
+        group: text(group),
+        resource: text(resource),
+        subresource: text(subresource),
+        verb: text(verb),
+        namespace: text(namespace),
+        ..ResourceAttributes::default()
+    }
+}
+
 impl World {
     pub(super) async fn begin(label: &str, control_plane: PlaneHandle) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -45,7 +59,8 @@ impl World {
         let objects = names.id.clone();
         let programs = tokio::sync::Mutex::default();
         let shown = std::sync::Mutex::default();
-        let world = Self { names, objects, folder, control_plane, client, programs, shown };
+        let log = plane.audit_from_now(vec![names.group.clone(), names.programs.clone()])?.into();
+        let world = Self { names, objects, folder, control_plane, client, programs, shown, log };
         world.furnish().await.with_context(|| format!("making the world {}", world.names.id))?;
         Ok(world)
     }
@@ -58,7 +73,12 @@ impl World {
         self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.objects}})).await?;
         self.wait_until_served().await?;
         for which in [Which::Poller, Which::Controller] {
-            self.wait_until_allowed(which).await?;
+            // One right of its ClusterRole and one of its Role: each kind comes by a watch of its own.
+            let status = right(self.group(), "proxies/status", "patch", &self.objects);
+            let targets = right("", "configmaps", "list", self.programs_namespace());
+            for attributes in [status, targets] {
+                self.wait_until_allowed(which, attributes).await?;
+            }
         }
         Ok(())
     }
@@ -82,16 +102,8 @@ impl World {
     }
 
     /// Until RBAC, which the API server reads through a watch, knows this world's bindings.
-    async fn wait_until_allowed(&self, which: Which) -> Result<()> {
+    async fn wait_until_allowed(&self, which: Which, attributes: ResourceAttributes) -> Result<()> {
         let user = format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name());
-        let attributes = ResourceAttributes {
-            group: Some(self.group().to_owned()),
-            resource: Some("proxies".to_owned()),
-            subresource: Some("status".to_owned()),
-            verb: Some("patch".to_owned()),
-            namespace: Some(self.objects.clone()),
-            ..ResourceAttributes::default()
-        };
         let spec = SubjectAccessReviewSpec {
             user: Some(user.clone()),
             resource_attributes: Some(attributes),

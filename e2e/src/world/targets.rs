@@ -10,6 +10,11 @@ use serde_json::{Value, json};
 use super::World;
 use crate::manifests;
 
+/// How often a test's objects are polled unless it says otherwise: short, since most tests wait for a regular poll, but
+/// not so short that a machine that stands still for some seconds looks like a poller that went silent. After three
+/// intervals without a poll the verdict turns Unknown, and a poll may take one interval at most.
+const INTERVAL: &str = "3s";
+
 /// One target document, to be changed and then applied.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -17,7 +22,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// The shipped target `proxies` for this world's kind, with an external system at `url`, polled every second.
+    /// The shipped target `proxies` for this world's kind, with an external system at `url`, polled every three
+    /// seconds.
     ///
     /// # Errors
     /// When the shipped manifests lack it.
@@ -28,7 +34,7 @@ impl Target {
             .replace(manifests::GROUP, world.group())
             .replace(manifests::OBJECTS_NAMESPACE, world.objects_namespace());
         let document = serde_saphyr::from_str(&text).context("parsing the shipped target")?;
-        Ok(Self { document }.with("/spec/interval", json!("1s")))
+        Ok(Self { document }.with("/spec/interval", json!(INTERVAL)))
     }
 
     /// Any document.
