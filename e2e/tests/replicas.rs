@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use drift_e2e::clock_shift;
 use drift_e2e::control_plane::AuditRecord;
 use drift_e2e::http_client;
@@ -183,6 +183,7 @@ async fn a_killed_leader_is_replaced_within_fifteen_seconds() -> Result<()> {
         let bed = Bed::start(world).await?;
         bed.create_in_sync(world, "web").await?;
         let mut figures = Vec::new();
+        let mut fastest = TAKEN_OVER_WITHIN + SLACK;
         for (which, pair, method) in
             [(Which::Poller, &bed.pollers, "GET"), (Which::Controller, &bed.controllers, "POST")]
         {
@@ -196,8 +197,11 @@ async fn a_killed_leader_is_replaced_within_fifteen_seconds() -> Result<()> {
             let name = which.name();
             ensure!(held <= TAKEN_OVER_WITHIN + SLACK, "{name}: the Lease was taken after {held:?}");
             ensure!(acted <= TAKEN_OVER_WITHIN + 2 * SLACK, "{name}: acted after {acted:?}");
+            fastest = fastest.min(held);
             figures.push(format!("{name}: holder after {}, acts after {}", seconds(held), seconds(acted)));
         }
+        // One of them without a stall of the machine.
+        ensure!(fastest <= TAKEN_OVER_WITHIN, "the Leases were taken after {fastest:?} at the earliest");
         bed.wait_until_healed(world, "web", 2).await?;
         ensure!(bed.outside.writes() == 2, "{:?}", bed.outside.requests());
         world.shows(row(
@@ -211,6 +215,28 @@ async fn a_killed_leader_is_replaced_within_fifteen_seconds() -> Result<()> {
     .await
 }
 
+/// Stops leaders until one has handed over in the time that is promised: a stall of the machine may hide it from one or
+/// two, and for each of them the other bound holds, far below what a Lease takes that nobody gave back.
+async fn hand_over(world: &World, which: Which, pair: &[Arc<Program>; 2]) -> Result<Duration> {
+    const HAND_OVERS: usize = 3;
+    let [mut leader, mut next] = pair.clone();
+    let mut slow = Vec::new();
+    for number in 1..=HAND_OVERS {
+        let exit = leader.stop().await?;
+        let ended = Instant::now();
+        ensure!(exit.success(), "{exit}");
+        let took = wait_for_holder(world, which, next.instance()).await? - ended;
+        ensure!(took <= HANDED_OVER_WITHIN + SLACK, "{}: handed over after {took:?}", which.name());
+        if took <= HANDED_OVER_WITHIN {
+            return Ok(took);
+        }
+        slow.push(took);
+        let another = world.start(which, instance(&format!("{}-{number}", which.name()))).await?;
+        leader = std::mem::replace(&mut next, another);
+    }
+    bail!("{}: handed over after {slow:?}", which.name())
+}
+
 #[tokio::test]
 async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
     World::run("leader stopped", async |world| {
@@ -218,11 +244,7 @@ async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
         bed.create_in_sync(world, "web").await?;
         let mut figures = Vec::new();
         for (which, pair) in [(Which::Poller, &bed.pollers), (Which::Controller, &bed.controllers)] {
-            let exit = pair[0].stop().await?;
-            let ended = Instant::now();
-            ensure!(exit.success(), "{exit}");
-            let took = wait_for_holder(world, which, pair[1].instance()).await? - ended;
-            ensure!(took <= HANDED_OVER_WITHIN + SLACK, "{}: handed over after {took:?}", which.name());
+            let took = hand_over(world, which, pair).await?;
             figures.push(format!("{} after {}", which.name(), seconds(took)));
         }
         bed.drift("web").await?;
