@@ -28,6 +28,7 @@ use serde_json::Value;
 
 pub use cgroup::Usage;
 pub use cluster::Cluster;
+pub use images::{Again, BuiltTwice, build_again};
 pub use installation::{BOTH, Installation};
 pub use pods::Pod;
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
+use super::images;
+
 /// Programs, and Debian's packages that bring them.
 const PROGRAMS: [(&str, &str); 9] = [
     ("containerd", "containerd"),
@@ -17,6 +19,9 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("gcc", "gcc"),
 ];
 
+/// What is not asked for where a Docker engine builds the images.
+const BESIDE_DOCKER: [&str; 2] = ["buildah", "debootstrap"];
+
 /// Debian's package of what a Pod's network is made with.
 const PLUGINS_PACKAGE: &str = "containernetworking-plugins";
 
@@ -27,7 +32,9 @@ pub(super) const NETWORK_PLUGINS: &str = "/usr/lib/cni";
 pub(super) fn ensure_all() -> Result<()> {
     ensure!(cfg!(target_os = "linux"), "a real node needs Linux");
     ensure!(rustix::process::geteuid().is_root(), "a real node needs root: `sudo -E cargo e2e-node`");
-    let missing = PROGRAMS.iter().filter(|(program, _)| find(program).is_err()).map(|(_, package)| *package);
+    let docker = images::docker_answers();
+    let wanted = PROGRAMS.iter().filter(|(program, _)| !(docker && BESIDE_DOCKER.contains(program)));
+    let missing = wanted.filter(|(program, _)| find(program).is_err()).map(|(_, package)| *package);
     let plugins = PathBuf::from(NETWORK_PLUGINS).join("bridge");
     let plugins = if plugins.is_file() { None } else { Some(PLUGINS_PACKAGE) };
     let missing: Vec<&str> = missing.chain(plugins).collect();

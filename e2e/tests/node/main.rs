@@ -4,5 +4,6 @@
 
 mod configuration;
 mod healing;
+mod images;
 mod killing;
 mod rollout;

@@ -1,7 +1,8 @@
-//! What the Dockerfiles build on, made here, since no registry is asked: the builder is a minimal Debian whose Rust
-//! toolchain and crates are this machine's own, mounted for reading; the runtime is nothing but a CA bundle.
+//! What the Dockerfiles build on: their public defaults where the builder brings them; else what is made here. Then
+//! the base of the build is a minimal Debian with this machine's Rust toolchain and crates, and that of the
+//! programs nothing but a CA bundle.
 //!
-//! They take the place of the Dockerfiles' public defaults by `--build-arg`, as a mirror of a user's would.
+//! They take the place of the defaults by `--build-arg`, as a mirror of a user's would.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -12,32 +13,42 @@ use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 
 use super::super::holder::run;
-use super::buildah::Buildah;
+use super::builder::{Builder, Settings};
 use crate::binaries::cache;
-use crate::progress::Heartbeat;
+use crate::progress::{self, Heartbeat};
 
 /// What the public default, `rust:…-bookworm`, is made of.
 const SUITE: &str = "bookworm";
 const PACKAGES: &str = "gcc,libc6-dev,ca-certificates";
 
-const BUILDER: &str = "localhost/build-base";
-const RUNTIME: &str = "localhost/base";
+const BUILDER: &str = "localhost/drift-build-base";
+const RUNTIME: &str = "localhost/drift-base";
+/// The names of images that are made here; their tag is the key.
+pub(super) const NAMES: [&str; 2] = [BUILDER, RUNTIME];
 
-/// Where the mounted toolchain appears in the builder.
-const TOOLCHAIN: &str = "/usr/local/rust";
+/// Where the toolchain is in the builder.
+const TOOLCHAIN_PROGRAMS: &str = "/usr/local/rust/bin";
+const TOOLCHAIN_LIBRARIES: &str = "/usr/local/rust/lib";
 /// Where crates are in the public default, and so in the builder.
-const CRATES: &str = "/usr/local/cargo";
+const REGISTRY: &str = "/usr/local/cargo/registry";
+const ENVIRONMENT: [&str; 3] = [
+    "PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "CARGO_HOME=/usr/local/cargo",
+    "CARGO_NET_OFFLINE=true",
+];
 
 /// Stands for rustup in the builder.
 const RUSTUP: &str = "#!/bin/sh\n# The toolchain is the machine's own: it has the target, or it has not.\n\
     [ \"$1 $2\" = \"target add\" ] && [ -d \"/usr/local/rust/lib/rustlib/$3\" ]\n";
 
 const BUNDLE: &str = "etc/ssl/certs/ca-certificates.crt";
+const BUNDLE_PLACE: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The bases for this machine's toolchain and these dependencies.
 #[derive(Debug)]
 pub(super) struct Bases {
     folder: PathBuf,
+    system_key: String,
     key: String,
     sysroot: PathBuf,
 }
@@ -50,7 +61,9 @@ impl Bases {
         for part in [SUITE, PACKAGES, RUSTUP, &cargo_tool("rustc", &["-vV"])?] {
             hash.update(part);
         }
-        Ok(Self { folder: folder.to_path_buf(), key: cache::name(hash)?, sysroot })
+        let system_key = cache::name(hash.clone())?;
+        hash.update(fs::read(Path::new(super::WORKSPACE).join("Cargo.lock"))?);
+        Ok(Self { folder: folder.to_path_buf(), system_key, key: cache::name(hash)?, sysroot })
     }
 
     /// A name for all that they depend on.
@@ -58,53 +71,50 @@ impl Bases {
         &self.key
     }
 
-    /// The storage with both, made now if they are not in it.
+    /// What a build from this Dockerfile has to be told: nothing where its defaults are there.
     ///
-    /// There is one for each set of dependencies: their layer is by far the largest, and the former one is of no use.
-    pub(super) fn storage(&self) -> Result<Buildah> {
-        let mut hash = Sha256::new();
-        hash.update(&self.key);
-        hash.update(fs::read(Path::new(super::WORKSPACE).join("Cargo.lock"))?);
-        let name = format!("storage-{}", cache::name(hash)?);
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            let other = entry.file_name();
-            if other.to_string_lossy().starts_with("storage-") && other != *name {
-                fs::remove_dir_all(entry.path()).with_context(|| format!("removing {}", entry.path().display()))?;
+    /// Bases that were made here once are kept to, until the dependencies change: a second build has to find the first
+    /// one's layers, and a registry that did not answer is not asked again and again.
+    pub(super) fn arguments(&self, builder: &dyn Builder, dockerfile: &str) -> Result<Vec<String>> {
+        let (build, runtime) = (format!("{BUILDER}:{}", self.key), format!("{RUNTIME}:{}", self.key));
+        if !builder.has(&build) {
+            let text = fs::read_to_string(Path::new(super::WORKSPACE).join(dockerfile))?;
+            // The small one first: it tells quickly whether there is a registry.
+            if builder.brings(default(&text, "BASE_IMAGE")?) && builder.brings(default(&text, "BUILD_IMAGE")?) {
+                progress::say("building on the public bases");
+                return Ok(Vec::new());
             }
+            builder.forget_others(&self.key)?;
+            self.make(builder, &build, &runtime)?;
         }
-        let storage = Buildah::in_folder(self.folder.join(name));
-        if !storage.has(BUILDER) {
-            let system = self.system()?;
-            let path = format!("PATH={TOOLCHAIN}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-            let home = format!("CARGO_HOME={CRATES}");
-            let settings = ["--env", &path, "--env", &home, "--env", "CARGO_NET_OFFLINE=true"];
-            storage.make(RUNTIME, &[(system.join(BUNDLE).as_path(), &format!("/{BUNDLE}"))], &["--env", "PATH=/"])?;
-            storage.make(BUILDER, &[(system.as_path(), "/")], &settings)?;
-        }
-        Ok(storage)
+        Ok(vec![format!("BUILD_IMAGE={build}"), format!("BASE_IMAGE={runtime}")])
     }
 
-    /// What a build has to be told to use them. The target and the crates are fetched if they are not there.
-    pub(super) fn arguments(&self) -> Result<Vec<String>> {
+    /// Makes both. The target and the crates are fetched if this machine does not have them.
+    fn make(&self, builder: &dyn Builder, build: &str, runtime: &str) -> Result<()> {
         let target = format!("{ARCH}-unknown-linux-musl");
         if !self.sysroot.join("lib/rustlib").join(&target).is_dir() {
             cargo_tool("rustup", &["target", "add", &target])?;
         }
         cargo_tool("cargo", &["fetch", "--quiet", "--locked", "--target", &target])?;
-        let registry = cargo_home()?.join("registry");
-        Ok([
-            format!("--build-arg=BUILD_IMAGE={BUILDER}"),
-            format!("--build-arg=BASE_IMAGE={RUNTIME}"),
-            format!("--volume={}:{TOOLCHAIN}:ro", self.sysroot.display()),
-            format!("--volume={}:{CRATES}/registry:ro", registry.display()),
-        ]
-        .to_vec())
+        let system = self.system()?;
+        let heartbeat = Heartbeat::begin("making the bases of the images (once for each Cargo.lock)");
+        let bundle = [(system.join(BUNDLE), BUNDLE_PLACE)];
+        builder.make(runtime, &bundle, &Settings { environment: &["PATH=/"], entrypoint: None })?;
+        let files = [
+            (system, "/"),
+            (self.sysroot.join("bin"), TOOLCHAIN_PROGRAMS),
+            (self.sysroot.join("lib"), TOOLCHAIN_LIBRARIES),
+            (cargo_home()?.join("registry"), REGISTRY),
+        ];
+        builder.make(build, &files, &Settings { environment: &ENVIRONMENT, entrypoint: None })?;
+        heartbeat.end();
+        Ok(())
     }
 
     /// The folder with the builder's system.
     fn system(&self) -> Result<PathBuf> {
-        let system = self.folder.join(format!("{SUITE}-{}", self.key));
+        let system = self.folder.join(format!("{SUITE}-{}", self.system_key));
         if system.is_dir() {
             return Ok(system);
         }
@@ -124,6 +134,13 @@ impl Bases {
     }
 }
 
+/// The public default of a Dockerfile's argument.
+fn default<'a>(dockerfile: &'a str, argument: &str) -> Result<&'a str> {
+    let start = format!("ARG {argument}=");
+    let default = dockerfile.lines().find_map(|line| line.strip_prefix(&start));
+    default.with_context(|| format!("the Dockerfile has no {start}"))
+}
+
 /// Runs a Rust tool as in the workspace: its toolchain file counts.
 fn cargo_tool(program: &str, arguments: &[&str]) -> Result<String> {
     run("env", &[&["-C", super::WORKSPACE, program], arguments].concat())
@@ -133,4 +150,21 @@ fn cargo_home() -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let home = variable("CARGO_HOME").or_else(|| variable("HOME").map(|home| home.join(".cargo")));
     home.context("neither CARGO_HOME nor HOME says where cargo keeps crates")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_dockerfiles_name_both_public_bases() -> Result<()> {
+        for dockerfile in
+            [include_str!("../../../../Dockerfile.poller"), include_str!("../../../../Dockerfile.controller")]
+        {
+            for argument in ["BUILD_IMAGE", "BASE_IMAGE"] {
+                assert!(default(dockerfile, argument)?.contains(':'), "{argument} is not pinned");
+            }
+        }
+        Ok(())
+    }
 }

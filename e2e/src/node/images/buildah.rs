@@ -1,13 +1,13 @@
 //! buildah with a storage of our own: it needs no daemon and no registry. Its mounts are in a namespace of their own,
 //! so that one that was killed leaves none behind.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use super::super::{holder::run, packages};
-use crate::process::Launch;
-use crate::run_folder;
+use super::super::holder::run;
+use super::builder::{Build, Builder, Layers, Settings};
 
 /// A storage of images.
 #[derive(Debug)]
@@ -16,44 +16,9 @@ pub(super) struct Buildah {
 }
 
 impl Buildah {
-    /// The storage in this folder, made when it is first used.
-    pub(super) fn in_folder(storage: PathBuf) -> Self {
-        Self { storage }
-    }
-
-    /// Whether the storage has an image of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.run(&["inspect", "--type", "image", name]).is_ok()
-    }
-
-    /// Builds from a Dockerfile, which may take minutes.
-    pub(super) fn build(&self, what: &str, arguments: &[String]) -> Result<()> {
-        Launch::new(what.replace(' ', "-"), packages::find("unshare")?)
-            .arguments(self.options())
-            .arguments(["build", "--isolation", "chroot"])
-            .arguments(arguments)
-            .in_folder(super::WORKSPACE)
-            .run_speaking(what, run_folder::path()?)
-    }
-
-    /// Makes an image of files alone, with the settings that `buildah config` takes.
-    pub(super) fn make(&self, name: &str, files: &[(&Path, &str)], settings: &[&str]) -> Result<()> {
-        let container = self.run(&["from", "scratch"])?;
-        let container = container.trim();
-        for (file, place) in files {
-            self.run(&["copy", "--quiet", container, super::path(file)?, place])?;
-        }
-        self.run(&[&["config"], settings, &[container]].concat())?;
-        self.run(&["commit", "--quiet", "--rm", container, name]).map(drop)
-    }
-
-    /// Writes an image into an archive that bears its name; complete by construction.
-    pub(super) fn save(&self, name: &str, archive: &Path) -> Result<()> {
-        let beside = archive.with_extension("partial");
-        // An archive is never added to.
-        let _ = std::fs::remove_file(&beside);
-        self.run(&["push", "--quiet", name, &format!("docker-archive:{}:{name}", beside.display())])?;
-        Ok(std::fs::rename(&beside, archive)?)
+    /// The storage for bases of this key, made when it is first used.
+    pub(super) fn in_folder(folder: &Path, key: &str) -> Self {
+        Self { storage: folder.join(storage(key)) }
     }
 
     fn run(&self, arguments: &[&str]) -> Result<String> {
@@ -69,4 +34,69 @@ impl Buildah {
         let storage = ["--root", &folder("root"), "--runroot", &folder("run"), "--storage-driver", "overlay"];
         namespace.into_iter().chain(storage).map(str::to_owned).collect()
     }
+}
+
+impl Builder for Buildah {
+    fn name(&self) -> &'static str {
+        "buildah"
+    }
+
+    fn has(&self, image: &str) -> bool {
+        self.run(&["inspect", "--type", "image", image]).is_ok()
+    }
+
+    fn make(&self, image: &str, files: &[(PathBuf, &str)], settings: &Settings) -> Result<()> {
+        let container = self.run(&["from", "scratch"])?;
+        let container = container.trim();
+        for (file, place) in files {
+            self.run(&["copy", "--quiet", container, super::path(file)?, place])?;
+        }
+        let entrypoint = settings.entrypoint.map(|program| format!(r#"["{program}"]"#));
+        let mut config = vec!["config"];
+        config.extend(settings.environment.iter().flat_map(|variable| ["--env", variable]));
+        config.extend(entrypoint.iter().flat_map(|list| ["--entrypoint", list.as_str()]));
+        config.push(container);
+        self.run(&config)?;
+        self.run(&["commit", "--quiet", "--rm", container, image]).map(drop)
+    }
+
+    fn build(&self, build: &Build) -> Result<()> {
+        let layers = match build.layers {
+            Layers::Taken => "--layers",
+            Layers::Anew => "--no-cache",
+        };
+        let options = self.options();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        build.run_with("unshare", &[&options[..], &["build", "--isolation", "chroot", layers]].concat())
+    }
+
+    fn save(&self, image: &str, archive: &Path) -> Result<()> {
+        let beside = archive.with_extension("partial");
+        // An archive is never added to.
+        let _ = fs::remove_file(&beside);
+        self.run(&["push", "--quiet", image, &format!("docker-archive:{}:{image}", beside.display())])?;
+        Ok(fs::rename(&beside, archive)?)
+    }
+
+    fn forget_others(&self, key: &str) -> Result<()> {
+        let folder = self.storage.parent().context("a storage without a folder")?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let other = entry.file_name();
+            if other.to_string_lossy().starts_with(&storage("")) && *other != *storage(key) {
+                fs::remove_dir_all(entry.path()).with_context(|| format!("removing {}", entry.path().display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where there is no engine the suite asks no registry: it has to run on a machine that reaches none, at once.
+    fn brings(&self, _image: &str) -> bool {
+        false
+    }
+}
+
+/// The name of the folder for a key.
+fn storage(key: &str) -> String {
+    format!("storage-{key}")
 }

@@ -1,0 +1,25 @@
+//! The same sources give the same programs, so that anybody can check what a published image was built from.
+
+use anyhow::{Result, ensure};
+use drift_e2e::node::{Again, build_again};
+use drift_e2e::progress;
+
+async fn play(again: Again) -> Result<()> {
+    for built in build_again(again).await? {
+        progress::say(format!("{} built twice: SHA-256 {}, then {}", built.program, built.first, built.second));
+        ensure!(built.first == built.second, "{built:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo e2e-node --ignored a_second_build_gives")]
+async fn a_second_build_gives_the_same_programs() -> Result<()> {
+    play(Again::OwnCrates).await
+}
+
+#[tokio::test]
+#[ignore = "builds every dependency anew, twice: cargo e2e-node --ignored a_second_build_of_everything"]
+async fn a_second_build_of_everything_gives_the_same_programs() -> Result<()> {
+    play(Again::Everything).await
+}
