@@ -62,6 +62,55 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
 }
 
 #[tokio::test]
+async fn observing_only_leaves_no_account_that_may_write_more_than_verdicts() -> Result<()> {
+    /// What the poller writes: its Lease, Events, and the status of what the targets select.
+    const WRITTEN: [(&str, &[&str]); 3] =
+        [("leases", &["create", "update"]), ("events", &["create"]), ("proxies/status", &["patch"])];
+    let plane = ControlPlane::shared().await?;
+    let folder = manifests::folder().join("overlays/observe-only");
+    let documents = manifests::parse_stream(&manifests::render(&plane.binaries().kubectl, &folder)?)?;
+    let mut writing = 0;
+    for document in &documents {
+        let (kind, name) = (document["kind"].as_str().unwrap_or_default(), &document["metadata"]["name"]);
+        ensure!(name != "drift-controller", "{kind} {name} is left");
+        for subject in document["subjects"].as_array().into_iter().flatten() {
+            ensure!(subject["name"] == "drift-poller", "{kind} {name} binds {subject}");
+        }
+        for rule in document["rules"].as_array().into_iter().flatten() {
+            let words = |key: &str| rule[key].as_array().cloned().unwrap_or_default();
+            for verb in words("verbs").iter().filter(|verb| !matches!(verb.as_str(), Some("get" | "list" | "watch"))) {
+                for resource in words("resources") {
+                    let known =
+                        WRITTEN.iter().any(|(name, verbs)| resource == *name && verbs.iter().any(|it| verb == it));
+                    ensure!(known, "{kind} {name} grants {verb} of {resource}");
+                    writing += 1;
+                }
+            }
+        }
+    }
+    ensure!(writing >= WRITTEN.len(), "only {writing} rights to write were found");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_version_is_the_same_wherever_it_stands() -> Result<()> {
+    let workspace = manifests::folder().join("..");
+    let read = |name: &str| std::fs::read_to_string(workspace.join(name)).with_context(|| name.to_owned());
+    let version = env!("CARGO_PKG_VERSION");
+    let install = read("manifests/install.yaml")?;
+    let toolchain = read("rust-toolchain.toml")?;
+    let toolchain = toolchain.split('"').nth(1).context("no toolchain")?;
+    for program in ["poller", "controller"] {
+        let dockerfile = read(&format!("Dockerfile.{program}"))?;
+        ensure!(dockerfile.contains(&format!("ARG VERSION={version}\n")), "Dockerfile.{program} has another version");
+        ensure!(dockerfile.contains(&format!("rust:{toolchain}-")), "Dockerfile.{program} has another toolchain");
+        let image = format!("image: drift-{program}:{version}\n");
+        ensure!(install.contains(&image), "install.yaml has no {image}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_rendered_file_is_what_the_production_overlay_says() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let folder = manifests::folder();

@@ -32,7 +32,7 @@ pub(crate) fn tell_of_refusal(
 /// Says on an object that its verdict goes back and forth.
 pub(crate) fn tell_of_flapping(events: &EventWriter, target: &Target, kind: &ResolvedKind, object: &ObjectId) {
     tracing::warn!(target_name = target.name, %object, "the verdict goes back and forth");
-    let note = "driftObserved changed its status more than six times within minutes: either another writer undoes the \
+    let note = "the verdict changed its status more than six times within minutes: either another writer undoes the \
                 corrections, or the external system comes and goes";
     events.emit(Notice {
         target: target.name.clone(),

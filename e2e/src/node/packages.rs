@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::images;
 
 /// Programs, and Debian's packages that bring them.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("buildah", "buildah"),
@@ -15,6 +15,7 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("dnsmasq", "dnsmasq-base"),
     ("iptables", "iptables"),
     ("ip", "iproute2"),
+    ("sysctl", "procps"),
     ("unshare", "util-linux"),
     ("gcc", "gcc"),
 ];
@@ -62,12 +63,17 @@ mod tests {
     #[test]
     fn the_script_installs_what_is_asked_for() {
         let script = include_str!("../../../.ci/node");
-        let line = script.lines().find(|line| line.contains("packages=(")).unwrap_or_default();
-        let installed: Vec<&str> = line.split(['(', ')', ' ']).collect();
+        let lines: Vec<&str> = script.lines().filter(|line| line.contains("packages")).collect();
+        let installed: Vec<&str> = lines.iter().flat_map(|line| line.split(['(', ')', ' '])).collect();
         // util-linux is in every Debian.
         let wanted = PROGRAMS.iter().map(|(_, package)| *package).filter(|package| *package != "util-linux");
         for package in wanted.chain([PLUGINS_PACKAGE]) {
-            assert!(installed.contains(&package), "{package} is missing in {line}");
+            assert!(installed.contains(&package), "{package} is missing in {lines:?}");
+        }
+        let lines: Vec<&str> = script.lines().filter(|line| line.contains("programs")).collect();
+        let looked_for: Vec<&str> = lines.iter().flat_map(|line| line.split(['(', ')', ' '])).collect();
+        for (program, _) in PROGRAMS.iter().filter(|(program, _)| *program != "unshare") {
+            assert!(looked_for.contains(program), "{program} is not looked for in {lines:?}");
         }
     }
 }

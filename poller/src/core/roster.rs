@@ -171,12 +171,16 @@ impl Roster {
         !(self.prompt_polls.is_empty() && self.regular_polls.is_empty())
     }
 
-    /// The object whose turn it is to be polled.
-    pub fn next_poll(&mut self) -> Option<Uid> {
-        let mut called =
-            std::iter::from_fn(|| self.prompt_polls.call_next().or_else(|| self.regular_polls.call_next()));
-        let tracks = &self.tracks;
-        called.find(|uid| tracks.get(uid).is_some_and(|track| track.poll_due().is_some()))
+    /// The object whose turn it is to be polled. One whose poll was put off while it stood in line, as by a correction
+    /// that has to settle, comes again when it is due.
+    pub fn next_poll(&mut self, now: Moment) -> Option<Uid> {
+        while let Some(uid) = self.prompt_polls.call_next().or_else(|| self.regular_polls.call_next()) {
+            if self.tracks.get(&uid).and_then(Track::poll_due).is_some_and(|due| due <= now) {
+                return Some(uid);
+            }
+            self.rearrange(&uid, now);
+        }
+        None
     }
 
     /// Puts an object whose write may go into the line for a free hand.
@@ -401,6 +405,28 @@ spec:
     }
 
     #[test]
+    fn a_correction_that_has_to_settle_puts_off_the_poll_of_an_object_in_line() {
+        let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
+        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        let mut roster = Roster::new(Arc::new(parse_document(&document, &text).unwrap()));
+        let uid = Uid::from("a");
+        let spec = json!({"id": "x", "a": 1});
+        let standing = object(&roster, "a", &spec, &json!({}));
+        roster.see(standing, at(0));
+        roster.queue_poll(&uid);
+        let note = json!({"conditions": [{"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
+            "message": "correction 1, owns \"x\": applied", "observedGeneration": 1}]});
+        let mut corrected = object(&roster, "a", &spec, &note);
+        corrected.resource_version = "2".into();
+        roster.see(corrected, at(1));
+        assert_eq!(roster.next_poll(at(3).moment), None, "polled before the correction has settled");
+        assert_eq!(roster.pop_awake(at(10).moment), None);
+        assert_eq!(roster.pop_awake(at(11).moment), Some(uid.clone()), "nobody wakes it");
+        roster.queue_poll(&uid);
+        assert_eq!(roster.next_poll(at(11).moment), Some(uid));
+    }
+
+    #[test]
     fn an_object_in_line_for_its_write_wakes_nobody_until_it_is_called() {
         let mut roster = roster();
         let object = object(&roster, "a", &json!({"id": "forbidden", "a": 1}), &json!({}));
@@ -556,6 +582,6 @@ spec:
             assert!(seen.insert(uid));
         }
         assert_eq!(seen.len(), 50, "each has its phase within one interval");
-        assert_eq!(std::iter::from_fn(|| roster.next_poll()).count(), 50);
+        assert_eq!(std::iter::from_fn(|| roster.next_poll(at(30).moment)).count(), 50);
     }
 }

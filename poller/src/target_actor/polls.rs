@@ -24,7 +24,7 @@ impl TargetActor {
             if self.read_rate.take(now.moment).is_err() {
                 break;
             }
-            if let Some(uid) = self.roster.next_poll() {
+            if let Some(uid) = self.roster.next_poll(now.moment) {
                 self.begin_poll(&uid, now);
             }
         }

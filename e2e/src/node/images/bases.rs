@@ -162,7 +162,7 @@ mod tests {
             [include_str!("../../../../Dockerfile.poller"), include_str!("../../../../Dockerfile.controller")]
         {
             for argument in ["BUILD_IMAGE", "BASE_IMAGE"] {
-                assert!(default(dockerfile, argument)?.contains(':'), "{argument} is not pinned");
+                assert!(default(dockerfile, argument)?.contains(':'), "{argument} has no version");
             }
         }
         Ok(())
