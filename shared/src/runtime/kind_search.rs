@@ -17,6 +17,13 @@ use crate::target::{ObjectSelection, Target};
 /// for whoever just did.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
+/// How often a kind that is missing is looked up before it is told: the schema of one that was just installed is
+/// published some seconds after the kind itself.
+const UNTOLD_LOOKS: u32 = 4;
+
+/// How soon it is looked up again until then.
+const LOOK_UP_SOON: Duration = Duration::from_secs(1);
+
 /// One thing to tell about the kind of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindNews {
@@ -69,24 +76,28 @@ impl KindSearch {
     }
 }
 
-/// Looks the kind of a selection up until it can be used; says each trouble once.
+/// Looks the kind of a selection up until it can be used; says each trouble once, and that the kind is missing only if it
+/// stays so for some seconds.
 pub async fn find_kind(
     client: &kube::Client,
     selection: &ObjectSelection,
     mut say: impl FnMut(&KindError),
 ) -> ResolvedKind {
     let mut said = None;
-    loop {
+    for look in 0_u32.. {
+        let may_be_new = look < UNTOLD_LOOKS;
         match resolve_kind(client, &selection.api_version, &selection.kind).await {
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
+            Err(KindError::Missing { .. }) if may_be_new => {}
             Err(error) => {
                 say(&error);
                 said = Some(error);
             }
         }
-        tokio::time::sleep(LOOK_UP_AGAIN).await;
+        tokio::time::sleep(if may_be_new { LOOK_UP_SOON } else { LOOK_UP_AGAIN }).await;
     }
+    std::future::pending().await
 }
 
 #[cfg(test)]
@@ -94,7 +105,7 @@ pub async fn find_kind(
 mod tests {
     use super::*;
     use crate::runtime::fake_api::{client, refuse, reply};
-    use crate::runtime::metrics;
+    use crate::runtime::{clock, metrics};
     use crate::target::{DocumentName, parse_document};
     use serde_json::{Value, json};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,6 +132,25 @@ spec:
             "x-kubernetes-group-version-kind": [{"group": "demo.example", "version": "v1", "kind": "Proxy"}]});
         json!({"paths": {"/apis/demo.example/v1/proxies/{name}/status": {"patch": {}}},
                "components": {"schemas": {"p": kind}}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_whose_schema_is_published_a_moment_later_is_found_without_a_word() {
+        let begun = clock::now();
+        let (client, _) = client(move |sent| {
+            let published = clock::now() - begun >= Duration::from_millis(2500);
+            Box::pin(async move {
+                match sent.uri.as_str() {
+                    "/apis/demo.example/v1" => reply(200, &resources()),
+                    "/openapi/v3/apis/demo.example/v1" if published => reply(200, &schema()),
+                    _ => refuse(404, "NotFound", "404 page not found"),
+                }
+            })
+        });
+        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        let target = parse_document(&name, TEXT).unwrap();
+        let kind = find_kind(&client, &target.objects, |error| panic!("told {error}")).await;
+        assert_eq!((kind.resource.plural.as_str(), clock::now() - begun), ("proxies", 3 * LOOK_UP_SOON));
     }
 
     #[tokio::test(start_paused = true)]

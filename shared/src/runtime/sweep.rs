@@ -138,9 +138,11 @@ impl<C: Cleaner> Round<'_, C> {
         let notes = self.clean_up.parts.notes.notes();
         let mut found = Err(KindError::Missing { api_version: name.group.clone(), kind: name.kind.clone() });
         for scope in notes.of_kind(name) {
-            found = locate_kind(&self.clean_up.parts.client, &scope.api_version, &scope.kind).await;
-            if found.is_ok() {
-                break;
+            match locate_kind(&self.clean_up.parts.client, &scope.api_version, &scope.kind).await {
+                Ok(kind) => return Ok(kind),
+                // Missing is what all of them have to be.
+                Err(KindError::Missing { .. }) => {}
+                Err(error) => found = Err(error),
             }
         }
         found
@@ -149,6 +151,11 @@ impl<C: Cleaner> Round<'_, C> {
     async fn sweep(&mut self, name: &KindName) -> SweepEnd {
         let kind = match self.locate(name).await {
             Ok(kind) => kind,
+            Err(KindError::Missing { .. }) => {
+                // Its objects went with it, and with them all that targets left.
+                tracing::info!(kind = name.kind, "the kind is gone: there is nothing to clean up");
+                return SweepEnd::Clean;
+            }
             Err(error) => {
                 tracing::warn!(kind = name.kind, "not cleaned up: {error}");
                 return SweepEnd::Failed;

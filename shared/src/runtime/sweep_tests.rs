@@ -36,6 +36,7 @@ struct Cluster {
     marked: Arc<Mutex<BTreeSet<String>>>,
     writes: Arc<Mutex<Vec<Moment>>>,
     refuses: bool,
+    has_no_kind: bool,
 }
 
 impl Cluster {
@@ -58,6 +59,7 @@ impl Cluster {
             .map(|name| name.trim_end_matches("/status"));
         match (sent.method.as_str(), name) {
             ("GET", Some(name)) => reply(200, &self.object(name)),
+            _ if self.has_no_kind => refuse(404, "NotFound", "404 page not found"),
             ("GET", None) if path == "/apis/demo.example/v1" => reply(200, &kinds()),
             ("GET", None) => self.page(sent.uri.contains("continue=second")),
             ("PATCH", Some(name)) => {
@@ -196,6 +198,19 @@ async fn what_a_target_left_goes_after_the_patience_at_fifty_a_second_and_then_i
         assert!(writes.windows(51).all(|some| some[50] - some[0] >= Duration::from_secs(1)), "too fast");
         assert_eq!(bench.lists(), 2);
         assert!(!bench.is_noted());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_note_of_a_kind_that_is_gone_goes_with_its_target() {
+    let cluster = Cluster { has_no_kind: true, ..Cluster::of(3) };
+    Bench::play(cluster, async |bench| {
+        tokio::time::sleep(100 * MINUTE).await;
+        assert!(bench.is_noted(), "the target is there");
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(PATIENCE + MINUTE).await;
+        assert_eq!((bench.is_noted(), bench.writes().len()), (false, 0));
     })
     .await;
 }
