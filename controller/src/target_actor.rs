@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_shared::identity::Uid;
+use drift_shared::line::Line;
 use drift_shared::moment::Moment;
 use drift_shared::object::{LeanObject, ObjectId};
 use drift_shared::runtime::kill_point::{KillPoint, reach};
@@ -96,8 +97,7 @@ pub struct TargetActor {
     /// To be decided now.
     due: VecDeque<Uid>,
     /// To be decided when the limits allow.
-    queue: VecDeque<Uid>,
-    queued: HashSet<Uid>,
+    queue: Line,
     working: HashSet<Uid>,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
@@ -127,8 +127,7 @@ impl TargetActor {
             reports,
             inbox,
             due: VecDeque::new(),
-            queue: VecDeque::new(),
-            queued: HashSet::new(),
+            queue: Line::default(),
             working: HashSet::new(),
             told_deletions: HashSet::new(),
             alarms: Alarms::default(),
@@ -199,8 +198,7 @@ impl TargetActor {
             self.attend_object(&uid, now);
         }
         while self.roster.room(now) == Room::Free {
-            let Some(uid) = self.queue.pop_front() else { break };
-            self.queued.remove(&uid);
+            let Some(uid) = self.queue.call_next() else { break };
             self.attend_object(&uid, now);
         }
     }
@@ -237,8 +235,8 @@ impl TargetActor {
             Decision::PutFinalizer => (None, Some(Work::PutFinalizer)),
             Decision::ReleaseFinalizer { left_behind } => (None, Some(Work::ReleaseFinalizer { left_behind })),
         };
-        if held == Some(Held::Limited) && self.queued.insert(uid.clone()) {
-            self.queue.push_back(uid.clone());
+        if held == Some(Held::Limited) {
+            self.queue.join(uid);
         }
         let before = self.tally.set(uid, held);
         // A hold that was known before keeps a finalizer only from the deletion on, and is told once more then.

@@ -78,44 +78,20 @@ impl Drop for Tally {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::Arc;
-
-    use drift_shared::object::LeanObject;
-    use drift_shared::target::{DocumentName, parse_document};
     use prometheus_client::registry::Registry;
     use serde_json::json;
 
     use super::*;
+    use crate::core::fixtures::{TEXT, at, object, target};
     use crate::core::roster::Roster;
-    use crate::core::schedule::Now;
-
-    const TEXT: &str = r#"
-apiVersion: driftpoller.dev/v1alpha1
-kind: PollTarget
-metadata: {name: t}
-spec:
-  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
-  identity: "${self.metadata.name}"
-  read: {http: {url: "http://h/${self.metadata.name}"}}
-  compare: {desired: {a: "${self.spec.a}"}}
-"#;
-
-    fn at(seconds: u64) -> Now {
-        let span = Duration::from_secs(seconds);
-        Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
-    }
 
     #[test]
     fn the_poll_that_waits_the_longest_says_how_late_polls_are() {
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = Arc::new(parse_document(&document, TEXT).unwrap());
+        let target = target(TEXT);
         let mut roster = Roster::new(target.clone());
         for (uid, second) in [("first", 10), ("second", 15)] {
-            let metadata = json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1});
-            let object = LeanObject::prune(&json!({"metadata": metadata, "spec": {"a": 1}}), &target.poll_fields);
-            roster.see(object, at(second));
+            roster.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second));
         }
         let metrics = Metrics::register(&mut Registry::default());
         let mut tally = Tally::new("t", metrics.clone());

@@ -138,18 +138,19 @@ impl TargetActor {
     }
 
     fn attend_object(&mut self, uid: &Uid, now: Moment) {
-        let next = self.roster.update(uid, now, |track| {
+        let updated = self.roster.update(uid, now, |track| {
             track.notice_silence(now);
-            track.next_write(now)
+            (track.next_write(now), track.flapping_is_news())
         });
-        if self.roster.update(uid, now, Track::flapping_is_news) == Some(true) {
+        let Some((next, flapping_is_news)) = updated else { return };
+        if flapping_is_news {
             self.tell_of_flapping(uid);
         }
         if self.roster.track(uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
             self.roster.queue_poll(uid);
         }
         match next {
-            Some(NextWrite::Write(verdict, urgency)) if self.may_go(uid, urgency, now) => {
+            NextWrite::Write(verdict, urgency) if self.may_go(uid, urgency, now) => {
                 if self.has_free_hand() {
                     self.begin_write(uid, &verdict, urgency, now);
                 } else {
@@ -157,8 +158,8 @@ impl TargetActor {
                 }
             }
             // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
-            Some(NextWrite::Nothing | NextWrite::NotBefore(_)) => self.leave_slow_lane(uid, now),
-            _ => {}
+            NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now),
+            NextWrite::Write(..) => {}
         }
     }
 

@@ -6,6 +6,7 @@
 pub mod clean_up;
 pub mod condition;
 pub mod identity;
+pub mod line;
 pub mod moment;
 pub mod names;
 pub mod object;

@@ -10,7 +10,6 @@ pub mod description;
 pub mod difference;
 pub mod finding;
 pub mod flapping;
-pub mod line;
 pub mod reply;
 pub mod roster;
 pub mod schedule;
@@ -19,3 +18,6 @@ pub mod track;
 pub mod verdict;
 pub mod write;
 pub mod write_attempts;
+
+#[cfg(test)]
+pub(crate) mod fixtures;

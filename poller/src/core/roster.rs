@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use drift_shared::condition::{Note, ObservedReason};
 use drift_shared::identity::{Bearer, IdentityIndex, Uid};
+use drift_shared::line::Line;
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 use drift_shared::target::Target;
@@ -16,7 +17,6 @@ use drift_shared::voucher::MOST_EXCEPTIONS;
 
 use super::appraisal::{Appraisal, appraise};
 use super::finding::Failure;
-use super::line::Line;
 use super::schedule::Now;
 use super::track::{Arrival, NextWrite, Pace, Track};
 use super::write::Urgency;
@@ -277,23 +277,9 @@ fn bearer(object: &LeanObject, appraisal: &Appraisal) -> Bearer {
 mod tests {
     use super::*;
     use crate::core::finding::Finding;
+    use crate::core::fixtures::{self, TEXT, at, target};
     use crate::core::write_attempts::WriteOutcome;
-    use drift_shared::target::{DocumentName, parse_document};
     use serde_json::{Value, json};
-
-    const TEXT: &str = r#"
-apiVersion: driftpoller.dev/v1alpha1
-kind: PollTarget
-metadata: {name: t}
-spec:
-  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
-  identity: "${self.spec.id}"
-  interval: 30s
-  require: [{that: "${self.spec.id != 'forbidden'}", else: this identity is forbidden}]
-  suspendWhen: "${self.spec.?asleep.orValue(false)}"
-  read: {http: {url: "http://h/${self.spec.id}"}}
-  compare: {desired: {a: "${self.spec.a}"}}
-"#;
 
     /// The message of a verdict on an object with that id that wishes for `a: 1`.
     fn tag(id: &str) -> String {
@@ -301,20 +287,11 @@ spec:
     }
 
     fn roster() -> Roster {
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        Roster::new(Arc::new(parse_document(&document, TEXT).unwrap()))
-    }
-
-    fn at(seconds: u64) -> Now {
-        let span = Duration::from_secs(seconds);
-        Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+        Roster::new(target(TEXT))
     }
 
     fn object(roster: &Roster, uid: &str, spec: &Value, status: &Value) -> LeanObject {
-        let created = format!("2026-01-01T00:00:0{}Z", uid.len());
-        let metadata =
-            json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1, "creationTimestamp": created});
-        LeanObject::prune(&json!({"metadata": metadata, "spec": spec, "status": status}), &roster.target.poll_fields)
+        fixtures::object(&roster.target, uid, spec, status)
     }
 
     /// Without exceptions.
@@ -407,8 +384,7 @@ spec:
     #[test]
     fn a_correction_that_has_to_settle_puts_off_the_poll_of_an_object_in_line() {
         let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let mut roster = Roster::new(Arc::new(parse_document(&document, &text).unwrap()));
+        let mut roster = Roster::new(target(&text));
         let uid = Uid::from("a");
         let spec = json!({"id": "x", "a": 1});
         let standing = object(&roster, "a", &spec, &json!({}));

@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use drift_shared::identity::Uid;
+use crate::identity::Uid;
 
 /// A line.
 #[derive(Debug, Default)]

@@ -1,0 +1,45 @@
+//! What tests of several files begin with: a target, objects of its kind, and moments.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_shared::moment::Moment;
+use drift_shared::object::LeanObject;
+use drift_shared::target::{DocumentName, Target, parse_document};
+use serde_json::{Value, json};
+
+use super::schedule::Now;
+
+pub(crate) const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.spec.id}"
+  interval: 30s
+  require: [{that: "${self.spec.id != 'forbidden'}", else: this identity is forbidden}]
+  suspendWhen: "${self.spec.?asleep.orValue(false)}"
+  read: {http: {url: "http://h/${self.spec.id}"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+"#;
+
+pub(crate) fn target(text: &str) -> Arc<Target> {
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    Arc::new(parse_document(&document, text).unwrap())
+}
+
+pub(crate) fn at(seconds: u64) -> Now {
+    let span = Duration::from_secs(seconds);
+    Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+}
+
+/// The longer the uid, the younger the object.
+pub(crate) fn object(target: &Target, uid: &str, spec: &Value, status: &Value) -> LeanObject {
+    let created = format!("2026-01-01T00:00:0{}Z", uid.len());
+    let metadata =
+        json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1, "creationTimestamp": created});
+    LeanObject::prune(&json!({"metadata": metadata, "spec": spec, "status": status}), &target.poll_fields)
+}
