@@ -202,22 +202,6 @@ impl ControlPlane {
         AuditTail::from_now(&self.folder, needles)
     }
 
-    /// Freezes the API server: connections stay open and nothing answers.
-    ///
-    /// # Errors
-    /// When it has ended.
-    pub async fn pause_api_server(&self) -> Result<()> {
-        self.api_server.lock().await.pause()
-    }
-
-    /// Lets a frozen API server go on.
-    ///
-    /// # Errors
-    /// When it has ended.
-    pub async fn resume_api_server(&self) -> Result<()> {
-        self.api_server.lock().await.resume()
-    }
-
     /// Kills the API server; its data stays.
     ///
     /// # Errors

@@ -25,7 +25,11 @@ pub const STOP_WITHIN: Duration = Duration::from_secs(25);
 /// The same when a guard is dropped, which happens in failing tests: nobody waits for niceties there.
 const DROP_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often an ending child is looked at.
+/// How long the threads of a child may take to stand still after SIGSTOP: microseconds, but for one that waits for a
+/// disk of a busy machine.
+const PAUSED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often a child that ends or is paused is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How a child ended.
@@ -132,12 +136,21 @@ impl Process {
         Ok(exit.map(|exit| format!("{} ended by itself: {exit}\n{}", self.name, log_tail(&self.log, 30))))
     }
 
-    /// Sends SIGSTOP: the process keeps its connections and does nothing, like one on a frozen machine.
+    /// Sends SIGSTOP and waits until every thread stands still: the process keeps its connections and does nothing, like
+    /// one on a frozen machine. The kernel only promises to stop it soon; a thread on another core goes on for a while.
     ///
     /// # Errors
-    /// When it has ended.
-    pub fn pause(&mut self) -> Result<()> {
-        self.signal(Signal::STOP)
+    /// When it has ended, or a thread still runs at the deadline.
+    pub async fn pause(&mut self) -> Result<()> {
+        self.signal(Signal::STOP)?;
+        let began = Instant::now();
+        while let Some(running) = thread_that_runs(self.pid())? {
+            if began.elapsed() > PAUSED_WITHIN {
+                bail!("{} still runs after SIGSTOP: {running}", self.name);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     /// Sends SIGCONT, after [`Process::pause`].
@@ -222,6 +235,19 @@ impl Drop for Process {
             crate::progress::say(format!("ending {}: {error:#}", self.name));
         }
     }
+}
+
+/// The state of one thread of this process that does not stand still, as the kernel names it; nothing if all do.
+fn thread_that_runs(pid: i32) -> Result<Option<String>> {
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} has ended"))? {
+        // A thread may end between the listing and the look.
+        let Ok(status) = std::fs::read_to_string(thread?.path().join("status")) else { continue };
+        let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default().trim();
+        if !state.starts_with('T') {
+            return Ok(Some(state.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a process with this id exists.

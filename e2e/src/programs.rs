@@ -224,12 +224,13 @@ impl Program {
         self.process.lock().await.kill().await
     }
 
-    /// Freezes it (SIGSTOP): a stalled node, which comes back and believes that no time has passed.
+    /// Freezes it (SIGSTOP) and waits until it stands still: a stalled node, which comes back and believes that no time
+    /// has passed.
     ///
     /// # Errors
     /// When it has ended.
     pub async fn pause(&self) -> Result<()> {
-        self.process.lock().await.pause()
+        self.process.lock().await.pause().await
     }
 
     /// Lets a frozen one go on.

@@ -70,7 +70,7 @@ async fn an_exit_code_a_signal_and_the_log_are_reported() -> Result<()> {
         Ok(if log == "ready\n" { Seen::Met(()) } else { Seen::Instead(log) })
     })
     .await?;
-    polite.pause()?;
+    polite.pause().await?;
     ensure!(polite.stop().await? == Exit::Code(0), "a paused child must still be able to end well");
     let mut endless = shell("endless", "while :; do sleep 0.01; done")?;
     ensure!(endless.kill().await? == Exit::Signal(9));
