@@ -58,7 +58,7 @@ fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> De
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at};
+    use crate::core::fixtures::{Scene, at, wish};
     use crate::core::outcome::{Doubt, Outcome};
     use drift_shared::condition::{CorrectedReason, ObservedReason};
     use drift_shared::target::Mode;
@@ -147,7 +147,7 @@ mod tests {
         let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
             scene.memory.begin(at(995), None);
             scene.memory.finish_deletion(&doubtful, at(995));
-            scene.memory.observe(&scene.object, 10);
+            scene.memory.observe(&scene.object, Some(wish()), 10, at(995));
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
     }

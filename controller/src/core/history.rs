@@ -239,7 +239,7 @@ impl World {
     }
 
     fn control(&mut self, answer: Answer, mishap: Mishap, meanwhile: Meanwhile) {
-        self.memory.observe(&self.object, self.target.limits.attempts);
+        self.memory.observe(&self.object, Some(self.wish()), self.target.limits.attempts, self.now);
         let surroundings = Surroundings {
             listed: true,
             claimed_twice: false,

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing};
+use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing, Wish};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 
-use super::delay::{WINDOW, pause};
+use super::delay::{MOST_FOR_FORMER_SPECS, WINDOW, pause};
 use super::note::NoteChange;
 use super::outcome::Outcome;
 use super::races;
@@ -36,6 +36,8 @@ pub struct ObjectMemory {
     pub first_seen: Moment,
     /// When corrections began, oldest first.
     begun: VecDeque<Moment>,
+    /// What tells the spec that the object has from the one before, and since when it has it.
+    spec: Option<(SpecMark, Moment)>,
     /// Corrections in a row whose outcome is open.
     doubtful: u32,
     /// Not before, since the external system asked for it.
@@ -58,6 +60,15 @@ pub struct ObjectMemory {
     lost_races: Option<(u32, Moment)>,
     /// The verdict that the object brought along when it came into sight after the first list, and when it came.
     brought: Option<(Condition, Moment)>,
+}
+
+/// What tells one spec of an object from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SpecMark {
+    /// Its generation.
+    Generation(i64),
+    /// What it wishes for, as far as it can be told; for a kind without generation.
+    Wish(Option<Wish>),
 }
 
 impl ObjectMemory {
@@ -160,12 +171,15 @@ impl ObjectMemory {
     }
 
     /// When the next correction may begin: the pause since the last, by the largest of the corrections in the last
-    /// ten minutes, those in doubt, and `ineffective` (verified ones that healed nothing); and what the external
-    /// system asked for.
+    /// ten minutes (all for the spec that the object has, a few of those for former ones), those in doubt, and
+    /// `ineffective` (verified ones that healed nothing); and what the external system asked for.
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
-        let recent = self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW)).count();
-        let count = recent.max(self.doubtful as usize).max(ineffective as usize);
+        let recent = || self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
+        let edited = self.spec.map_or(Moment::START, |(_, since)| since);
+        let for_this_spec = recent().filter(|begun| **begun >= edited).count();
+        let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS));
+        let count = count.max(self.doubtful as usize).max(ineffective as usize);
         let paced = self.last_begun() + pause(count);
         self.not_before.map_or(paced, |not_before| paced.max(not_before))
     }
@@ -177,7 +191,11 @@ impl ObjectMemory {
     }
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
-    pub fn observe(&mut self, object: &LeanObject, allowed_attempts: u32) {
+    pub fn observe(&mut self, object: &LeanObject, wish: Option<Wish>, allowed_attempts: u32, now: Moment) {
+        let mark = object.generation.map_or(SpecMark::Wish(wish), SpecMark::Generation);
+        if self.spec.is_none_or(|(known, _)| known != mark) {
+            self.spec = Some((mark, now));
+        }
         let observed = object.conditions.observed();
         self.brought.take_if(|(brought, _)| observed != Some(brought));
         let standing = observed.and_then(Standing::read);
@@ -245,7 +263,9 @@ impl ObjectMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::fixtures::bare_object;
     use crate::core::outcome::Doubt;
+    use serde_json::json;
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))
@@ -267,6 +287,33 @@ mod tests {
             memory.finish(&Outcome::Applied, now);
         }
         assert_eq!(begun, [0, 0, 2, 8, 26, 80, 242, 542, 842]);
+    }
+
+    /// When each of eight corrections begins, if the object is edited after each of them.
+    fn corrections_of_edits(generation: impl Fn(u64) -> Option<i64>, wish: impl Fn(u64) -> Option<Wish>) -> Vec<u64> {
+        let mut memory = ObjectMemory::new(at(0), None);
+        let mut now = at(0);
+        let mut begun = Vec::new();
+        for edit in 0..8 {
+            let object = LeanObject { generation: generation(edit), ..bare_object() };
+            memory.observe(&object, wish(edit), 10, now);
+            now = now.max(memory.ready_at(0, now));
+            begun.push(now.since_start().as_secs());
+            memory.begin(now, None);
+            memory.finish(&Outcome::Applied, now);
+            now += Duration::from_secs(1);
+        }
+        begun
+    }
+
+    #[test]
+    fn an_edit_waits_for_eighteen_seconds_at_the_most_however_many_went_before() {
+        let wish_of = |edit: u64| Some(Wish::of(&json!(edit)));
+        let by_generation = corrections_of_edits(|edit| i64::try_from(edit).ok(), |_| None);
+        assert_eq!(by_generation, [0, 1, 3, 9, 27, 45, 63, 81]);
+        assert_eq!(corrections_of_edits(|_| None, wish_of), by_generation, "a kind without generation");
+        assert_eq!(corrections_of_edits(|_| Some(1), |_| None), [0, 1, 3, 9, 27, 81, 243, 543], "no edit at all");
+        assert_eq!(corrections_of_edits(|_| Some(1), wish_of), [0, 1, 3, 9, 27, 81, 243, 543], "an edit of the target");
     }
 
     #[test]

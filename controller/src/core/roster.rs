@@ -94,7 +94,7 @@ impl Roster {
         if arrives_late {
             memory_now.arrive(object.conditions.observed(), now);
         }
-        memory_now.observe(&object, self.target.limits.attempts);
+        memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
         let mut due = self.identities.insert(&uid, bearer(&object, &facts, memory_now));
         if let Some(memory) = memory {
             self.known.insert(uid.clone(), Known { object, facts, memory });
