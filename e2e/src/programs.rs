@@ -52,6 +52,8 @@ pub struct Options {
     pub instance: Option<String>,
     /// Another way to the API server, such as a fault injector's address (`https://127.0.0.1:PORT`).
     pub api_server: Option<String>,
+    /// `--log-level`. Default: enough to see afterwards why something was done.
+    pub log_level: Option<String>,
     /// Further arguments after `run`.
     pub arguments: Vec<String>,
     /// Further environment variables.
@@ -113,7 +115,7 @@ impl Program {
         let folder = kubeconfig.parent().context("the kubeconfig lies nowhere")?;
         let mut launch = Launch::new(&instance, built.path(which))
             .arguments(["run", "--namespace", namespace, "--admin-address", &admin, "--instance", &instance])
-            .arguments(["--log-level", LOG_LEVEL])
+            .arguments(["--log-level", options.log_level.as_deref().unwrap_or(LOG_LEVEL)])
             .arguments(&options.arguments)
             .variable("KUBECONFIG", kubeconfig);
         for (name, value) in &options.variables {
