@@ -441,7 +441,7 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
         create_crowd(world).await?;
         world.apply_target(&observing).await?;
         world.start_poller().await?;
-        world.start_controller().await?;
+        let controller = world.start_controller().await?;
         wait_for_counts(world, (EACH, EACH)).await?;
 
         // Another text of the same wish, and the mode that corrects: nothing but vouching tells the verdicts apart.
@@ -465,6 +465,11 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
         // What had been decided before comes to its end.
         wait::until("the tries under way to be over", wait::DEADLINE, async || {
             let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
+            let log = controller.log_text()?;
+            let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
+            if begun != ended {
+                return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));
+            }
             Ok(lull.map_or_else(|error| Seen::Instead(format!("{error:#}")), Seen::Met))
         })
         .await?;
