@@ -211,7 +211,8 @@ async fn an_edit_during_a_correction_is_brought_outside_by_the_next_one() -> Res
     World::run("edited in a correction", async |world| {
         let system = begin(world).await?;
         let mut updates = None;
-        for upstream in ["127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"] {
+        // A third time the pauses between corrections would be longer than anything here is waited for.
+        for upstream in ["127.0.0.1:11", "127.0.0.1:12"] {
             updates = edit_during_a_correction(world, &system, upstream).await?;
             if updates.is_some() {
                 break;
