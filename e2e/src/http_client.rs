@@ -7,6 +7,10 @@ use anyhow::{Context, Result};
 /// No request of the bed's own does more than a loopback round trip; a hang is a finding, not something to sit out.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 
+/// How long a connection may lie idle before it is used again: half of what toxiproxy lets it, since a request on one that
+/// the other side is just closing fails.
+const IDLE_AT_MOST: Duration = Duration::from_secs(30);
+
 /// Chooses the TLS implementation for the whole process; the first call counts.
 ///
 /// kube and reqwest otherwise disagree about the default and panic at the first connection.
@@ -33,5 +37,5 @@ pub fn for_streams(authority: &str) -> Result<reqwest::Client> {
 pub fn new() -> Result<reqwest::Client> {
     choose_tls();
     let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-    builder.timeout(REQUEST_WITHIN).build().context("building the HTTP client")
+    builder.timeout(REQUEST_WITHIN).pool_idle_timeout(IDLE_AT_MOST).build().context("building the HTTP client")
 }

@@ -12,8 +12,8 @@ use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition};
-use drift_shared::names::PAUSED_ANNOTATION;
+use drift_e2e::world::{Target, World, condition, describe};
+use drift_shared::names::{DRIFT_OBSERVED, IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Bed {
         let outside = world.start_outside().await?;
         outside.forward_to(toxiproxy.url());
         // A poll that a busy machine makes late would turn the drift that waits into Unknown.
-        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("4s"));
+        let target = Target::shipped(world, outside.url())?.polled_when_asked();
         world.apply_target(&target).await?;
         let poller = world.start(Which::Poller, poller).await?;
         let controller = world.start_controller().await?;
@@ -58,9 +58,11 @@ impl Bed {
     /// A proxy that was in sync, is drifted, and is not corrected because a person paused its object.
     pub(crate) async fn drifted_and_paused(&self, world: &World, name: &str) -> Result<()> {
         world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        world.wait_for_verdict(name, "False", "InSync").await?;
+        // In sync alone may be said before the creation is noted; a drift that follows waits for more than vouching then.
+        world.wait_until_verified(name).await?;
         pause(world, name, true).await?;
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await?;
+        world.ask_for_poll(name).await?;
         world.wait_for_verdict(name, "True", "FieldsDiffer").await.map(drop)
     }
 
@@ -136,13 +138,14 @@ async fn a_poller_that_was_paused_writes_no_stale_verdict_and_its_old_word_corre
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "waiting").await?;
         world.create_proxy("late", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        world.wait_for_verdict("late", "False", "InSync").await?;
+        world.wait_until_verified("late").await?;
         let history = world.watch_object("late").await?;
 
         // The answer to the poll under way says drifted, and reaches a poller that is stopped.
         let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
         let answer = Hold::default();
         bed.outside.on("GET", "/proxies/late", Answer::json(200, &drifted).held_by(&answer));
+        world.ask_for_poll("late").await?;
         answer.wait_until_reached().await?;
         bed.poller.pause().await?;
         bed.outside.forget();
@@ -239,22 +242,45 @@ async fn a_poller_whose_watch_of_the_kind_is_dead_vouches_for_nothing_though_its
 
 #[tokio::test]
 async fn a_suspended_target_corrects_nothing_and_polls_first_when_it_goes_on() -> Result<()> {
-    stands_still(
-        "target suspended",
-        async |world, bed| world.apply_target(&bed.target.clone().with("/spec/suspend", json!(true))).await,
-        "Unknown/Suspended",
-    )
+    stands_still("target suspended", async |world, bed| {
+        world.apply_target(&bed.target.clone().with("/spec/suspend", json!(true))).await?;
+        wait_until_both_stand(world, "Unknown/Suspended").await?;
+        wait::until("the controller to know that the target is suspended", wait::DEADLINE, async || {
+            let held = bed.controller.metrics().await?.sum("drift_controller_held", &[("why", "suspended")]);
+            Ok(if held == 2.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are held")) })
+        })
+        .await
+    })
     .await
 }
 
 #[tokio::test]
 async fn a_removed_target_corrects_nothing_and_polls_first_when_it_comes_back() -> Result<()> {
-    stands_still("target gone", async |world, _| world.apply_targets(&[]).await, "True/FieldsDiffer").await
+    stands_still("target gone", async |world, bed| {
+        world.apply_targets(&[]).await?;
+        wait::until("the poller's Lease not to list the target", wait::DEADLINE, async || {
+            let lease = world.lease("drift-poller").await?.unwrap_or_default();
+            let word = lease["metadata"]["annotations"][IN_FORCE_ANNOTATION].as_str().unwrap_or_default().to_owned();
+            Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
+        })
+        .await?;
+        bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        wait_until_both_stand(world, "True/FieldsDiffer").await
+    })
+    .await
 }
 
-/// Makes the target stand still with a drift waiting; then it goes on as before, once with the outside mended by hand
-/// and once still drifted.
-async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result<()>, meanwhile: &str) -> Result<()> {
+async fn wait_until_both_stand(world: &World, verdict: &str) -> Result<()> {
+    for name in ["mended", "drifted"] {
+        let stands = |object: &Value| describe(object, DRIFT_OBSERVED) == verdict;
+        world.wait_for_proxy(name, verdict, stands).await?;
+    }
+    Ok(())
+}
+
+/// Makes the target stand still with a drift waiting, `stop` until both programs know it; then it goes on as before, once
+/// with the outside mended by hand and once still drifted.
+async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result<()>) -> Result<()> {
     World::run(sequence, async |world| {
         let bed = Bed::start(world).await?;
         for name in ["mended", "drifted"] {
@@ -262,13 +288,6 @@ async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result
         }
         let mended = world.watch_object("mended").await?;
         stop(world, &bed).await?;
-        wait::until("the target not to be vouched for, or its objects to be unknown", wait::DEADLINE, async || {
-            let vouched = bed.poller.metrics().await?.sum("drift_poller_vouched", &[]);
-            let stands = drift_e2e::world::describe(&world.proxy("mended").await?.unwrap_or_default(), "driftObserved");
-            let still = stands == meanwhile && (vouched == 0.0 || stands.starts_with("Unknown"));
-            Ok(if still { Seen::Met(()) } else { Seen::Instead(format!("{stands}, vouched {vouched}")) })
-        })
-        .await?;
         for name in ["mended", "drifted"] {
             pause(world, name, false).await?;
         }
@@ -349,11 +368,16 @@ async fn an_object_that_comes_back_into_the_selection_is_corrected_only_after_a_
             world.wait_for_proxy(name, "without a finalizer", is_free).await?;
         }
         bed.mend_outside("mended").await?;
-        // The poll of what comes back takes longer than the controller needs to act, and less than the interval.
-        bed.outside.on("GET", "/proxies/*", Answer::forwarded().after(Duration::from_millis(2000)));
         let reads = bed.outside.requests().len();
         for name in ["mended", "drifted"] {
+            // The poll of what comes back takes longer than the controller needs to act.
+            let poll = Hold::default();
+            bed.outside.on("GET", &format!("/proxies/{name}"), Answer::forwarded().held_by(&poll));
             label(name, Value::Null).await?;
+            poll.wait_until_reached().await?;
+            bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+            bed.outside.nothing_is_written_for(QUIET).await?;
+            poll.release();
             world.wait_for_verdict(name, "False", "InSync").await?;
         }
         let after = bed.requests_since(reads);
@@ -417,7 +441,7 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
         create_crowd(world).await?;
         world.apply_target(&observing).await?;
         world.start_poller().await?;
-        world.start_controller().await?;
+        let controller = world.start_controller().await?;
         wait_for_counts(world, (EACH, EACH)).await?;
 
         // Another text of the same wish, and the mode that corrects: nothing but vouching tells the verdicts apart.
@@ -441,6 +465,11 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
         // What had been decided before comes to its end.
         wait::until("the tries under way to be over", wait::DEADLINE, async || {
             let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
+            let log = controller.log_text()?;
+            let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
+            if begun != ended {
+                return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));
+            }
             Ok(lull.map_or_else(|error| Seen::Instead(format!("{error:#}")), Seen::Met))
         })
         .await?;

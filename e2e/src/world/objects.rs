@@ -1,5 +1,6 @@
 //! Reading and writing objects as an administrator, the way people and other controllers do.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -107,6 +108,17 @@ impl World {
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.proxies().patch(name, &parameters, &Patch::Merge(patch)).await;
         Ok(serde_json::to_value(patched.with_context(|| format!("patching the Proxy {name}"))?)?)
+    }
+
+    /// Asks the poller for a poll of a Proxy, as a person may: where regular polls are a day apart, nothing else brings one.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn ask_for_poll(&self, name: &str) -> Result<()> {
+        static ASKED: AtomicU64 = AtomicU64::new(1);
+        let asked = ASKED.fetch_add(1, Ordering::Relaxed).to_string();
+        let annotations = json!({names::POLL_REQUESTED_ANNOTATION: asked});
+        self.patch_proxy(name, json!({"metadata": {"annotations": annotations}})).await.map(drop)
     }
 
     /// Merges a patch into a Proxy's status, as another controller would.

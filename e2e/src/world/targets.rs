@@ -37,6 +37,13 @@ impl Target {
         Ok(Self { document }.with("/spec/interval", json!(INTERVAL)))
     }
 
+    /// With regular polls so far apart that only those that something causes happen, and with time for their answers: no
+    /// stall of the machine makes a poll late or time out, so a verdict stands until a test wants another.
+    #[must_use]
+    pub fn polled_when_asked(self) -> Self {
+        self.with("/spec/interval", json!("24h")).with("/spec/timeout", json!("2m"))
+    }
+
     /// Any document.
     #[must_use]
     pub fn from_document(document: Value) -> Self {

@@ -258,22 +258,30 @@ impl LeaseTask {
         Ok(())
     }
 
-    /// Lets the next one have the Lease at once.
+    /// Lets the next one have the Lease at once. A call that fails is tried again as long as there is time: the renewal
+    /// that was under way when the end came may land between our look and our write.
     async fn release(mut self) {
         self.lay_down();
+        let mut trouble = None;
         let release = async {
-            self.look().await?;
-            let Some(record) = self.stored.record.clone() else { return Ok(()) };
-            if record.holder.as_ref() != Some(&self.me) {
-                return Ok(());
+            while let Err(error) = self.try_release().await {
+                trouble = Some(error);
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
-            self.write(None, record.transitions, record.annotations).await
         };
-        match tokio::time::timeout(RELEASE_DEADLINE, release).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!("the Lease could not be released: {error}"),
-            Err(_) => tracing::warn!("the Lease could not be released in time"),
+        if tokio::time::timeout(RELEASE_DEADLINE, release).await.is_err() {
+            let trouble = trouble.map(|error| format!(": {error}")).unwrap_or_default();
+            tracing::warn!("the Lease could not be released in time{trouble}");
         }
+    }
+
+    async fn try_release(&mut self) -> Result<(), CallError> {
+        self.look().await?;
+        let Some(record) = self.stored.record.clone() else { return Ok(()) };
+        if record.holder.as_ref() != Some(&self.me) {
+            return Ok(());
+        }
+        self.write(None, record.transitions, record.annotations).await
     }
 
     fn note_trouble(&mut self, trouble: Option<CallError>) {

@@ -188,6 +188,20 @@ async fn a_released_lease_is_taken_within_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_release_that_gets_no_answer_is_tried_again() {
+    let store = Store::default();
+    let first = leader(&store, "a").await;
+    first.cut.store(true, Ordering::SeqCst);
+    first.stop.cancel();
+    // Longer than one call waits, less than a release may take.
+    tokio::time::sleep(2 * SECOND).await;
+    assert!(store.holder().starts_with('a'));
+    first.cut.store(false, Ordering::SeqCst);
+    first.task.await.unwrap();
+    assert_eq!(store.holder(), "");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_release_leaves_the_lease_of_another_alone() {
     let store = Store::default();
     let first = leader(&store, "a").await;
