@@ -50,8 +50,11 @@ async fn furnish(world: &World) -> Result<()> {
     world.patch_proxy_status("web", conditions(&[entry("Ready", "False")])).await?;
     for which in [Which::Poller, Which::Controller] {
         let proxies = proxies_as(world, which).await?;
+        let mut probes = 0..;
         wait::until("the admission policies to be in force", wait::DEADLINE, async || {
-            let forged = conditions(&[entry("Ready", "False"), entry("Probe", "True")]);
+            // Another one each time: one that was taken changes nothing when it comes again, and that is allowed.
+            let probe = format!("Probe{}", probes.next().unwrap_or(0));
+            let forged = conditions(&[entry("Ready", "False"), entry(&probe, "True")]);
             let refused = answer(&proxies, Place::Status, &forged).await;
             Ok(refused.map_or_else(|| Seen::Instead("a forged condition was taken".to_owned()), Seen::Met))
         })
