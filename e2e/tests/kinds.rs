@@ -10,7 +10,7 @@ use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, describe};
+use drift_e2e::world::{Target, World, condition, describe, right};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -108,6 +108,10 @@ impl Kind {
                     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
                     "subjects": [subject],
                 }))
+                .await?;
+            // A program that starts before the API server knows of it would ask again only after half a minute.
+            world
+                .wait_for_right(which, right(self.group(), self.plural, "list", world.objects_namespace()), true)
                 .await?;
         }
         Ok(())
