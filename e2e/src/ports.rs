@@ -1,39 +1,115 @@
 //! Free loopback ports for processes that cannot choose one themselves.
 //!
-//! etcd, kube-apiserver and toxiproxy want their port on the command line. Ports are taken from below Linux's
-//! ephemeral range, so that no outgoing connection can take one between the probe and the process's own bind.
+//! etcd, kube-apiserver and toxiproxy want their port on the command line. Ports are taken from below the kernel's
+//! ephemeral range, so that no outgoing connection can take one between the probe and the process's own bind; and in
+//! blocks that one process has for itself, since a port may be given out long before somebody listens on it.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result};
 
 /// Below 32768, where Linux's default `ip_local_port_range` begins, and above what services usually use.
 const PORTS: Range<u16> = 20_000..32_000;
 
-/// A port on 127.0.0.1 that nothing listens on now and that this process has not given out before.
+/// For a machine whose ephemeral range reaches into those.
+const LOWER_PORTS: Range<u16> = 10_000..15_000;
+
+/// One block: a whole run takes some hundred ports.
+const BLOCK: u16 = 250;
+
+/// The ports of one block that were not given out yet, and its first port, whose listener tells others that the block is
+/// taken.
+struct Block {
+    _taken: TcpListener,
+    left: Range<u16>,
+}
+
+impl Block {
+    /// A block that no other process has; each begins its search elsewhere.
+    fn take() -> Result<Self> {
+        let ports = usable(first_ephemeral());
+        let count = (ports.end - ports.start) / BLOCK;
+        let first = seed() % count;
+        let mut starts = (0..count).map(|number| ports.start + (first + number) % count * BLOCK);
+        let block = starts.find_map(|start| {
+            let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, start)).ok()?;
+            Some(Self { _taken: taken, left: start + 1..start + BLOCK })
+        });
+        block.with_context(|| format!("no free block of ports on 127.0.0.1 in {ports:?}"))
+    }
+}
+
+/// A port on 127.0.0.1 that nothing listens on now, and that neither this process nor any other that asks here has given
+/// out before.
 ///
 /// # Errors
-/// When every port of the range is taken.
+/// When every block of the range is taken.
 pub fn free_port() -> Result<u16> {
-    static NEXT: OnceLock<AtomicU32> = OnceLock::new();
-    let next = NEXT.get_or_init(|| AtomicU32::new(seed()));
-    let width = u32::from(PORTS.end - PORTS.start);
-    for _ in 0..width {
-        let offset = next.fetch_add(1, Ordering::Relaxed) % width;
-        let port = PORTS.start + u16::try_from(offset)?;
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+    static BLOCKS: Mutex<Vec<Block>> = Mutex::new(Vec::new());
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let left = blocks.last_mut().map(|block| &mut block.left);
+        let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+        if let Some(port) = left.and_then(|left| left.find(is_free)) {
             return Ok(port);
         }
+        blocks.push(Block::take()?);
     }
-    bail!("no free port on 127.0.0.1 in {PORTS:?}")
+}
+
+/// The ports to take from where outgoing connections have those from `ephemeral` on.
+fn usable(ephemeral: Option<u16>) -> Range<u16> {
+    match ephemeral {
+        Some(first) if (LOWER_PORTS.end..PORTS.end).contains(&first) => LOWER_PORTS,
+        _ => PORTS,
+    }
+}
+
+/// Where the kernel's range for outgoing connections begins; nothing where that cannot be told.
+fn first_ephemeral() -> Option<u16> {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    range.split_whitespace().next()?.parse().ok()
 }
 
 /// Where a process starts in the range: different for processes that run side by side.
-fn seed() -> u32 {
+fn seed() -> u16 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-    now.wrapping_add(std::process::id().wrapping_mul(7919)) % 1_000_000
+    let mixed = (now / 1000).wrapping_add(std::process::id().wrapping_mul(7919));
+    u16::try_from(mixed % u32::from(u16::MAX)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_lie_below_those_of_outgoing_connections_where_there_is_room() {
+        for (ephemeral, expected) in [
+            (None, PORTS),
+            (Some(32_768), PORTS),
+            (Some(16_000), LOWER_PORTS),
+            (Some(15_000), LOWER_PORTS),
+            (Some(1_024), PORTS),
+        ] {
+            assert_eq!(usable(ephemeral), expected, "{ephemeral:?}");
+        }
+    }
+
+    #[test]
+    fn two_blocks_share_no_port_and_none_is_given_out_twice() -> Result<()> {
+        let (one, other) = (Block::take()?, Block::take()?);
+        assert!(
+            one.left.end <= other.left.start || other.left.end <= one.left.start,
+            "{:?} {:?}",
+            one.left,
+            other.left
+        );
+        let mut given = (0..usize::from(BLOCK) + 50).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
+        given.sort_unstable();
+        assert!(given.windows(2).all(|pair| pair[0] < pair[1]), "{given:?}");
+        Ok(())
+    }
 }

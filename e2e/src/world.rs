@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 pub use counting::Writes;
 pub use history::{History, condition, describe};
 pub use many::tally;
+pub use setup::right;
 pub use targets::Target;
 pub use words::{is_verified, message, note, tag};
 

@@ -144,8 +144,10 @@ async fn a_narrowed_selection_is_cleaned_up_slowly_and_nothing_else_is_touched()
         conditions.insert(0, ready.clone());
         world.patch_proxy_status("out0", json!({"status": {"conditions": conditions}})).await?;
         let written = bed.outside.writes();
-        let before =
-            [Which::Poller, Which::Controller].map(|which| world.writes_by(which).map(|records| records.len()));
+        let mut before = Vec::new();
+        for which in [Which::Poller, Which::Controller] {
+            before.push(world.all_writes_by(which).await?.len());
+        }
 
         world.apply_target(&wide.clone().with("/spec/objects/labelSelector", json!("tier=kept"))).await?;
         let began = Instant::now();
@@ -164,8 +166,8 @@ async fn a_narrowed_selection_is_cleaned_up_slowly_and_nothing_else_is_touched()
         ensure!(bed.outside.writes() == written, "{:?}", bed.outside.requests());
         let mut figures = Vec::new();
         for (which, before) in [Which::Poller, Which::Controller].into_iter().zip(before) {
-            let records = world.writes_by(which)?;
-            let fresh = records.get(before?..).unwrap_or_default().iter();
+            let records = world.all_writes_by(which).await?;
+            let fresh = records.get(before..).unwrap_or_default().iter();
             // Where both programs write to one object at a time, one is refused and tries again.
             let removed = fresh.filter(|record| record.subresource == "status" && record.accepted());
             let removed: Vec<AuditRecord> = removed.cloned().collect();

@@ -242,7 +242,7 @@ async fn of_two_targets_that_overlap_the_first_has_the_object_until_it_goes() ->
         second.forget_requests();
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
-        settled(world, "web").await?;
+        world.wait_until_healed_by("web", 2).await?;
         ensure!(second.requests().is_empty(), "the second target was at it: {:?}", second.requests());
         let (writes, history) = (bed.outside.writes(), world.watch_object("web").await?);
 

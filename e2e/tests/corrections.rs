@@ -50,22 +50,24 @@ fn keys(outside: &Outside, path: &str, object: &Value) -> Result<Vec<String>> {
     outside.requests_to("POST", path).iter().map(key).collect()
 }
 
-/// The seconds between the writes to a path, as they came in.
-fn gaps(outside: &Outside, path: &str) -> Vec<f64> {
-    let requests = outside.requests_to("POST", path);
-    requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect()
+/// The seconds between the writes, as they came in.
+fn gaps(outside: &Outside) -> Vec<f64> {
+    let requests = outside.requests();
+    let writes: Vec<Instant> = requests.iter().filter(|one| one.method == "POST").map(|one| one.at).collect();
+    writes.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
 }
 
 fn seconds(gaps: &[f64]) -> String {
     gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
 }
 
-/// That each gap tells of the documented pause and not of the one before it, a third as long. A pause is kept between the
-/// moments at which corrections begin, and on a busy machine the first of two requests may arrive late after its own, so
-/// half of it has to be seen here; its exact length is shown where time is a value.
+/// That the documented pauses were kept, of which the first is none. A pause is kept between the moments at which
+/// corrections begin; on a busy machine a request may arrive long after its own, but never before the one before it. So
+/// from the request before the pause's own to the one after it no less than the pause has passed: the first pause of the
+/// two is a third as long, and pauses that did not grow would show. Their exact length is shown where time is a value.
 fn ensure_no_shorter(gaps: &[f64], pauses: &[f64]) -> Result<()> {
-    let kept = |(gap, pause): (&f64, &f64)| *gap >= pause / 2.0;
-    let all = gaps.len() >= pauses.len() && gaps.iter().zip(pauses).all(kept);
+    let kept = |(pair, pause): (&[f64], &f64)| pair.iter().sum::<f64>() >= *pause;
+    let all = gaps.len() >= pauses.len() && gaps.windows(2).zip(&pauses[1..]).all(kept);
     ensure!(all, "between corrections there were {gaps:?} s, at pauses of {pauses:?} s");
     Ok(())
 }
@@ -114,7 +116,7 @@ async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_e
                 polls.release();
             }
         }
-        let gaps = gaps(&outside, CREATE);
+        let gaps = gaps(&outside);
         ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
         ensure!(keys(&outside, CREATE, &object)? == ["1", "2", "3", "4"], "{:?}", outside.requests());
         world.shows(Shown::new(
@@ -179,8 +181,8 @@ async fn a_refusal_spends_a_number_and_ends_in_exhausted_attempts() -> Result<()
         let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 2}));
         world.apply_target(&target).await?;
         world.start_both().await?;
-        let object = world.create_some_proxy("web").await?;
         let history = world.watch_object("web").await?;
+        let object = world.create_some_proxy("web").await?;
         let exhausted = world.wait_for_note("web", "False", "AttemptsExhausted").await?;
         ensure!(note(&exhausted).correction == 2, "{exhausted}");
         history.wait_for_transitions("driftCorrected", &[("False", "CorrectionFailed")]).await?;
@@ -213,8 +215,8 @@ async fn an_answer_that_leaves_a_doubt_is_asked_again_with_the_same_key_for_ever
         let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
         world.apply_target(&target.with("/spec/correct/limits", json!({"attempts": 1}))).await?;
         world.start_both().await?;
-        let object = world.create_some_proxy("web").await?;
         let history = world.watch_object("web").await?;
+        let object = world.create_some_proxy("web").await?;
         outside.wait_for_next("POST", CREATE, 1).await?;
         let failed = world.wait_for_note("web", "False", "CorrectionFailed").await?;
         ensure!(note(&failed).correction == 0, "{failed}");
@@ -226,8 +228,9 @@ async fn an_answer_that_leaves_a_doubt_is_asked_again_with_the_same_key_for_ever
         ensure!(note(&noted).correction == 1, "{noted}");
         ensure!(toxiproxy.proxy("web").await?.is_some());
         let keys = keys(&outside, CREATE, &object)?;
-        ensure!(keys == ["1", "1", "1", "1"], "{keys:?}");
-        let gaps = gaps(&outside, CREATE);
+        // Four, and more where the machine stood still between two looks of this test.
+        ensure!(keys.len() >= 4 && keys.iter().all(|key| key == "1"), "{keys:?}");
+        let gaps = gaps(&outside);
         ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
         let seen = history.transitions("driftCorrected").await?;
         ensure!(!seen.iter().any(|one| one.contains("AttemptsExhausted")), "{seen:?}");
@@ -262,10 +265,9 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
             }
         }
         world.wait_until_healed_by("web", 5).await?;
-        // The creation counts too, so these are the second to the fifth.
-        let gaps = gaps(&outside, UPDATE);
-        ensure!(gaps.len() == 3, "{:?}", outside.requests());
-        ensure_no_shorter(&gaps, &[2.0, 6.0, 18.0])?;
+        let gaps = gaps(&outside);
+        ensure!(gaps.len() == 4, "a creation and four updates: {:?}", outside.requests());
+        ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0, 18.0])?;
         world.wait_for_event("VerdictFlapping", "web").await?;
         wait::until("the flapping object to be counted", wait::DEADLINE, async || {
             let flapping = poller.metrics().await?.sum("drift_poller_objects_flapping", &[]);
@@ -299,8 +301,8 @@ async fn an_outside_that_lags_behind_its_answers_gets_one_write() -> Result<()> 
         let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
         world.apply_target(&target.with("/spec/correct/settle", json!(format!("{}s", SETTLE.as_secs())))).await?;
         world.start_both().await?;
-        world.create_proxy("web", spec()).await?;
         let history = world.watch_object("web").await?;
+        world.create_proxy("web", spec()).await?;
         let written = outside.wait_for_next("POST", CREATE, 0).await?.at;
         // Until then reads show nothing of what was accepted.
         tokio::time::sleep_until((written + LAG).into()).await;

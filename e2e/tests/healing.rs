@@ -47,8 +47,8 @@ async fn a_missing_proxy_is_created_with_one_external_write_and_four_status_writ
     World::run("created", async |world| {
         // A long interval: a poll that falls between the correction and its note tells the truth too, with a write.
         let bed = bed(world, "24h").await?;
-        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
         let history = world.watch_object("web").await?;
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
         world.wait_until_verified("web").await?;
         history.wait_for_transitions("driftObserved", &[("True", "NotCreated"), ("False", "InSync")]).await?;
         ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9"));
@@ -161,13 +161,15 @@ async fn an_observing_target_shows_drift_and_touches_nothing() -> Result<()> {
         let outside = world.start_outside().await?;
         outside.forward_to(toxiproxy.url());
         let target = Target::shipped(world, outside.url())?.with("/spec/correct/mode", json!("Observe"));
-        world.apply_target(&target).await?;
+        // One poll that takes longer than the interval would already be news of an object that is known to have drifted.
+        world.apply_target(&target.with("/spec/interval", json!("8s"))).await?;
         world.start_poller().await?;
         world.start_controller().await?;
         world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
         let object = world.wait_for_verdict("web", "True", "NotCreated").await?;
         ensure!(object["metadata"].get("finalizers").is_none(), "a finalizer on an observed object");
-        world.nothing_is_written_for(Duration::from_secs(7)).await?;
+        let polls = outside.count("GET");
+        world.nothing_is_written_while(outside.wait_for_requests("GET", polls + 2)).await?;
         ensure!(external_writes(&outside) == 0 && toxiproxy.proxies().await?.is_empty());
         Ok(())
     })

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 /// Storms of hundreds on two cores that other tests use too.
 const STORM_DEADLINE: Duration = Duration::from_secs(150);
 
-/// How often the objects on the other host are polled.
-const OTHER_INTERVAL: Duration = Duration::from_secs(2);
+/// How often the objects on the other host are polled: three intervals without a poll would be news of a host that is
+/// well, so they are longer than what a loaded machine may be late by.
+const OTHER_INTERVAL: Duration = Duration::from_secs(4);
 
 /// How late a poll may come on a loaded machine. A poll that waited for the bad host would be late by far more: its
 /// five hundred polls of two seconds each, sixteen at a time, take a minute.
@@ -25,7 +26,7 @@ const LATE: Duration = Duration::from_secs(10);
 const SLOW_LANE_PER_SECOND: usize = 50;
 
 /// What a lane that was held up may catch up with, and the whole seconds that conditions tell time in.
-const LANE_SLACK_SECONDS: usize = 3;
+const LANE_SLACK_SECONDS: usize = 5;
 
 /// One host: its documents, and the target that reads them.
 struct Host {
@@ -166,8 +167,8 @@ fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<usize> {
 }
 
 /// The most often that the status of one object was written since `before`.
-fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize> {
-    let now = world.verdicts_written()?;
+async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize> {
+    let now = world.verdicts_written().await?;
     let since = now.iter().map(|(name, count)| count - before.get(name).copied().unwrap_or_default());
     Ok(since.max().unwrap_or_default())
 }
@@ -192,11 +193,11 @@ async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_b
         // nor three intervals without one.
         let patient = bad.target(world, "6s")?.with("/spec/confirm/unknown", json!(20));
         world.apply_targets(&[patient, other_target(world, &other)?]).await?;
-        let during = world.verdicts_written()?;
+        let during = world.verdicts_written().await?;
         bad.come_back();
         world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
         world.nothing_is_written_for(Duration::from_secs(8)).await?;
-        let most = most_written(world, &during)?;
+        let most = most_written(world, &during).await?;
         ensure!(most == 1, "an object was written {most} times on return");
         let outage_writes = during.values().max().copied().unwrap_or_default();
         world.shows(Shown::new(
@@ -205,8 +206,9 @@ async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_b
             "a host with 500 objects resets every connection, then hangs, then returns; one failed poll makes an object Unknown; 50 objects lie on another host",
             "each turns Unknown, at most 50 a second; the other host is polled on time; on return each object is written once",
             format!(
-                "Unknown told over {took} s, longest pause on the other host {:.1} s at an interval of 2 s, at most {outage_writes} writes to an object until the return",
-                silence.as_secs_f64()
+                "Unknown told over {took} s, longest pause on the other host {:.1} s at an interval of {} s, at most {outage_writes} writes to an object until the return",
+                silence.as_secs_f64(),
+                OTHER_INTERVAL.as_secs()
             ),
         ));
         Ok(())
@@ -219,7 +221,7 @@ async fn an_outage_of_a_host_with_five_hundred_objects_is_told_slowly_and_felt_b
 async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_other() -> Result<()> {
     World::run_crowded("flapping", async |world| {
         let (bad, other) = two_hosts(world).await?;
-        let before = world.verdicts_written()?;
+        let before = world.verdicts_written().await?;
         let began = Instant::now();
         for flap in 0..20 {
             if flap % 2 == 0 { bad.refuse() } else { bad.come_back() }
@@ -229,10 +231,10 @@ async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_ot
         ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
         world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
         // Six at once and one a minute, for the minute of flapping and those begun after it.
-        let most = most_written(world, &before)?;
+        let most = most_written(world, &before).await?;
         let minutes = usize::try_from(began.elapsed().as_secs() / 60)?;
         ensure!(most <= 6 + minutes + 1, "an object was written {most} times in {minutes} whole minutes of flapping");
-        let all: usize = world.verdicts_written()?.values().sum::<usize>() - before.values().sum::<usize>();
+        let all: usize = world.verdicts_written().await?.values().sum::<usize>() - before.values().sum::<usize>();
 
         // Another host's outage does not wait behind the moments that the flapping reserved.
         let down = Instant::now();
@@ -261,7 +263,8 @@ async fn a_host_that_flaps_every_three_seconds_costs_few_writes_and_delays_no_ot
 async fn a_poller_that_restarts_in_an_outage_still_knows_what_was_in_sync_before_it() -> Result<()> {
     World::run_crowded("restart in outage", async |world| {
         let bad = Host::new(world, "bad", 60).await?;
-        world.apply_target(&bad.target(world, "2s")?).await?;
+        // Three polls that fail take three seconds, and three intervals without one would be Unknown too.
+        world.apply_target(&bad.target(world, "4s")?).await?;
         let poller = world.start_poller().await?;
         bad.create_objects(world).await?;
         world.wait_for_verdicts(60, "False/InSync", STORM_DEADLINE).await?;

@@ -10,7 +10,7 @@ use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, describe};
+use drift_e2e::world::{Target, World, condition, describe, right};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -108,6 +108,10 @@ impl Kind {
                     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
                     "subjects": [subject],
                 }))
+                .await?;
+            // A program that starts before the API server knows of it would ask again only after half a minute.
+            world
+                .wait_for_right(which, right(self.group(), self.plural, "list", world.objects_namespace()), true)
                 .await?;
         }
         Ok(())
@@ -263,9 +267,12 @@ impl Bed {
             })
             .await?;
             let name = format!("{}_vouched", program.which().name().replace('-', "_"));
-            let metrics = program.metrics().await?;
-            let vouched: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
-            ensure!(vouched == [0.0], "{name} is {vouched:?}");
+            wait::until(format!("{name} to be 0"), wait::DEADLINE, async || {
+                let metrics = program.metrics().await?;
+                let vouched: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
+                Ok(if vouched == [0.0] { Seen::Met(()) } else { Seen::Instead(format!("{vouched:?}")) })
+            })
+            .await?;
         }
         wait::until("an Event that says it", wait::DEADLINE, async || {
             let events = world.events().await?;
@@ -452,8 +459,15 @@ async fn an_object_whose_kind_lost_its_status_subresource_is_not_taken_for_gone(
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&items(), "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
         kind.put(world, "web", drift_e2e::ports::free_port()?, 1).await?;
-        kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
+        kind.wait_until_healed(world, "web", 1).await?;
         kind.apply_version(world, status_with(&items(), "atomic"), json!({})).await?;
+        // The API server serves a changed definition a while after it took it; until then a verdict would be written.
+        let api = kind.api(world)?;
+        wait::until("the status subresource to be gone", wait::DEADLINE, async || {
+            let gone = matches!(api.get_status("web").await, Err(kube::Error::Api(answer)) if answer.code == 404);
+            Ok(if gone { Seen::Met(()) } else { Seen::Instead("it is served".to_owned()) })
+        })
+        .await?;
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         let told = world.wait_for_event("WriteRefused", "web").await?;
         let note = told["note"].as_str().unwrap_or_default();

@@ -6,6 +6,10 @@ use drift_e2e::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::wait::{self, Seen};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+/// What is not in a namespace has one name only: a dry run beside the real creation would find it half there.
+static SHIPPED_NAMES: Mutex<()> = Mutex::const_new(());
 
 async fn kubectl() -> Result<Kubectl> {
     Ok(ControlPlane::shared().await?.kubectl())
@@ -14,6 +18,7 @@ async fn kubectl() -> Result<Kubectl> {
 #[tokio::test]
 async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_nothing() -> Result<()> {
     let kubectl = kubectl().await?;
+    let _alone = SHIPPED_NAMES.lock().await;
     let folder = manifests::folder();
     let folder = folder.to_str().context("no UTF-8")?;
     let first = kubectl.run(&["apply", "-k", folder]).await?;
@@ -30,7 +35,9 @@ async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_no
         Ok(Seen::Met(kubectl.run(&["apply", "-f", examples]).await?))
     })
     .await?;
-    let table = kubectl.run(&["get", "proxies", "-n", manifests::OBJECTS_NAMESPACE]).await?.output;
+    // Other tests have Proxies too, each in a group of its own.
+    let kind = format!("proxies.{}", manifests::GROUP);
+    let table = kubectl.run(&["get", &kind, "-n", manifests::OBJECTS_NAMESPACE]).await?.output;
     let heading = table.lines().next().unwrap_or_default();
     let columns: Vec<&str> = heading.split_whitespace().collect();
     ensure!(columns == ["NAME", "DRIFT", "REASON", "SINCE", "CORRECTED", "AGE"], "{table}");
@@ -41,6 +48,7 @@ async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_no
 async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let kubectl = plane.kubectl();
+    let _alone = SHIPPED_NAMES.lock().await;
     let base = manifests::shipped(&plane.binaries().kubectl)?.iter();
     // A dry run creates no namespace, so what lies in one would be refused. One of its own: another test makes the
     // shipped one.

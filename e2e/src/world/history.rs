@@ -1,11 +1,12 @@
 //! Everything an object went through since a moment: each version that the API server showed, by a watch.
 //!
-//! Reading an object now and then misses what lasts milliseconds; this does not, as long as the watch lives.
+//! Reading an object now and then misses what lasts milliseconds; this does not, as long as the watch lives. The API
+//! server ends each watch after some minutes; the next one goes on where it ended.
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{Stream, StreamExt as _};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, WatchEvent, WatchParams};
 use serde_json::Value;
@@ -71,10 +72,11 @@ impl History {
             let parameters = WatchParams::default().fields(&selector);
             let stream = api.watch(&parameters, &from).await;
             let _ = began.send(stream.as_ref().map(drop).map_err(ToString::to_string));
-            let Ok(stream) = stream else { return };
-            let mut stream = stream.boxed();
-            while let Ok(Some(event)) = stream.try_next().await {
-                record(&sink, event).await;
+            let (mut stream, mut from) = (stream, from);
+            while let Ok(events) = stream {
+                let Some(reached) = record_all(&sink, events, from).await else { return };
+                from = reached;
+                stream = api.watch(&parameters, &from).await;
             }
         });
         has_begun.await?.map_err(anyhow::Error::msg).context("beginning a watch")?;
@@ -137,11 +139,24 @@ impl Drop for History {
     }
 }
 
-async fn record(sink: &Mutex<Vec<Value>>, event: WatchEvent<DynamicObject>) {
-    let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = event else {
-        return;
-    };
-    if let Ok(object) = serde_json::to_value(object) {
-        sink.lock().await.push(object);
+/// Records a watch to its end and gives the version up to which nothing was missed; nothing when it broke off.
+async fn record_all(
+    sink: &Mutex<Vec<Value>>,
+    events: impl Stream<Item = kube::Result<WatchEvent<DynamicObject>>>,
+    mut reached: String,
+) -> Option<String> {
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        let version = match event {
+            Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => {
+                let version = object.metadata.resource_version.clone();
+                sink.lock().await.push(serde_json::to_value(object).ok()?);
+                version
+            }
+            Ok(WatchEvent::Bookmark(bookmark)) => Some(bookmark.metadata.resource_version),
+            Ok(WatchEvent::Error(_)) | Err(_) => return None,
+        };
+        reached = version.unwrap_or(reached);
     }
+    Some(reached)
 }

@@ -55,9 +55,9 @@ impl World {
     ///
     /// # Errors
     /// When the audit log cannot be read.
-    pub fn verdicts_written(&self) -> Result<BTreeMap<String, usize>> {
+    pub async fn verdicts_written(&self) -> Result<BTreeMap<String, usize>> {
         let mut written = BTreeMap::new();
-        for record in self.writes_by(Which::Poller)? {
+        for record in self.all_writes_by(Which::Poller).await? {
             if record.subresource == "status" && record.accepted() {
                 *written.entry(record.name).or_default() += 1;
             }

@@ -26,7 +26,7 @@ pub(super) fn slug(label: &str) -> String {
 }
 
 /// A right to a resource or subresource of a namespace.
-fn right(group: &str, resource: &str, verb: &str, namespace: &str) -> ResourceAttributes {
+pub fn right(group: &str, resource: &str, verb: &str, namespace: &str) -> ResourceAttributes {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let text = |text: &str| Some(text.to_owned());
     ResourceAttributes {
@@ -73,11 +73,12 @@ impl World {
         self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.objects}})).await?;
         self.wait_until_served().await?;
         for which in [Which::Poller, Which::Controller] {
-            // One right of its ClusterRole and one of its Role: each kind comes by a watch of its own.
+            // One right of each of its ClusterRoles and one of its Role: each kind comes by a watch of its own.
             let status = right(self.group(), "proxies/status", "patch", &self.objects);
+            let events = right("events.k8s.io", "events", "create", self.programs_namespace());
             let targets = right("", "configmaps", "list", self.programs_namespace());
-            for attributes in [status, targets] {
-                self.wait_until_allowed(which, attributes).await?;
+            for attributes in [status, events, targets] {
+                self.wait_for_right(which, attributes, true).await?;
             }
         }
         Ok(())
@@ -101,20 +102,24 @@ impl World {
         .await
     }
 
-    /// Until RBAC, which the API server reads through a watch, knows this world's bindings.
-    async fn wait_until_allowed(&self, which: Which, attributes: ResourceAttributes) -> Result<()> {
+    /// Waits until the API server, which reads roles and bindings by watches, allows a program this, or no longer does.
+    ///
+    /// # Errors
+    /// When it is not so before the deadline.
+    pub async fn wait_for_right(&self, which: Which, attributes: ResourceAttributes, allowed: bool) -> Result<()> {
         let user = format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name());
+        let what = format!("{user} to be allowed ({allowed}) {attributes:?}");
         let spec = SubjectAccessReviewSpec {
-            user: Some(user.clone()),
+            user: Some(user),
             resource_attributes: Some(attributes),
             ..SubjectAccessReviewSpec::default()
         };
         let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client());
-        wait::until(format!("{user} to have its rights"), wait::DEADLINE, async || {
+        wait::until(what, wait::DEADLINE, async || {
             let answer = reviews.create(&PostParams::default(), &review).await?;
             let status = answer.status.context("a review without a status")?;
-            Ok(if status.allowed { Seen::Met(()) } else { Seen::Instead(format!("{status:?}")) })
+            Ok(if status.allowed == allowed { Seen::Met(()) } else { Seen::Instead(format!("{status:?}")) })
         })
         .await
     }

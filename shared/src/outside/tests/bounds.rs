@@ -145,10 +145,10 @@ async fn what_keeps_an_answer_from_coming_is_told_in_closed_words() {
     let garbage = Server::answering("SSH-2.0-OpenSSH_9.9\r\n\r\n").await;
     let greeting = Server::greeting("220 mail.example ESMTP\r\n").await;
     let not_tls = greeting.url("/").replace("http:", "https:");
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("http://{}/", listener.local_addr().unwrap())
-    };
+    // Held, so that nobody else listens there, nor this very connection begins there.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = format!("http://{}/", held.local_addr().unwrap());
     let cases = [
         (garbage.url("/"), "the answer is not HTTP"),
         (not_tls, "TLS: the handshake failed"),
