@@ -181,7 +181,8 @@ async fn a_kept_alive_connection_that_the_other_side_dropped_is_no_failed_poll()
         ensure!(failed == 0.0, "{failed} polls failed");
         // All but the first found a connection that was dropped, and asked once more.
         ensure!(outside.count("GET") >= 15, "only {} requests: hardly a connection was dropped", outside.count("GET"));
-        ensure!(world.writes_by(Which::Poller)?.iter().filter(|write| write.subresource == "status").count() == 1);
+        let writes = world.all_writes_by(Which::Poller).await?;
+        ensure!(writes.iter().filter(|write| write.subresource == "status").count() == 1, "{writes:?}");
         Ok(())
     })
     .await

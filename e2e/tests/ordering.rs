@@ -403,7 +403,7 @@ async fn keep_taking_the_verdict(
     world.nothing_is_written_for(rest).await?;
     let polls = outside.requests_to("GET", &path).len() - polls;
     ensure!(rest > Duration::from_secs(10) && polls > 1, "no time was left: {took:?}");
-    let writes = world.writes_by(Which::Poller)?.into_iter();
+    let writes = world.all_writes_by(Which::Poller).await?.into_iter();
     let writes = writes.filter(|write| write.subresource == "status" && write.name == name).count();
     // Our first word, which may have been drift, and six times right.
     ensure!((7..=8).contains(&writes), "{writes} writes");

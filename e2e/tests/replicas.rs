@@ -323,16 +323,15 @@ async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it
         // Nobody but the one that wakes could correct, and the Lease is not its own.
         second.pause().await?;
         bed.read_what_was_sent().await?;
-        // What the second had sent to the API server is noted once this returns.
-        world.writes().await?;
+        // What the second had sent to the API server before it was frozen.
+        let noted = world.all_writes_by(Which::Controller).await?.len();
         let quiet = Instant::now();
-        let noted = world.writes_by(Which::Controller)?.len();
         bed.outside.forget();
         first.resume().await?;
         let corrected = bed.wait_for_first_after("POST", quiet).await?;
         let waited = corrected - quiet;
         ensure!(waited >= Duration::from_secs(8), "it acted {waited:?} after waking, on a Lease of another");
-        let writes = world.writes_by(Which::Controller)?.split_off(noted);
+        let writes = world.all_writes_by(Which::Controller).await?.split_off(noted);
         let first_of = |wanted: &dyn Fn(&AuditRecord) -> bool| writes.iter().position(wanted);
         let lease = first_of(&|write| write.resource == "leases" && write.accepted());
         let object = first_of(&|write| write.group == world.group());

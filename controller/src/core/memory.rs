@@ -23,8 +23,8 @@ const MAX_WRITE_PAUSE: Duration = Duration::from_secs(300);
 
 /// How long a verdict that an object brings along into the selection is not acted on: the poller sees the object within
 /// a second and takes the target off its Lease within another, and the Lease is read every two. By then either nobody
-/// vouches, or the poller has judged anew.
-pub const ARRIVAL_PAUSE: Duration = Duration::from_secs(5);
+/// vouches, or the poller has judged anew. Twice that and more, since either of them may stand still for a moment.
+pub const ARRIVAL_PAUSE: Duration = Duration::from_secs(10);
 
 /// A note that another writer keeps taking away is put back this often at most: a war over a condition heals nobody.
 const RESTORE_EVERY: Duration = Duration::from_secs(60);

@@ -286,9 +286,9 @@ mod tests {
 
         let mut roster = roster();
         roster.see(drifted(0), named(0), None, at(100));
-        assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(105), why: Held::NotVouched }));
+        assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
         assert!(
-            matches!(decide(&roster, 105), Some(Decision::Correct(_))),
+            matches!(decide(&roster, 110), Some(Decision::Correct(_))),
             "still vouched for: the poller has seen it"
         );
         let tag = Tag { wish: Some(wish()), seen: false, correction: 7, unhealed: 1 };
