@@ -266,10 +266,17 @@ async fn a_removed_target_corrects_nothing_and_polls_first_when_it_comes_back() 
             Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
         })
         .await?;
-        bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        // The controller lets go what a target held that it knows to be gone.
+        for name in ["mended", "drifted"] {
+            world.wait_for_proxy(name, "without a finalizer", is_free).await?;
+        }
         wait_until_both_stand(world, "True/FieldsDiffer").await
     })
     .await
+}
+
+fn is_free(object: &Value) -> bool {
+    object["metadata"].get("finalizers").is_none()
 }
 
 async fn wait_until_both_stand(world: &World, verdict: &str) -> Result<()> {
@@ -369,7 +376,6 @@ async fn an_object_that_comes_back_into_the_selection_is_corrected_only_after_a_
             bed.drifted_and_paused(world, name).await?;
             label(name, json!("other")).await?;
             // Out of the selection nobody holds it any more.
-            let is_free = |object: &Value| object["metadata"].get("finalizers").is_none();
             world.wait_for_proxy(name, "without a finalizer", is_free).await?;
         }
         bed.mend_outside("mended").await?;
