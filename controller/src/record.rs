@@ -62,9 +62,10 @@ pub async fn record(
         let standing = Noted::read(&object, None);
         let change =
             NoteChange::to_record(result.noted, &standing, result.correction, &result.outcome, result.was_in_doubt);
-        let Some(change) = change.filter(|change| !change.stands(object.conditions.corrected())) else {
-            return Recorded { object: Some(object), change: None };
-        };
+        let Some(change) = change else { return Recorded { object: Some(object), change: None } };
+        if change.stands(object.conditions.corrected()) {
+            return Recorded { object: Some(object), change: Some(change) };
+        }
         reach(KillPoint::ControllerBeforeNote);
         let written = pen.write_note(&object, &change).await;
         reach(KillPoint::ControllerAfterNote);

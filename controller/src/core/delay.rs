@@ -15,7 +15,7 @@ pub const WINDOW: Duration = Duration::from_secs(600);
 /// So many corrections for specs that the object had before count at the most, which makes 18 seconds: an edit is no war,
 /// and whoever makes it waits for it. Without any pause an object that somebody edits without end would use up the
 /// corrections that its target may make in a minute, and the others would wait.
-pub const MOST_FOR_FORMER_SPECS: usize = 4;
+pub const MOST_FOR_FORMER_SPECS: u32 = 4;
 
 /// The pause before the next correction after `corrections` that went before.
 #[must_use]

@@ -113,7 +113,7 @@ impl World {
             outside: outside.map(|value| Resource { value, foreign: true }),
             poll: None,
             verified: 0,
-            memory: ObjectMemory::new(at(0), None),
+            memory: ObjectMemory::of(&bare_object(), at(0)),
             target: TargetFacts { existing, ..target() },
             vouched: true,
             now: at(0),
@@ -161,10 +161,7 @@ impl World {
                 self.outside.get_or_insert(Resource { value: 200, foreign });
             }
             Event::Vouched(vouched) => self.vouched = vouched,
-            Event::NoteTaken => {
-                self.claim_lost |= self.memory.noted.is_none() && self.object.conditions.corrected.is_some();
-                self.object.conditions.corrected = None;
-            }
+            Event::NoteTaken => self.object.conditions.corrected = None,
             Event::Restarted => self.restart(),
             Event::Overtaken(times) => self.overtaken = times,
             Event::RetryRequested(value) => self.object.retry_requested = Some(value.to_string()),
@@ -197,7 +194,7 @@ impl World {
 
     fn restart(&mut self) {
         self.claim_lost |= self.noted().lost;
-        self.memory = ObjectMemory::new(self.now, None);
+        self.memory = ObjectMemory::of(&self.object, self.now);
         self.crashed = true;
     }
 

@@ -36,8 +36,12 @@ pub struct ObjectMemory {
     pub first_seen: Moment,
     /// When corrections began, oldest first.
     begun: VecDeque<Moment>,
-    /// What tells the spec that the object has from the one before, and since when it has it.
-    spec: Option<(SpecMark, Moment)>,
+    /// What tells the spec that the object has from another.
+    spec: Option<SpecMark>,
+    /// When the object was last edited or deleted.
+    edited: Moment,
+    /// Whether it was seen being deleted.
+    deleting: bool,
     /// Corrections in a row whose outcome is open.
     doubtful: u32,
     /// Not before, since the external system asked for it.
@@ -46,7 +50,7 @@ pub struct ObjectMemory {
     deletions_undone: u32,
     /// Whether the external resource is deleted already, so that only the finalizer is left.
     pub deleted_outside: bool,
-    /// The last note that we know to have been written, by this process.
+    /// The last note that we know to have stood: this process wrote it, or found it when it first saw the object.
     pub noted: Option<NoteChange>,
     /// The retry request that is old: answered, or there before the object needed one.
     retry_seen: Option<String>,
@@ -63,18 +67,30 @@ pub struct ObjectMemory {
 }
 
 /// What tells one spec of an object from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SpecMark {
-    /// Its generation.
-    Generation(i64),
-    /// What it wishes for, as far as it can be told; for a kind without generation.
-    Wish(Option<Wish>),
+#[derive(Clone, Copy, Debug)]
+struct SpecMark {
+    generation: Option<i64>,
+    wish: Wish,
+}
+
+impl SpecMark {
+    /// Whether the object was edited between the two, and to another wish. An edit of what the target does not read is
+    /// none, nor is an edit of the target; a kind without generation cannot tell the latter.
+    fn is_edit_of(self, before: Self) -> bool {
+        self.wish != before.wish && (self.generation.is_none() || self.generation != before.generation)
+    }
 }
 
 impl ObjectMemory {
-    /// The memory of an object that is seen for the first time.
+    /// The memory of an object that is seen for the first time: whatever an earlier process noted on it and asked of it
+    /// is known from then on, and another writer cannot make us forget it.
     #[must_use]
-    pub fn new(now: Moment, retry_requested: Option<&str>) -> Self {
+    pub fn of(object: &LeanObject, now: Moment) -> Self {
+        Self { noted: NoteChange::standing(object), ..Self::new(now, object.retry_requested.as_deref()) }
+    }
+
+    /// The same for one that carries no note.
+    pub(super) fn new(now: Moment, retry_requested: Option<&str>) -> Self {
         Self { first_seen: now, retry_seen: retry_requested.map(str::to_owned), ..Self::default() }
     }
 
@@ -176,9 +192,8 @@ impl ObjectMemory {
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
         let recent = || self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
-        let edited = self.spec.map_or(Moment::START, |(_, since)| since);
-        let for_this_spec = recent().filter(|begun| **begun >= edited).count();
-        let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS));
+        let for_this_spec = recent().filter(|begun| **begun >= self.edited).count();
+        let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS as usize));
         let count = count.max(self.doubtful as usize).max(ineffective as usize);
         let paced = self.last_begun() + pause(count);
         self.not_before.map_or(paced, |not_before| paced.max(not_before))
@@ -192,10 +207,7 @@ impl ObjectMemory {
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
     pub fn observe(&mut self, object: &LeanObject, wish: Option<Wish>, allowed_attempts: u32, now: Moment) {
-        let mark = object.generation.map_or(SpecMark::Wish(wish), SpecMark::Generation);
-        if self.spec.is_none_or(|(known, _)| known != mark) {
-            self.spec = Some((mark, now));
-        }
+        self.note_edit(object, wish, now);
         let observed = object.conditions.observed();
         self.brought.take_if(|(brought, _)| observed != Some(brought));
         let standing = observed.and_then(Standing::read);
@@ -208,6 +220,19 @@ impl ObjectMemory {
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         if !(exhausted && drifted) {
             self.see_retry_request(object.retry_requested.as_deref());
+        }
+    }
+
+    /// What was tried for a former spec, or before the deletion, says little of what comes now.
+    fn note_edit(&mut self, object: &LeanObject, wish: Option<Wish>, now: Moment) {
+        let deletes = object.deleting && !self.deleting;
+        self.deleting = object.deleting;
+        let mark = wish.map(|wish| SpecMark { generation: object.generation, wish });
+        let edits = mark.zip(self.spec).is_some_and(|(mark, before)| mark.is_edit_of(before));
+        self.spec = mark.or(self.spec);
+        if deletes || edits {
+            self.edited = now;
+            self.doubtful = self.doubtful.min(MOST_FOR_FORMER_SPECS);
         }
     }
 
@@ -309,11 +334,33 @@ mod tests {
     #[test]
     fn an_edit_waits_for_eighteen_seconds_at_the_most_however_many_went_before() {
         let wish_of = |edit: u64| Some(Wish::of(&json!(edit)));
-        let by_generation = corrections_of_edits(|edit| i64::try_from(edit).ok(), |_| None);
-        assert_eq!(by_generation, [0, 1, 3, 9, 27, 45, 63, 81]);
-        assert_eq!(corrections_of_edits(|_| None, wish_of), by_generation, "a kind without generation");
-        assert_eq!(corrections_of_edits(|_| Some(1), |_| None), [0, 1, 3, 9, 27, 81, 243, 543], "no edit at all");
-        assert_eq!(corrections_of_edits(|_| Some(1), wish_of), [0, 1, 3, 9, 27, 81, 243, 543], "an edit of the target");
+        let same = |_| Some(Wish::of(&json!("same")));
+        let generation_of = |edit: u64| i64::try_from(edit).ok();
+        let (edits, a_war) = ([0, 1, 3, 9, 27, 45, 63, 81], [0, 1, 3, 9, 27, 81, 243, 543]);
+        assert_eq!(corrections_of_edits(generation_of, wish_of), edits);
+        assert_eq!(corrections_of_edits(|_| None, wish_of), edits, "a kind without generation");
+        assert_eq!(corrections_of_edits(|_| Some(1), same), a_war, "no edit at all");
+        assert_eq!(corrections_of_edits(|_| Some(1), wish_of), a_war, "an edit of the target");
+        assert_eq!(corrections_of_edits(generation_of, same), a_war, "an edit of what the target does not read");
+    }
+
+    #[test]
+    fn an_edit_and_a_deletion_end_the_long_pauses_of_what_went_before_and_keep_the_doubt() {
+        let wish = |text: &str| Some(Wish::of(&json!(text)));
+        let edited = LeanObject { generation: Some(4), ..bare_object() };
+        let deleting = LeanObject { deleting: true, ..bare_object() };
+        for (after, wish_after) in [(edited, wish("b")), (deleting, wish("a"))] {
+            let mut memory = ObjectMemory::new(at(0), None);
+            memory.observe(&bare_object(), wish("a"), 10, at(0));
+            for _ in 0..8 {
+                memory.begin(at(1000), None);
+                memory.finish(&doubtful(None), at(1000));
+            }
+            assert_eq!(memory.ready_at(0, at(1001)), at(1300));
+            memory.observe(&after, wish_after, 10, at(1001));
+            assert_eq!(memory.ready_at(0, at(1001)), at(1018));
+            assert!(memory.is_in_doubt(), "the key of the next try is the same");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::claim::{Action, is_taken_back};
 use super::decision::Correction;
 use super::outcome::Outcome;
 
-/// What stands, seeded by the larger of the two conditions and by what this process wrote itself.
+/// What stands, seeded by the larger of the two conditions and by what this process wrote or found itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
     /// The reason that stands; `None` where no note of ours does.
@@ -27,17 +27,13 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Reads an object; `remembered` is the note that this process wrote last.
+    /// Reads an object; `remembered` is the note that this process wrote last, or found at first.
     #[must_use]
     pub fn read(object: &LeanObject, remembered: Option<&NoteChange>) -> Self {
         let correction = object.conditions.correction();
-        let ours = object.conditions.corrected().and_then(|condition| {
-            let reason = CorrectedReason::parse(&condition.reason)?;
-            Some((reason, Note::parse(&condition.message), condition.observed_generation))
-        });
-        let read = ours.map_or_else(
+        let read = NoteChange::standing(object).map_or_else(
             || Self { correction, ..Self::default() },
-            |(reason, note, generation)| Self {
+            |NoteChange { reason, note, generation }| Self {
                 reason: Some(reason),
                 correction,
                 owns: note.owns,
@@ -58,7 +54,7 @@ impl Noted {
     }
 }
 
-/// A note on its way to the object.
+/// A note on its way to the object, or on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteChange {
     /// Its reason; it fixes the status.
@@ -70,6 +66,14 @@ pub struct NoteChange {
 }
 
 impl NoteChange {
+    /// The note that stands on an object; `None` where what stands there is none of ours.
+    #[must_use]
+    pub fn standing(object: &LeanObject) -> Option<Self> {
+        let condition = object.conditions.corrected()?;
+        let reason = CorrectedReason::parse(&condition.reason)?;
+        Some(Self { reason, note: Note::parse(&condition.message), generation: condition.observed_generation })
+    }
+
     /// A note that changes neither K nor the claim.
     #[must_use]
     pub fn keeping(noted: &Noted, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {

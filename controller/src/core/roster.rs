@@ -87,10 +87,9 @@ impl Roster {
         } else {
             self.breaker.observe(&uid, Stand::of(&object.conditions), now);
         }
-        let retry = object.retry_requested.clone();
         let mut memory = self.known.remove(&uid).map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();
-        let memory_now = memory.get_or_insert_with(|| ObjectMemory::new(now, retry.as_deref()));
+        let memory_now = memory.get_or_insert_with(|| ObjectMemory::of(&object, now));
         if arrives_late {
             memory_now.arrive(object.conditions.observed(), now);
         }
@@ -309,6 +308,23 @@ mod tests {
         assert_eq!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Nothing(Held::IdentityTaken)));
         assert_eq!(roster.forget(&"u0".into()), [Uid::from("u1")]);
         assert!(matches!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Correct(_))));
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_process_that_another_writer_takes_away_is_put_back() {
+        let mut roster = roster();
+        let mut object = drifted(0);
+        roster.see(object.clone(), named(0), None, at(1));
+        object.conditions.corrected = None;
+        object.resource_version = "9".to_owned();
+        roster.see(object.clone(), named(0), None, at(2));
+        let restored = |decision: Option<Decision>| match decision {
+            Some(Decision::Note(change)) => Some((change.note.correction, change.note.owns)),
+            _ => None,
+        };
+        assert_eq!(restored(roster.decide(&"u0".into(), CALM, at(20))), Some((7, Some("db0".to_owned()))));
+        let noted = roster.noted(&"u0".into()).map(|noted| (noted.correction, noted.owns));
+        assert_eq!(noted, Some((7, Some("db0".to_owned()))), "a deletion finds the claim too");
     }
 
     #[test]
