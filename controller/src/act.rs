@@ -22,7 +22,7 @@ use crate::letting_go::Releaser;
 use crate::notices::Announcer;
 use crate::pen::Pen;
 use crate::record::{Finished, record};
-use crate::steps::{StepSender, render};
+use crate::steps::{HostPlace, StepSender, render};
 
 /// One thing to do for an object.
 #[derive(Clone, Debug)]
@@ -51,6 +51,16 @@ pub struct Order {
     pub noted: Noted,
     /// Whether the one before it was in doubt.
     pub was_in_doubt: bool,
+}
+
+/// What a correction was given before the object was judged for the last time. It is given back when nothing more is asked
+/// of the external system: the note that follows may be refused for ever, which is no reason to hold up others.
+#[derive(Debug, Default)]
+pub struct Granted {
+    /// Of the target's limits.
+    pub limits: Option<Taken>,
+    /// At the host of the first step.
+    pub place: Option<HostPlace>,
 }
 
 /// What became of the object.
@@ -107,7 +117,7 @@ impl Hands {
     /// Does it on the object as it was just read.
     pub async fn work(&self, object: LeanObject, work: Work) -> (Newest, Ended) {
         match work {
-            Work::Correct(order) => self.correct(object, &order, None).await,
+            Work::Correct(order) => self.correct(object, &order, Granted::default()).await,
             Work::Note(change) => {
                 reach(KillPoint::ControllerBeforeNote);
                 let written = self.pen.write_note(&object, &change).await;
@@ -143,15 +153,14 @@ impl Hands {
         Releaser { pen: &self.pen, announcer: &self.announcer }
     }
 
-    /// Corrects. What it takes of the target's limits is given back when nothing more is asked of the external system:
-    /// the note that follows may be refused for ever, which is no reason to hold up others.
-    pub async fn correct(&self, object: LeanObject, order: &Order, taken: Option<Taken>) -> (Newest, Ended) {
+    /// Corrects.
+    pub async fn correct(&self, object: LeanObject, order: &Order, granted: Granted) -> (Newest, Ended) {
         let rendered = match render(&self.target, &object, &order.correction) {
             Ok(rendered) => rendered,
             Err(cause) => {
                 tracing::warn!(target_name = self.target.name, object = %object.id, "not corrected: {cause}");
                 let outcome = Outcome::Doubtful { why: Doubt::TemplateFails, retry_after: None, step: 0 };
-                drop(taken);
+                drop(granted);
                 return self.finish(object, order, outcome).await;
             }
         };
@@ -162,7 +171,7 @@ impl Hands {
             return (Newest::State(Box::new(object)), Ended::Postponed(until));
         }
         if let Err(outcome) = self.steps.check_credentials(&rendered) {
-            drop(taken);
+            drop(granted);
             return self.finish(object, order, outcome).await;
         }
         let prepared = match self.prepare(object, order).await {
@@ -176,8 +185,9 @@ impl Hands {
             correction = order.correction.number,
             "correcting"
         );
-        let outcome = self.steps.send(&rendered).await;
-        drop(taken);
+        let Granted { limits, place } = granted;
+        let outcome = self.steps.send(&rendered, place).await;
+        drop(limits);
         tracing::info!(
             target_name = self.target.name,
             object = %prepared.id,

@@ -98,6 +98,13 @@ fn options_of(http: &HttpCorrect) -> HttpOptions<'_> {
     HttpOptions { auth: http.auth.as_ref(), tls: http.tls.as_ref(), max_bytes: MAX_ANSWER_BYTES }
 }
 
+/// A place among the requests to one host.
+#[derive(Debug)]
+pub struct HostPlace {
+    host: String,
+    _permit: Permit,
+}
+
 /// Sends steps while we lead.
 #[derive(Clone, Debug)]
 pub struct StepSender {
@@ -143,12 +150,22 @@ impl StepSender {
         Ok(())
     }
 
-    /// Sends the steps in order; the first that is not accepted ends it.
-    pub async fn send(&self, rendered: &RenderedSteps<'_>) -> Outcome {
+    /// Waits for a place at the host of the first step, which may take long: whoever judges the object after it judges
+    /// what is to be sent at once. `None` where nothing can be rendered, or where we have to stop first.
+    pub async fn take_place(&self, target: &Target, object: &LeanObject, correction: &Correction) -> Option<HostPlace> {
+        let host = {
+            let rendered = render(target, object, correction).ok()?;
+            host_and_port(&rendered.steps.first()?.0.url)
+        };
+        self.enter(host).await
+    }
+
+    /// Sends the steps in order; the first that is not accepted ends it. `place` is for the first one.
+    pub async fn send(&self, rendered: &RenderedSteps<'_>, mut place: Option<HostPlace>) -> Outcome {
         let options = options_of(rendered.http);
         for (index, (request, step)) in rendered.steps.iter().enumerate() {
             reach(KillPoint::ControllerBeforeStep);
-            let outcome = self.send_step(request, &options, step).await;
+            let outcome = self.send_step((request, step), &options, place.take()).await;
             reach(KillPoint::ControllerAfterStep);
             if let Some(ended) = Outcome::after_step(index, outcome) {
                 return ended;
@@ -158,21 +175,29 @@ impl StepSender {
     }
 
     /// A place among the requests to the host; `None` where we have to stop first.
-    async fn enter(&self, host: &str) -> Option<Permit> {
+    async fn enter(&self, host: String) -> Option<HostPlace> {
         tokio::select! {
             biased;
             () = self.term.cancelled() => None,
             () = self.stop.cancelled() => None,
-            permit = self.gate.enter(host) => Some(permit),
+            permit = self.gate.enter(&host) => Some(HostPlace { host, _permit: permit }),
         }
     }
 
-    async fn send_step(&self, request: &HttpRequest, options: &HttpOptions<'_>, step: &HttpStep) -> StepOutcome {
+    async fn send_step(
+        &self,
+        (request, step): (&HttpRequest, &HttpStep),
+        options: &HttpOptions<'_>,
+        place: Option<HostPlace>,
+    ) -> StepOutcome {
         let in_doubt = |why| StepOutcome::Indefinite { why, retry_after: None };
         let host = host_and_port(&request.url);
-        let entered = self.enter(&host).await;
+        let entered = match place.filter(|place| place.host == host) {
+            Some(place) => Some(place),
+            None => self.enter(host.clone()).await,
+        };
         // Asked after the wait for a place, which may have been long.
-        let Some(_permit) = entered.filter(|_| self.may_act()) else { return in_doubt(Doubt::CutOff) };
+        let Some(_place) = entered.filter(|_| self.may_act()) else { return in_doubt(Doubt::CutOff) };
         let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, options));
         let answer = tokio::select! {
             biased;

@@ -17,27 +17,26 @@ use std::time::Duration;
 use drift_shared::identity::Uid;
 use drift_shared::line::Line;
 use drift_shared::moment::Moment;
-use drift_shared::object::{LeanObject, ObjectId};
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{Configuration, Leavers, NoteBoard, ObjectEvent, WriteError, clock, tasks};
+use drift_shared::runtime::{Configuration, Leavers, NoteBoard, ObjectEvent, clock, tasks};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::act::{Ended, Hands, Newest, Order, Work};
+use crate::act::{Hands, Order, Work};
 use crate::core::alarms::Alarms;
 use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
-use crate::core::limits::{Place, Room};
+use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Heritage, Roster};
 use crate::core::vouching::Vouching;
 use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
 use drift_shared::runtime::health::Health;
-use drift_shared::sightings::{Busy, Sightings};
+use drift_shared::sightings::Sightings;
 use drift_shared::voucher::Voucher;
+use reports::Report;
 use selected::Selected;
 use strays::Strays;
 
@@ -72,16 +71,6 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Where the actors show that they turn.
     pub health: Health,
-}
-
-/// What comes back from the hands.
-enum Report {
-    /// The object was read before it is acted on.
-    Looked { id: ObjectId, result: Result<Option<Box<LeanObject>>, WriteError>, busy: Busy, reserved: Option<Place> },
-    /// It was acted on.
-    Acted { uid: Uid, newest: Newest, ended: Ended, spent: Option<Place> },
-    /// An object out of the selection was let go, or not.
-    StrayDone { uid: Uid, done: bool },
 }
 
 /// One target at work.
@@ -270,24 +259,6 @@ impl TargetActor {
     fn word(&self, now: Moment) -> Option<Voucher> {
         let target = &self.hands.target;
         self.shared.vouching.borrow().word_for(&target.name, &target.verdict_hash, now).cloned()
-    }
-
-    /// Reads the object live, so that it is decided again on what it is now. A correction takes its place first.
-    fn look(&mut self, uid: &Uid, work: &Work, now: Moment) {
-        let busy = if self.hands.steps.may_act() { self.shared.sightings.begin(uid) } else { None };
-        let (Some(busy), Some(object)) = (busy, self.roster.object(uid)) else {
-            self.alarms.set(uid, now + LOOK_AGAIN);
-            return;
-        };
-        let id = object.id.clone();
-        let reserved = matches!(work, Work::Correct(_)).then(|| self.roster.pace.begin(now));
-        self.working.insert(uid.clone());
-        let pen = self.hands.pen.clone();
-        self.spawn(async move {
-            let result = pen.read(&id).await.map(|live| live.map(Box::new));
-            reach(KillPoint::ControllerAfterLiveRead);
-            Report::Looked { id, result, busy, reserved }
-        });
     }
 
     fn spawn(&self, work: impl Future<Output = Report> + Send + 'static) {

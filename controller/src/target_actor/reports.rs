@@ -6,16 +6,63 @@
 use drift_shared::identity::Uid;
 use drift_shared::moment::Moment;
 use drift_shared::object::{LeanObject, ObjectId};
+use drift_shared::runtime::kill_point::{KillPoint, reach};
 use drift_shared::runtime::{WriteError, clock};
 
-use super::{LOOK_AGAIN, Report, TargetActor};
-use crate::act::{Ended, Newest, Work};
+use super::{LOOK_AGAIN, TargetActor};
+use crate::act::{Ended, Granted, Newest, Work};
 use crate::core::limits::Place;
 use crate::core::outcome::Outcome;
 use crate::metrics::{CorrectionLabels, Metrics};
+use crate::steps::HostPlace;
 use drift_shared::sightings::Busy;
 
+/// What comes back from the hands.
+pub(super) enum Report {
+    /// The object was read before it is acted on.
+    Looked { id: ObjectId, result: Result<Option<Box<LeanObject>>, WriteError>, busy: Busy, reserved: Reserved },
+    /// It was acted on.
+    Acted { uid: Uid, newest: Newest, ended: Ended, spent: Option<Place> },
+    /// An object out of the selection was let go, or not.
+    StrayDone { uid: Uid, done: bool },
+}
+
+/// What a correction waits for before the object is judged for the last time.
+#[derive(Default)]
+pub(super) struct Reserved {
+    /// Of the target's limits.
+    limits: Option<Place>,
+    /// At the host of the first step.
+    host: Option<HostPlace>,
+}
+
 impl TargetActor {
+    /// Reads the object live, so that it is decided again on what it is now. A correction takes its places first: what
+    /// happens while it waits for them is seen.
+    pub(super) fn look(&mut self, uid: &Uid, work: &Work, now: Moment) {
+        let busy = if self.hands.steps.may_act() { self.shared.sightings.begin(uid) } else { None };
+        let (Some(busy), Some(object)) = (busy, self.roster.object(uid).cloned()) else {
+            self.alarms.set(uid, now + LOOK_AGAIN);
+            return;
+        };
+        let correction = match work {
+            Work::Correct(order) => Some(order.correction.clone()),
+            _ => None,
+        };
+        let limits = correction.is_some().then(|| self.roster.pace.begin(now));
+        self.working.insert(uid.clone());
+        let hands = self.hands.clone();
+        self.spawn(async move {
+            let host = match &correction {
+                Some(correction) => hands.steps.take_place(&hands.target, &object, correction).await,
+                None => None,
+            };
+            let result = hands.pen.read(&object.id).await.map(|live| live.map(Box::new));
+            reach(KillPoint::ControllerAfterLiveRead);
+            Report::Looked { id: object.id, result, busy, reserved: Reserved { limits, host } }
+        });
+    }
+
     pub(super) fn take_report(&mut self, report: Report) {
         match report {
             Report::Looked { id, result, busy, reserved } => self.take_look(&id, result, busy, reserved),
@@ -36,11 +83,12 @@ impl TargetActor {
         id: &ObjectId,
         result: Result<Option<Box<LeanObject>>, WriteError>,
         busy: Busy,
-        reserved: Option<Place>,
+        reserved: Reserved,
     ) {
         let (uid, now) = (&id.uid, clock::now());
         self.working.remove(uid);
-        if let Some(place) = reserved {
+        let Reserved { limits, host } = reserved;
+        if let Some(place) = limits {
             self.roster.pace.call_off(place);
         }
         if self.roster.object(uid).is_none() {
@@ -52,7 +100,7 @@ impl TargetActor {
                 self.see(*live, now);
                 self.attend_breaker(now);
                 if let Some(work) = self.decide(uid, now) {
-                    self.act(uid, work, busy, now);
+                    self.act(uid, work, (busy, host), now);
                 }
             }
             Ok(None) => self.forget(uid),
@@ -64,10 +112,10 @@ impl TargetActor {
     }
 
     /// Acts on the very state that was decided on: the watch may know a newer one than was read.
-    fn act(&mut self, uid: &Uid, work: Work, busy: Busy, now: Moment) {
+    fn act(&mut self, uid: &Uid, work: Work, (busy, place): (Busy, Option<HostPlace>), now: Moment) {
         let Some(object) = self.roster.object(uid).cloned() else { return };
         let mut spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
-        let taken = spent.as_mut().and_then(Place::hand_over);
+        let granted = Granted { limits: spent.as_mut().and_then(Place::hand_over), place };
         let uid = uid.clone();
         self.working.insert(uid.clone());
         let hands = self.hands.clone();
@@ -75,7 +123,7 @@ impl TargetActor {
         self.spawn(async move {
             let (newest, ended) = match work {
                 Work::Correct(order) => {
-                    let (newest, ended) = hands.correct(object, &order, taken).await;
+                    let (newest, ended) = hands.correct(object, &order, granted).await;
                     if let Ended::Corrected { outcome, .. } = &ended {
                         count(&metrics, &hands.target.name, order.correction.action.as_str(), outcome);
                     }

@@ -9,7 +9,8 @@ use drift_controller::core::roster::Heritage;
 use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::Metrics;
 use drift_controller::target_actor::{Shared, TargetActor};
-use drift_shared::names::FINALIZER;
+use drift_shared::names::{FINALIZER, PAUSED_ANNOTATION};
+use drift_shared::outside::HOST_CONCURRENCY;
 use drift_shared::runtime::health::Health;
 use drift_shared::runtime::{Configuration, Leavers, NoteBoard, ObjectEvent, clock, tasks};
 use drift_shared::sightings::Sightings;
@@ -19,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bench::{Bench, condition, object, verdict};
+use crate::bench::{Bench, bump, condition, object, verdict};
 
 struct Running {
     bench: Bench,
@@ -123,6 +124,39 @@ async fn nothing_is_corrected_until_the_poller_vouches() {
     a_while().await;
     assert!(running.bench.log().is_empty(), "vouched for with this very exception: {:?}", running.bench.log());
     running.vouch();
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
+}
+
+#[tokio::test]
+async fn an_object_that_is_paused_while_its_correction_waits_for_the_host_is_not_corrected() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    let steps = running.bench.hands.steps.clone();
+    let host = running.bench.outside.clone();
+    let mut others = Vec::new();
+    for _ in 0..HOST_CONCURRENCY {
+        others.push(steps.gate.enter(&host).await);
+    }
+    running.vouch();
+    running.see().await;
+    running.list().await;
+    a_while().await;
+    let annotate = |annotations| {
+        let mut state = running.bench.state.lock().unwrap();
+        let object = state.object.as_mut().unwrap();
+        object["metadata"]["annotations"] = annotations;
+        bump(object);
+    };
+    annotate(json!({PAUSED_ANNOTATION: "true"}));
+    others.clear();
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
+    // Once the pause is over it is corrected: the place was given back.
+    annotate(json!({}));
+    running.see().await;
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }

@@ -42,6 +42,8 @@ pub(crate) struct State {
 }
 
 pub(crate) struct Bench {
+    /// `host:port` of the external system.
+    pub(crate) outside: String,
     pub(crate) state: Arc<Mutex<State>>,
     pub(crate) hands: Hands,
     pub(crate) stop_lease: CancellationToken,
@@ -68,7 +70,7 @@ impl Bench {
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
         let hands = hands(&client, &target(&outside, existing, auth), &stop_lease).await;
-        Self { state, hands, stop_lease }
+        Self { outside, state, hands, stop_lease }
     }
 
     /// The object as the controller reads it.
