@@ -208,7 +208,7 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         outside: Outside {
             sender: HttpSender::new(site.watch_secrets(CREDENTIAL_POLLER), POLLER_MANAGER),
             gate: Arc::default(),
-            credential_trouble: Arc::default(),
+            troubles: Arc::default(),
         },
         in_force: InForceList::default(),
         slow_lane: Arc::default(),

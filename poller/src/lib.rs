@@ -14,3 +14,4 @@ pub mod record;
 pub mod tally;
 pub mod target_actor;
 pub mod target_work;
+pub mod troubles;

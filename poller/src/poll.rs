@@ -3,8 +3,7 @@
 //! Thin: the reply is judged in the core. Its deadline covers everything from the connection to the last byte, but
 //! not the wait for a place in the host's queue, which is nobody's failure. It must not know what stands on the object.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_shared::condition::ObservedReason;
@@ -21,6 +20,7 @@ use serde_json::Value;
 use crate::core::finding::{Failure, Finding};
 use crate::core::reply::{compare, observe};
 use crate::core::verdict::Basis;
+use crate::troubles::Troubles;
 
 /// What one poll needs.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ pub struct Outside {
     pub sender: HttpSender,
     /// Bounds them for each host.
     pub gate: Arc<HostGate>,
-    /// What is wrong with the credential of a target, so that it is said once.
-    pub credential_trouble: Arc<Mutex<HashMap<String, String>>>,
+    /// Says in the log why reads fail.
+    pub troubles: Arc<Troubles>,
 }
 
 impl Outside {
@@ -92,29 +92,32 @@ impl Outside {
         let answer = tokio::time::timeout(target.timeout, sending).await;
         reach(KillPoint::PollerAfterRead);
         match answer {
-            Err(_) => ObservedReason::PollTimedOut.into(),
-            Ok(Err(HttpFailure::Unreachable(_))) => ObservedReason::ExternalUnreachable.into(),
-            Ok(Err(HttpFailure::CredentialUnavailable(sentence))) => {
-                self.tell_of_credential(target, Some(sentence));
-                ObservedReason::Unauthorized.into()
+            Err(_) => {
+                self.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+                ObservedReason::PollTimedOut.into()
+            }
+            Ok(Err(failure)) => {
+                self.troubles.note(&target.name, &failure.to_string(), clock::now());
+                match failure {
+                    HttpFailure::Unreachable(_) => ObservedReason::ExternalUnreachable.into(),
+                    HttpFailure::CredentialUnavailable(_) => ObservedReason::Unauthorized.into(),
+                }
             }
             Ok(Ok(reply)) => {
-                self.tell_of_credential(target, None);
+                self.tell_of_answer(target, &reply);
                 self.obey_pause(&host_and_port(&order.request.url), &reply);
                 compare(target, &order.wished, observe(read, &order.view, &reply))
             }
         }
     }
 
-    fn tell_of_credential(&self, target: &Target, trouble: Option<String>) {
-        let mut known = self.credential_trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        match trouble {
-            Some(sentence) if known.get(&target.name) != Some(&sentence) => {
-                tracing::warn!(target_name = target.name, "{sentence}");
-                known.insert(target.name.clone(), sentence);
+    fn tell_of_answer(&self, target: &Target, reply: &HttpReply) {
+        match reply.status.as_u16() {
+            status @ (401 | 403 | 407) => {
+                let sentence = format!("the external system refuses the credential with status {status}");
+                self.troubles.note(&target.name, &sentence, clock::now());
             }
-            Some(_) => {}
-            None => _ = known.remove(&target.name),
+            _ => self.troubles.note_success(&target.name),
         }
     }
 

@@ -32,10 +32,10 @@ pub fn appraise(target: &Target, object: &LeanObject) -> Appraisal {
     Appraisal { wish: wish.ok(), identity: identity.ok(), barred }
 }
 
-/// The Unknown of a template that cannot be evaluated; it names the place in the target, never a value.
+/// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.
 #[must_use]
 pub fn rule_error(error: &EvaluationError) -> Failure {
-    Failure::with(ObservedReason::RuleError, &error.place)
+    Failure::with(ObservedReason::RuleError, &error.to_string())
 }
 
 fn find_bar(target: &Target, object: &LeanObject) -> Option<Failure> {

@@ -323,6 +323,16 @@ mod tests {
     }
 
     #[test]
+    fn a_template_that_fails_names_its_place_and_the_mistake() {
+        let mut roster = roster();
+        let object = object(&roster, "a", &json!({"a": 1}), &json!({}));
+        roster.see(object, at(0));
+        let barred = roster.track(&Uid::from("a")).and_then(|track| track.appraisal().barred.clone());
+        let text = barred.map(|failure| failure.text).unwrap_or_default();
+        assert!(text.ends_with(": require[0].that: no field `id`"), "{text}");
+    }
+
+    #[test]
     fn the_oldest_has_the_identity_and_the_next_is_polled_at_once_when_it_goes() {
         let mut roster = roster();
         roster.note_listed(at(0).moment);

@@ -194,6 +194,7 @@ impl ConfigWatch {
                 News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
             }
         }
+        log_targets(&self.published.borrow().targets, &configuration.targets);
         self.published.send_replace(Arc::new(configuration));
     }
 
@@ -220,6 +221,21 @@ impl ConfigWatch {
             let target = document.config_map;
             writer.emit(Notice { target, regarding, kind, reason, action: "Load", note });
         }
+    }
+}
+
+/// Says which targets came, changed and went; a target whose text is the same is the same value.
+fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Arc<Target>>) {
+    for (name, target) in now {
+        let document = format!("{}/{}", target.document.config_map, target.document.key);
+        match before.get(name) {
+            None => tracing::info!(target_name = name, document, "the target is in force"),
+            Some(known) if Arc::ptr_eq(known, target) => {}
+            Some(_) => tracing::info!(target_name = name, document, "the target's new text is in force"),
+        }
+    }
+    for name in before.keys().filter(|name| !now.contains_key(*name)) {
+        tracing::info!(target_name = name, "the target is gone");
     }
 }
 

@@ -71,7 +71,8 @@ impl Catalogue {
         }
         for (name, good) in &self.documents {
             if !texts.contains_key(&name.config_map) {
-                let message = "the ConfigMap is gone; its last good text stays in force";
+                let message = "the ConfigMap is gone; its last good text stays in force \
+                               (to end its targets, create it again without them)";
                 problems.push(Problem::new(name, Position::default(), message));
                 offers.push(Offer { name: name.clone(), new: None, standing: Some(good.clone()) });
             }
@@ -214,7 +215,8 @@ mod tests {
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
         let missing_problem = "m/a line 5 column 3: identity is missing";
-        let gone_problem = "m/a: the ConfigMap is gone; its last good text stays in force";
+        let gone_problem = "m/a: the ConfigMap is gone; its last good text stays in force \
+                            (to end its targets, create it again without them)";
         let renamed = document("c", "A", "3");
         let table: [(&str, Texts, Vec<&str>, Vec<&str>); 7] = [
             ("a good edit", texts(&[("m", "a", &second), ("n", "b", &other)]), vec!["a@m/a:/2", "b@n/b:/1"], vec![]),
