@@ -23,26 +23,34 @@ use crate::target::{DocumentName, Target, parse_document};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A Lease on an API server: replaced only in its version.
+/// A Lease on an API server: replaced only in its version. The switch lets somebody write right after the next look.
 #[derive(Clone, Default)]
-struct Store(Arc<Mutex<(Option<Value>, u64)>>);
+struct Store(Arc<Mutex<(Option<Value>, u64)>>, Arc<AtomicBool>);
 
 impl Store {
     fn answer(&self, sent: &Sent) -> Response<Body> {
-        let mut state = self.0.lock().unwrap();
-        let version = state.1.to_string();
-        match (sent.method.as_str(), &state.0) {
-            ("GET", Some(lease)) => return reply(200, lease),
+        let (lease, version) = self.0.lock().unwrap().clone();
+        match (sent.method.as_str(), lease) {
+            ("GET", Some(lease)) => {
+                if self.1.swap(false, Ordering::SeqCst) {
+                    self.put(lease.clone());
+                }
+                return reply(200, &lease);
+            }
             ("GET", None) => return refuse(404, "NotFound", "no Lease"),
             ("POST", None) => {}
-            ("PUT", Some(_)) if sent.json()["metadata"]["resourceVersion"] == version.as_str() => {}
+            ("PUT", Some(_)) if sent.json()["metadata"]["resourceVersion"] == version.to_string().as_str() => {}
             _ => return refuse(409, "Conflict", "it moved"),
         }
-        let mut lease = sent.json();
+        reply(200, &self.put(sent.json()))
+    }
+
+    fn put(&self, mut lease: Value) -> Value {
+        let mut state = self.0.lock().unwrap();
         state.1 += 1;
         lease["metadata"]["resourceVersion"] = state.1.to_string().into();
         state.0 = Some(lease.clone());
-        reply(200, &lease)
+        lease
     }
 
     fn lease(&self) -> Value {
@@ -193,12 +201,24 @@ async fn a_release_that_gets_no_answer_is_tried_again() {
     let first = leader(&store, "a").await;
     first.cut.store(true, Ordering::SeqCst);
     first.stop.cancel();
-    // Longer than one call waits, less than a release may take.
-    tokio::time::sleep(2 * SECOND).await;
+    // Longer than one call waits, less than a release may take, and within the pause between two tries.
+    tokio::time::sleep(Duration::from_millis(1750)).await;
     assert!(store.holder().starts_with('a'));
     first.cut.store(false, Ordering::SeqCst);
     first.task.await.unwrap();
     assert_eq!(store.holder(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_between_whose_look_and_write_a_renewal_lands_is_tried_again() {
+    let store = Store::default();
+    let first = leader(&store, "a").await;
+    store.1.store(true, Ordering::SeqCst);
+    first.stop.cancel();
+    first.task.await.unwrap();
+    assert_eq!(store.holder(), "");
+    let puts = first.log.lines().iter().filter(|line| line.starts_with("PUT")).count();
+    assert_eq!(puts, 2, "{:?}", first.log.lines());
 }
 
 #[tokio::test(start_paused = true)]
