@@ -9,7 +9,7 @@ use drift_e2e::clock_shift;
 use drift_e2e::control_plane::AuditRecord;
 use drift_e2e::http_client;
 use drift_e2e::outside::{Answer, Hold, Outside, Request};
-use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::programs::{LED, Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
@@ -477,11 +477,14 @@ impl Stalls {
     }
 }
 
-/// Whether a program corrected anything before it held the Lease, as its own log says: its lines are in order.
-fn corrected_before_it_led(program: &Program) -> Result<bool> {
+/// That a program corrected, but nothing before it held the Lease, as its own log says: its lines are in order.
+fn ensure_it_led_before_it_corrected(program: &Program) -> Result<()> {
     let log = program.log_text()?;
-    let before = log.split("the Lease is ours").next().unwrap_or_default();
-    Ok(before.contains("\"correcting\""))
+    let [led, corrected] = [LED, r#""correcting""#].map(|word| log.find(word));
+    let (led, corrected) =
+        led.zip(corrected).with_context(|| format!("it led or corrected never: {led:?}, {corrected:?}"))?;
+    ensure!(led < corrected, "{} wrote without the Lease", program.instance());
+    Ok(())
 }
 
 /// How many steps one correction has, and how long the outside takes for each: long enough to be cut in the middle.
@@ -526,7 +529,6 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
         let taken = wait_for_holder(world, Which::Controller, second.instance()).await?;
         outside.forget();
         let stalled = stalls.end();
-        ensure!(!corrected_before_it_led(&second)?, "the second wrote without the Lease");
         // Each has connections of its own, and the first may open another one at any step; a write of the second may have
         // come right before we saw its Lease.
         let all = outside.requests();
@@ -542,6 +544,7 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
 
         // Verified too: a regular poll may say in sync between the first step and the note.
         world.wait_until_healed_by("web", 2).await?;
+        ensure_it_led_before_it_corrected(&second)?;
         // The line comes back: the first finds that it leads no more.
         network.delete("line").await?;
         network.create("line", &line, world.control_plane().url().trim_start_matches("https://")).await?;
