@@ -304,6 +304,37 @@ async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_lease_that_somebody_deletes_stays_with_its_holder() -> Result<()> {
+    World::run("Lease deleted", async |world| {
+        let bed = Bed::start(world).await?;
+        bed.create_in_sync(world, "web").await?;
+        let mut figures = Vec::new();
+        for [leader, _] in [&bed.pollers, &bed.controllers] {
+            let name = leader.which().name();
+            world.delete_lease(name).await?;
+            let deleted = Instant::now();
+            let took = wait_for_holder(world, leader.which(), leader.instance()).await? - deleted;
+            figures.push(format!("{name} has it again after {}", seconds(took)));
+        }
+        bed.drift("web").await?;
+        bed.wait_until_healed(world, "web", 2).await?;
+        for [leader, standby] in [&bed.pollers, &bed.controllers] {
+            let led = (leader.times_led()?, standby.times_led()?);
+            ensure!(led == (1, 0), "{} and the other led {led:?} times", leader.instance());
+        }
+        ensure!(bed.outside.writes() == 2, "{:?}", bed.outside.requests());
+        world.shows(row(
+            "somebody deletes both Leases",
+            "kubectl delete lease of the poller's and of the controller's, with another of each standing by; a drift",
+            "the holders write them anew and go on, the others do not lead; healed once",
+            figures.join("; "),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wakes() -> Result<()> {
     World::run("controller frozen", async |world| {
         let bed = Bed::start(world).await?;

@@ -222,6 +222,27 @@ async fn a_release_between_whose_look_and_write_a_renewal_lands_is_tried_again()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_removes_stays_with_its_holder() {
+    let store = Store::default();
+    let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
+    let noted = json!({"in-force": "one"});
+    assert!(first.handle.annotate(BTreeMap::from([("in-force".to_owned(), "one".to_owned())])));
+    until(SECOND, "written", || store.lease()["metadata"]["annotations"] == noted).await;
+    for _ in 0..3 {
+        tokio::time::sleep(5 * SECOND).await;
+        store.0.lock().unwrap().0 = None;
+        until(4 * SECOND, "the holder writes it anew", || store.holder().starts_with('a')).await;
+        assert!(first.is_held() && !second.is_held());
+        assert_eq!(store.lease()["metadata"]["annotations"], noted);
+    }
+    first.cut.store(true, Ordering::SeqCst);
+    tokio::time::sleep(SECOND).await;
+    store.0.lock().unwrap().0 = None;
+    let took = until(13 * SECOND, "the other takes it from a holder that is cut off", || second.is_held()).await;
+    assert!(took >= LEASE_DURATION && !first.is_held(), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_release_leaves_the_lease_of_another_alone() {
     let store = Store::default();
     let first = leader(&store, "a").await;
