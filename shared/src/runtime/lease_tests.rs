@@ -150,6 +150,7 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
     let token = first.handle.leadership().acquired().await;
     tokio::time::sleep(5 * SECOND).await;
     first.cut.store(true, Ordering::SeqCst);
+    assert!(first.handle.annotate(BTreeMap::from([("in-force".to_owned(), "late".to_owned())])));
     let began = clock::now();
     let mut stepped_down = None;
     while !second.is_held() {
@@ -169,6 +170,12 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
     first.cut.store(false, Ordering::SeqCst);
     tokio::time::sleep(60 * SECOND).await;
     assert!(!first.is_held() && second.is_held());
+    second.stop.cancel();
+    second.task.await.unwrap();
+    until(SECOND, "the first has it again", || first.is_held()).await;
+    tokio::time::sleep(10 * SECOND).await;
+    let annotations = &store.lease()["metadata"]["annotations"];
+    assert_eq!(*annotations, json!({"in-force": "{}"}), "a word of the term before was written");
 }
 
 #[tokio::test(start_paused = true)]
