@@ -16,6 +16,9 @@ use crate::process::{Exit, Launch, Process, log_tail};
 use crate::wait::{self, Seen};
 use crate::{http_client, ports};
 
+/// What a program's log says each time that it becomes the leader.
+pub const LED: &str = "the Lease is ours";
+
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -159,6 +162,14 @@ impl Program {
     pub fn log_text(&self) -> Result<String> {
         let bytes = std::fs::read(&self.log).with_context(|| format!("reading {}", self.log.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// How often it has become the leader. What it remembers begins anew with each time.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn times_led(&self) -> Result<usize> {
+        Ok(self.log_text()?.matches(LED).count())
     }
 
     /// How often its log says that it came to this kill point.

@@ -478,6 +478,7 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
             let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
             let log = controller.log_text()?;
             let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
+            ensure!(begun > 0, "the log has no word of the corrections that came");
             if begun != ended {
                 return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));
             }

@@ -245,6 +245,19 @@ impl World {
         Ok(leases.get_opt(name).await?.map(serde_json::to_value).transpose()?)
     }
 
+    /// Deletes a Lease.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn delete_lease(&self, name: &str) -> Result<()> {
+        let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
+        leases
+            .delete(name, &DeleteParams::default())
+            .await
+            .map(drop)
+            .with_context(|| format!("deleting the Lease {name}"))
+    }
+
     /// Clears a Lease whose holder is known to be dead, as an administrator may who does not want to wait it out.
     ///
     /// # Errors

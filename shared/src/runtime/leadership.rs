@@ -80,17 +80,20 @@ impl LeaseHandle {
     }
 
     /// Sets these annotations on the Lease: written within about 100 ms and with every renewal. Others, also those that
-    /// were set here before, stay. False, and nothing is done, where the Lease is not held.
+    /// were set here before, stay. False, and nothing is done, where no term of ours goes on.
+    ///
+    /// The clock does not matter here: where a process stood still, the term goes on if the answer to a renewal waits to be
+    /// read. Where it does not, nothing is written, and the next term begins without what was said in this one.
     pub fn annotate(&self, annotations: BTreeMap<String, String>) -> bool {
-        let is_held = self.leadership.is_held();
-        if is_held {
+        let has_term = self.leadership.term.borrow().is_some();
+        if has_term {
             self.wanted.send_if_modified(|wanted| {
                 let before = wanted.clone();
                 wanted.extend(annotations);
                 *wanted != before
             });
         }
-        is_held
+        has_term
     }
 
     /// As [`LeaseHandle::annotate`] with one annotation, and waits until it stands on the Lease: whoever writes afterwards
@@ -103,5 +106,33 @@ impl LeaseHandle {
             // The lease task has ended: it will never be written.
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([("in-force".to_owned(), text.to_owned())])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_while_the_answer_to_a_renewal_waits_to_be_read_is_not_lost() {
+        let term = Term { renewed: clock::now(), ended: CancellationToken::new(), found: Arc::default() };
+        let (terms, term) = watch::channel(Some(term));
+        let (wanted, said) = watch::channel(BTreeMap::new());
+        let (_written, written) = watch::channel(BTreeMap::new());
+        let handle = LeaseHandle { leadership: Leadership { term }, wanted, written };
+        // The process stood still, and this runs before the task of the Lease, whose term goes on.
+        tokio::time::advance(STEP_DOWN_AFTER).await;
+        assert!(!handle.leadership().is_held());
+        assert!(handle.annotate(one("{}")));
+        terms.send_modify(|term| term.as_mut().unwrap().renewed = clock::now());
+        assert_eq!(*said.borrow(), one("{}"));
+        terms.send_replace(None);
+        assert!(!handle.annotate(one("{a}")));
+        assert_eq!(*said.borrow(), one("{}"));
     }
 }

@@ -24,6 +24,11 @@ pub const STEP_DOWN_AFTER: Duration = Duration::from_secs(8);
 /// The longest duration in a record that is believed; a mistyped one must not keep everybody out for days.
 const MAX_DURATION: Duration = Duration::from_secs(120);
 
+/// The longest between two looks at a Lease that is gone for it to have been gone in between as well: what is written
+/// anew stands for longer before somebody can be taken to remove it again. A contender looks that often even where a call
+/// gets no answer.
+const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(3);
+
 /// What a Lease says, as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
@@ -39,18 +44,24 @@ pub struct LeaseRecord {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A record and since when, by our own clock, it has stood as it is.
+/// A record and since when, by our own clock, it has stood as it is, or has been gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseView {
     seen: Option<(Option<LeaseRecord>, Moment)>,
+    looked_at: Moment,
+    /// Whether there ever was a record: one that is gone since then was removed by somebody, and its holder may believe.
+    was_there: bool,
 }
 
 impl LeaseView {
     /// Takes in what was read (`None`: there is no Lease).
     pub fn observe(&mut self, record: Option<LeaseRecord>, now: Moment) {
-        if self.seen.as_ref().is_none_or(|(seen, _)| *seen != record) {
+        let may_have_been_back = record.is_none() && now.is_past(self.looked_at, MOST_BETWEEN_LOOKS);
+        if may_have_been_back || self.seen.as_ref().is_none_or(|(seen, _)| *seen != record) {
+            self.was_there |= record.is_some();
             self.seen = Some((record, now));
         }
+        self.looked_at = now;
     }
 
     /// The record as it was last read.
@@ -80,19 +91,26 @@ pub enum Decision {
 }
 
 /// Decides what `me` does about the Lease, given when its last successful renewal began (`None`: it does not hold it).
+///
+/// A Lease that somebody removes stays its holder's, who writes it anew, and the others wait for as long as for a record
+/// that stands still. Only who has never seen it takes it at once: one that begins right between a removal and the
+/// holder's next renewal.
 #[must_use]
 pub fn decide(view: &LeaseView, me: &str, renewed: Option<Moment>, now: Moment) -> Decision {
     let Some((record, changed_at)) = &view.seen else { return Decision::Wait };
-    let holder = record.as_ref().and_then(|record| record.holder.as_deref());
+    let holder = record.as_ref().map(|record| record.holder.as_deref());
+    let stood = now.saturating_since(*changed_at);
     match (renewed, holder) {
-        (Some(renewed), holder) if holder != Some(me) || !holds(renewed, now) => Decision::StepDown,
+        (Some(renewed), _) if !holds(renewed, now) => Decision::StepDown,
+        (Some(_), Some(holder)) if holder != Some(me) => Decision::StepDown,
         (Some(renewed), _) if now.is_past(renewed, RENEW_PERIOD) => Decision::Renew,
         (Some(_), _) => Decision::Wait,
-        (None, None) => Decision::Take,
+        (None, None) if !view.was_there || stood >= LEASE_DURATION => Decision::Take,
+        (None, Some(None)) => Decision::Take,
         // A write of ours that we had given up for lost: nobody else can have taken it since.
-        (None, Some(holder)) if holder == me => Decision::Take,
-        (None, Some(_)) if now.is_past(*changed_at, duration_of(record.as_ref())) => Decision::Take,
-        (None, Some(_)) => Decision::Wait,
+        (None, Some(Some(holder))) if holder == me => Decision::Take,
+        (None, Some(Some(_))) if stood >= duration_of(record.as_ref()) => Decision::Take,
+        (None, _) => Decision::Wait,
     }
 }
 
@@ -148,12 +166,42 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_before_the_lease_was_read_and_a_missing_one_is_taken() {
+    fn nothing_is_done_before_the_lease_was_read_and_one_that_never_was_is_taken() {
         let mut view = LeaseView::default();
         assert_eq!(decide(&view, "me", None, at(1000)), Decision::Wait);
         view.observe(None, at(1000));
         assert_eq!(decide(&view, "me", None, at(1000)), Decision::Take);
-        assert_eq!(decide(&view, "me", Some(at(999)), at(1000)), Decision::StepDown);
+    }
+
+    #[test]
+    fn a_lease_that_somebody_removed_is_its_holders_for_as_long_as_a_record_that_stands_still() {
+        let removed = || {
+            let mut view = LeaseView::default();
+            view.observe(Some(record(Some("other"))), at(99));
+            view.observe(None, at(100));
+            view
+        };
+        let mut view = removed();
+        for now in 101..112 {
+            view.observe(None, at(now));
+            assert_eq!(decide(&view, "me", None, at(now)), Decision::Wait, "{now}");
+        }
+        assert_eq!(decide(&view, "me", None, at(112)), Decision::Take);
+
+        // Between two looks that lie far apart it may have been there.
+        let mut view = removed();
+        view.observe(None, at(112));
+        assert_eq!(decide(&view, "me", None, at(112)), Decision::Wait);
+    }
+
+    #[test]
+    fn a_holder_whose_record_was_removed_writes_it_anew_within_its_time() {
+        let mut view = LeaseView::default();
+        view.observe(Some(record(Some("me"))), at(100));
+        view.observe(None, at(103));
+        for (now, expected) in [(102, Decision::Wait), (103, Decision::Renew), (108, Decision::StepDown)] {
+            assert_eq!(decide(&view, "me", Some(at(100)), at(now)), expected, "{now}");
+        }
     }
 
     #[test]
@@ -198,6 +246,34 @@ mod tests {
         RequestLost,
         AnswerLost,
         Frozen,
+        /// Somebody removes the Lease right before.
+        Removed,
+    }
+
+    /// A Lease, how often it was written, and since when it is there.
+    struct Stored {
+        record: Option<LeaseRecord>,
+        version: u64,
+        there_since: u64,
+    }
+
+    impl Stored {
+        /// Not where a contender has never seen it, nor where one may not see that it was there between two removals.
+        fn remove(&mut self, contenders: &[Contender], clock: u64) {
+            let long = u128::from(clock - self.there_since) > MOST_BETWEEN_LOOKS.as_millis();
+            if self.record.is_some() && long && contenders.iter().all(|it| it.view.was_there) {
+                self.record = None;
+                self.version += 1;
+            }
+        }
+
+        fn write(&mut self, record: LeaseRecord, clock: u64) {
+            if self.record.is_none() {
+                self.there_since = clock;
+            }
+            self.record = Some(record);
+            self.version += 1;
+        }
     }
 
     fn fates() -> impl Strategy<Value = Vec<(usize, Fate, u64)>> {
@@ -206,8 +282,11 @@ mod tests {
             1 => Just(Fate::RequestLost),
             1 => Just(Fate::AnswerLost),
             1 => Just(Fate::Frozen),
+            1 => Just(Fate::Removed),
         ];
-        proptest::collection::vec((0..3_usize, fate, 1..4000_u64), 1..200)
+        // Each looks often enough to see a Lease gone for its whole duration, and now and then misses much.
+        let pause = prop_oneof![4 => 1..1000_u64, 1 => 1..4000_u64];
+        proptest::collection::vec((0..3_usize, fate, pause), 1..400)
     }
 
     proptest! {
@@ -215,30 +294,33 @@ mod tests {
         fn two_contenders_never_believe_at_once(steps in fates()) {
             let names = ["a", "b", "c"];
             let skew = [0_u64, 1_000_000, 77_777];
-            let mut lease: (Option<LeaseRecord>, u64) = (None, 1);
+            let mut lease = Stored { record: None, version: 1, there_since: 0 };
             let mut contenders: [Contender; 3] = Default::default();
             let mut clock = 0_u64;
             for (turn, (who, fate, pause)) in steps.into_iter().enumerate() {
                 clock += pause;
+                if matches!(fate, Fate::Removed) {
+                    lease.remove(&contenders, clock);
+                }
                 let own = |who: usize| Moment::START + Duration::from_millis(clock + skew[who]);
                 let contender = &mut contenders[who];
                 let now = own(who);
                 if !matches!(fate, Fate::Frozen | Fate::RequestLost) {
-                    contender.view.observe(lease.0.clone(), now);
-                    contender.version = lease.1;
+                    contender.view.observe(lease.record.clone(), now);
+                    contender.version = lease.version;
                 }
                 if !matches!(fate, Fate::Frozen) {
                     match decide(&contender.view, names[who], contender.renewed, now) {
                         Decision::StepDown => contender.renewed = None,
                         Decision::Take | Decision::Renew
-                            if !matches!(fate, Fate::RequestLost) && contender.version == lease.1 =>
+                            if !matches!(fate, Fate::RequestLost) && contender.version == lease.version =>
                         {
                             let renewed = Some(turn.to_string());
-                            lease = (Some(LeaseRecord { renewed, ..record(Some(names[who])) }), lease.1 + 1);
-                            if matches!(fate, Fate::Fine) {
+                            lease.write(LeaseRecord { renewed, ..record(Some(names[who])) }, clock);
+                            if matches!(fate, Fate::Fine | Fate::Removed) {
                                 contender.renewed = Some(now);
-                                contender.view.observe(lease.0.clone(), now);
-                                contender.version = lease.1;
+                                contender.view.observe(lease.record.clone(), now);
+                                contender.version = lease.version;
                             }
                         }
                         _ => {}

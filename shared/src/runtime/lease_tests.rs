@@ -23,26 +23,34 @@ use crate::target::{DocumentName, Target, parse_document};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A Lease on an API server: replaced only in its version.
+/// A Lease on an API server: replaced only in its version. The switch lets somebody write right after the next look.
 #[derive(Clone, Default)]
-struct Store(Arc<Mutex<(Option<Value>, u64)>>);
+struct Store(Arc<Mutex<(Option<Value>, u64)>>, Arc<AtomicBool>);
 
 impl Store {
     fn answer(&self, sent: &Sent) -> Response<Body> {
-        let mut state = self.0.lock().unwrap();
-        let version = state.1.to_string();
-        match (sent.method.as_str(), &state.0) {
-            ("GET", Some(lease)) => return reply(200, lease),
+        let (lease, version) = self.0.lock().unwrap().clone();
+        match (sent.method.as_str(), lease) {
+            ("GET", Some(lease)) => {
+                if self.1.swap(false, Ordering::SeqCst) {
+                    self.put(lease.clone());
+                }
+                return reply(200, &lease);
+            }
             ("GET", None) => return refuse(404, "NotFound", "no Lease"),
             ("POST", None) => {}
-            ("PUT", Some(_)) if sent.json()["metadata"]["resourceVersion"] == version.as_str() => {}
+            ("PUT", Some(_)) if sent.json()["metadata"]["resourceVersion"] == version.to_string().as_str() => {}
             _ => return refuse(409, "Conflict", "it moved"),
         }
-        let mut lease = sent.json();
+        reply(200, &self.put(sent.json()))
+    }
+
+    fn put(&self, mut lease: Value) -> Value {
+        let mut state = self.0.lock().unwrap();
         state.1 += 1;
         lease["metadata"]["resourceVersion"] = state.1.to_string().into();
         state.0 = Some(lease.clone());
-        reply(200, &lease)
+        lease
     }
 
     fn lease(&self) -> Value {
@@ -142,6 +150,7 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
     let token = first.handle.leadership().acquired().await;
     tokio::time::sleep(5 * SECOND).await;
     first.cut.store(true, Ordering::SeqCst);
+    assert!(first.handle.annotate(BTreeMap::from([("in-force".to_owned(), "late".to_owned())])));
     let began = clock::now();
     let mut stepped_down = None;
     while !second.is_held() {
@@ -161,6 +170,12 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
     first.cut.store(false, Ordering::SeqCst);
     tokio::time::sleep(60 * SECOND).await;
     assert!(!first.is_held() && second.is_held());
+    second.stop.cancel();
+    second.task.await.unwrap();
+    until(SECOND, "the first has it again", || first.is_held()).await;
+    tokio::time::sleep(10 * SECOND).await;
+    let annotations = &store.lease()["metadata"]["annotations"];
+    assert_eq!(*annotations, json!({"in-force": "{}"}), "a word of the term before was written");
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,12 +208,45 @@ async fn a_release_that_gets_no_answer_is_tried_again() {
     let first = leader(&store, "a").await;
     first.cut.store(true, Ordering::SeqCst);
     first.stop.cancel();
-    // Longer than one call waits, less than a release may take.
-    tokio::time::sleep(2 * SECOND).await;
+    // Longer than one call waits, less than a release may take, and within the pause between two tries.
+    tokio::time::sleep(Duration::from_millis(1750)).await;
     assert!(store.holder().starts_with('a'));
     first.cut.store(false, Ordering::SeqCst);
     first.task.await.unwrap();
     assert_eq!(store.holder(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_between_whose_look_and_write_a_renewal_lands_is_tried_again() {
+    let store = Store::default();
+    let first = leader(&store, "a").await;
+    store.1.store(true, Ordering::SeqCst);
+    first.stop.cancel();
+    first.task.await.unwrap();
+    assert_eq!(store.holder(), "");
+    let puts = first.log.lines().iter().filter(|line| line.starts_with("PUT")).count();
+    assert_eq!(puts, 2, "{:?}", first.log.lines());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_removes_stays_with_its_holder() {
+    let store = Store::default();
+    let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
+    let noted = json!({"in-force": "one"});
+    assert!(first.handle.annotate(BTreeMap::from([("in-force".to_owned(), "one".to_owned())])));
+    until(SECOND, "written", || store.lease()["metadata"]["annotations"] == noted).await;
+    for _ in 0..3 {
+        tokio::time::sleep(5 * SECOND).await;
+        store.0.lock().unwrap().0 = None;
+        until(4 * SECOND, "the holder writes it anew", || store.holder().starts_with('a')).await;
+        assert!(first.is_held() && !second.is_held());
+        assert_eq!(store.lease()["metadata"]["annotations"], noted);
+    }
+    first.cut.store(true, Ordering::SeqCst);
+    tokio::time::sleep(SECOND).await;
+    store.0.lock().unwrap().0 = None;
+    let took = until(13 * SECOND, "the other takes it from a holder that is cut off", || second.is_held()).await;
+    assert!(took >= LEASE_DURATION && !first.is_held(), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
