@@ -108,16 +108,17 @@ impl Roster {
     }
 
     /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
-    /// stands True on somebody else's word. A few whose verdict cannot be renewed, for whatever reason, keep back
-    /// nobody but themselves: they are given as exceptions. `None` where the target is not vouched for at all.
+    /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
+    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not vouched for
+    /// at all.
     #[must_use]
     pub fn vouched_except(&self, now: Moment) -> Option<BTreeSet<Uid>> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
         if !self.listed || !alive || self.owing.len() > MOST_EXCEPTIONS {
             return None;
         }
-        let is_stuck = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_stuck(now));
-        self.owing.iter().all(is_stuck).then(|| self.owing.iter().cloned().collect())
+        let is_waited_for = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now));
+        (!self.owing.iter().any(is_waited_for)).then(|| self.owing.iter().cloned().collect())
     }
 
     /// The track of an object.
@@ -478,6 +479,54 @@ mod tests {
         assert_eq!(roster.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
         roster.forget(&first, at(2).moment);
         assert_eq!(roster.vouched_except(at(2).moment), Some(BTreeSet::new()));
+    }
+
+    /// An object that somebody else says is drifted, in its `version`.
+    fn called_drifted(roster: &Roster, uid: &str, version: u32) -> LeanObject {
+        let message = format!("said {version} times: {}", tag(uid));
+        let status = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": message, "observedGeneration": 1}]});
+        let mut object = object(roster, uid, &json!({"id": uid, "a": 1}), &status);
+        object.resource_version = version.to_string();
+        object
+    }
+
+    #[test]
+    fn an_object_that_another_writer_keeps_calling_drifted_keeps_back_nobody_but_itself() {
+        let mut roster = roster();
+        let unknown = object(&roster, "a", &json!({"id": "a", "a": 1}), &json!({}));
+        let uid = unknown.id.uid.clone();
+        roster.see(unknown, at(0));
+        roster.note_listed(at(0).moment);
+        for round in 2..100 {
+            let now = at(u64::from(round));
+            roster.see(called_drifted(&roster, "a", round), now);
+            assert_eq!(roster.vouched_except(now.moment), Some(BTreeSet::from([uid.clone()])), "said {round} times");
+        }
+        let basis = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
+        roster.update(&uid, at(100).moment, |track| track.finish_poll(basis, Finding::InSync, at(100).moment));
+        assert_eq!(
+            roster.vouched_except(at(100).moment),
+            Some(BTreeSet::from([uid])),
+            "until its new verdict stands, it is not acted on"
+        );
+    }
+
+    #[test]
+    fn an_object_that_comes_after_the_first_list_keeps_back_nobody_but_itself() {
+        let mut roster = owing(0);
+        for number in 0..=MOST_EXCEPTIONS {
+            assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.len()), Some(number));
+            roster.see(called_drifted(&roster, &format!("u{number}"), 1), at(0));
+        }
+        assert_eq!(roster.vouched_except(at(0).moment), None, "so many are no exceptions");
+    }
+
+    #[test]
+    fn what_stood_true_at_the_start_is_waited_for_whoever_writes_meanwhile() {
+        let mut roster = owing(1);
+        roster.see(called_drifted(&roster, "u0", 2), at(30));
+        assert_eq!(roster.vouched_except(at(59).moment), None);
+        assert!(roster.vouched_except(at(60).moment).is_some());
     }
 
     #[test]
