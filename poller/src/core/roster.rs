@@ -255,7 +255,9 @@ impl Roster {
         } else {
             self.owing.remove(uid);
         }
-        let poll = track.poll_due().filter(|_| !self.prompt_polls.has(uid) && !self.regular_polls.has(uid));
+        // One that stands in the regular line wakes once more to go over to the prompt one.
+        let in_line = self.prompt_polls.has(uid) || (self.regular_polls.has(uid) && !track.wants_prompt_poll());
+        let poll = track.poll_due().filter(|_| !in_line);
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.insert((wake, uid.clone()));
             self.wake_of.insert(uid.clone(), wake);
@@ -356,6 +358,45 @@ mod tests {
         let late = roster.update(&old, at(3).moment, |track| track.finish_poll(basis, Finding::InSync, at(3).moment));
         assert_eq!((late, reason(&mut roster, "ab", at(3).moment)), (None, None));
         assert!(roster.track(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
+    }
+
+    /// An object in sync whose verdict stands word for word.
+    fn in_sync(roster: &Roster, uid: &str, spec: &Value) -> LeanObject {
+        let message = tag(uid).replace('x', drift_shared::condition::closed_text(ObservedReason::InSync));
+        let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
+        object(roster, uid, spec, &status)
+    }
+
+    /// Puts everybody who is awake into line, as the shell does; gives who was.
+    fn queue_awake(roster: &mut Roster, now: Moment) -> Vec<Uid> {
+        let mut awake = Vec::new();
+        while let Some(uid) = roster.pop_awake(now).filter(|_| awake.len() < 10) {
+            roster.queue_poll(&uid);
+            roster.update(&uid, now, |_| ());
+            awake.push(uid);
+        }
+        awake
+    }
+
+    #[test]
+    fn an_edited_object_leaves_the_regular_line_for_the_prompt_one() {
+        let mut roster = roster();
+        for uid in &["a", "bb"].map(Uid::from) {
+            let object = in_sync(&roster, uid, &json!({"id": **uid, "a": 1}));
+            roster.see(object, at(0));
+            // What a takeover may have missed is asked for once; the next poll is a regular one.
+            let begun = roster.update(uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+            roster.update(uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
+        }
+        let now = at(31).moment;
+        let in_line: [Uid; 2] = queue_awake(&mut roster, now).try_into().unwrap();
+        let [first, last] = in_line;
+        let mut edited = in_sync(&roster, &last, &json!({"id": *last, "a": 2}));
+        edited.resource_version = "2".into();
+        roster.see(edited, at(31));
+        assert_eq!(queue_awake(&mut roster, now), std::slice::from_ref(&last), "woken once");
+        assert_eq!([roster.next_poll(now), roster.next_poll(now)], [Some(last), Some(first)]);
+        assert_eq!(roster.next_poll(now), None);
     }
 
     #[test]
