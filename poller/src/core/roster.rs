@@ -63,9 +63,12 @@ impl Roster {
         }
     }
 
-    /// Takes in an object as the watch, or our own read or write, shows it.
+    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known.
     pub fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
+        if self.tracks.get(&uid).is_some_and(|track| !object.is_as_new_as(track.object())) {
+            return;
+        }
         let mut appraisal = appraise(&self.target, &object);
         let affected = self.identities.insert(&uid, bearer(&object, &appraisal));
         self.bar_identity(&uid, &object, &mut appraisal);
@@ -342,6 +345,21 @@ mod tests {
             Some(ObservedReason::IdentityTaken),
             "until it is polled"
         );
+    }
+
+    #[test]
+    fn an_older_state_of_an_object_takes_no_identity() {
+        let mut roster = roster();
+        roster.note_listed(at(0).moment);
+        let was = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
+        let mut is = object(&roster, "a", &json!({"id": "y", "a": 1}), &json!({}));
+        is.resource_version = "2".into();
+        roster.see(is, at(0));
+        roster.see(was, at(1));
+        let younger = object(&roster, "bb", &json!({"id": "x", "a": 1}), &json!({}));
+        roster.see(younger, at(2));
+        assert_eq!(reason(&mut roster, "bb", at(2).moment), None, "nobody has x");
+        assert!(roster.track(&Uid::from("bb")).unwrap().poll_due().is_some());
     }
 
     #[test]
