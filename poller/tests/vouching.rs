@@ -186,8 +186,8 @@ impl World {
                 Found::Differs => Finding::Differs("1 field differs: /a".to_owned()),
                 Found::Failed => Finding::from(ObservedReason::PollTimedOut),
             };
-            let basis = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
-            self.roster.update(&uid, now.moment, |track| track.finish_poll(basis, finding, now.moment));
+            let begun = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
+            self.roster.update(&uid, now.moment, |track| track.finish_poll(begun, finding, now.moment));
             self.polled.insert(number);
         }
         self.write(number);

@@ -369,13 +369,36 @@ mod tests {
         let object = |roster: &Roster, uid| object(roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
         let before = object(&roster, "a");
         roster.see(before, at(0));
-        let basis = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
+        let begun = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
         roster.forget(&old, at(2).moment);
         let anew = object(&roster, "ab");
         roster.see(anew, at(2));
-        let late = roster.update(&old, at(3).moment, |track| track.finish_poll(basis, Finding::InSync, at(3).moment));
+        let late = roster.update(&old, at(3).moment, |track| track.finish_poll(begun, Finding::InSync, at(3).moment));
         assert_eq!((late, reason(&mut roster, "ab", at(3).moment)), (None, None));
         assert!(roster.track(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
+    }
+
+    #[test]
+    fn a_poll_begun_before_an_object_left_counts_for_nothing_when_it_is_back() {
+        let mut roster = roster();
+        let uid = Uid::from("a");
+        let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
+        roster.see(object.clone(), at(0));
+        let old = roster.update(&uid, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
+        roster.forget(&uid, at(2).moment);
+        roster.see(object, at(3));
+        let finish = |roster: &mut Roster, begun, finding, now: Moment| {
+            roster.update(&uid, now, |track| track.finish_poll(begun, finding, now));
+            reason(roster, "a", now)
+        };
+        assert_eq!(finish(&mut roster, old, Finding::InSync, at(3).moment), None, "before its own poll has begun");
+        let own = roster.update(&uid, at(4).moment, |track| track.begin_poll(at(4))).unwrap();
+        assert_eq!(finish(&mut roster, old, Finding::InSync, at(5).moment), None, "while its own is under way");
+        let cause = Failure::of(ObservedReason::RateLimited);
+        roster.update(&uid, at(5).moment, |track| track.postpone_poll(Some(old), at(9).moment, cause));
+        assert_eq!(roster.track(&uid).unwrap().poll_due(), None, "its own poll is under way still");
+        let differs = Finding::Differs("1 field differs: /a".to_owned());
+        assert_eq!(finish(&mut roster, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
     }
 
     /// An object in sync whose verdict stands word for word.
@@ -430,8 +453,8 @@ mod tests {
         assert!(!is_vouched_for(&roster, at(0).moment), "while an object stands True on another's word");
         let uid = Uid::from("a");
         assert_eq!(roster.track(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
-        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::Absent, at(0).moment));
+        let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::Absent, at(0).moment));
         // The sentence differs from the one that stood, so the verdict is not standing before it is written.
         assert!(!is_vouched_for(&roster, at(0).moment));
         roster.forget(&uid, at(1).moment);
@@ -491,9 +514,9 @@ mod tests {
         roster.note_listed(at(0).moment);
         assert!(!is_vouched_for(&roster, at(0).moment), "bb was in sync with what the target said before");
         let uid = Uid::from("bb");
-        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
         let differs = Finding::Differs("x".to_owned());
-        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, differs, at(0).moment));
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, differs, at(0).moment));
         assert!(!is_vouched_for(&roster, at(0).moment), "before the verdict is written");
         assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
         roster.forget(&uid, at(1).moment);
@@ -509,8 +532,8 @@ mod tests {
             let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
             roster.see(object, at(0));
             let uid = Uid::from(uid);
-            let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-            roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::InSync, at(0).moment));
+            let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+            roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
         }
         roster.note_listed(at(0).moment);
         roster
@@ -561,8 +584,8 @@ mod tests {
             roster.see(called_drifted(&roster, "a", round), now);
             assert_eq!(roster.vouched_except(now.moment), Some(BTreeSet::from([uid.clone()])), "said {round} times");
         }
-        let basis = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
-        roster.update(&uid, at(100).moment, |track| track.finish_poll(basis, Finding::InSync, at(100).moment));
+        let begun = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
+        roster.update(&uid, at(100).moment, |track| track.finish_poll(begun, Finding::InSync, at(100).moment));
         assert_eq!(
             roster.vouched_except(at(100).moment),
             Some(BTreeSet::from([uid])),
@@ -612,8 +635,8 @@ mod tests {
         roster.see(object, at(0));
         let uid = Uid::from("a");
         let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+            let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
         };
         for seconds in 1..=3 {
             poll(&mut roster, seconds, Finding::from(ObservedReason::PollTimedOut));
@@ -635,8 +658,8 @@ mod tests {
         let uid = object.id.uid.clone();
         roster.see(object, at(0));
         let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+            let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
         };
         (1..=3).for_each(|second| poll(&mut roster, second, Finding::from(ObservedReason::PollTimedOut)));
         roster.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);

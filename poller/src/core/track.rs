@@ -14,6 +14,8 @@ use drift_shared::object::LeanObject;
 use drift_shared::target::Confirm;
 use drift_shared::token_bucket::TokenBucket;
 
+pub use polling::BegunPoll;
+
 use super::appraisal::Appraisal;
 use super::confirmation::Confirmation;
 use super::finding::Failure;
@@ -87,7 +89,8 @@ pub struct Track {
     last_definite: Option<Definite>,
     last_failure: Option<Failure>,
     last_heard: Moment,
-    polling: bool,
+    /// When the poll under way began.
+    polling: Option<Moment>,
     writes: WriteAttempts,
     quiet: TokenBucket,
     flapping: Flapping,
@@ -116,7 +119,7 @@ impl Track {
             last_definite: standing.as_ref().and_then(Definite::of),
             last_failure: None,
             last_heard: now.moment,
-            polling: false,
+            polling: None,
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             flapping: Flapping::calm(now.moment),
