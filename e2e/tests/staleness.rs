@@ -17,6 +17,8 @@ use drift_shared::names::{DRIFT_OBSERVED, IN_FORCE_ANNOTATION, PAUSED_ANNOTATION
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+use crate::stuck::wait_until_excepted;
+
 /// Within this a change of the poller's Lease or of the configuration is in force in the controller: it reads the
 /// Lease every 2 s and a change of the ConfigMaps within one; the rest is for a busy machine, and far from the 40 s after
 /// which a poller's word is stale by itself.
@@ -88,12 +90,17 @@ impl Bed {
     /// Lifts the pause of a drifted object: nothing is corrected, and the reason is that nobody vouches.
     pub(crate) async fn ensure_held(&self, world: &World, name: &str) -> Result<()> {
         pause(world, name, false).await?;
+        self.wait_until_held().await?;
+        self.outside.nothing_is_written_for(QUIET).await
+    }
+
+    /// Waits until one object is held because nobody vouches for it.
+    async fn wait_until_held(&self) -> Result<()> {
         wait::until("the object to be held because nobody vouches", wait::DEADLINE, async || {
             let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_vouched")]);
             Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are")) })
         })
-        .await?;
-        self.outside.nothing_is_written_for(QUIET).await
+        .await
     }
 
     /// Requests from the one with this number on.
@@ -386,8 +393,11 @@ async fn an_object_that_comes_back_into_the_selection_is_corrected_only_after_a_
             bed.outside.on("GET", &format!("/proxies/{name}"), Answer::forwarded().held_by(&poll));
             label(name, Value::Null).await?;
             poll.wait_until_reached().await?;
-            bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+            let object = world.proxy(name).await?.context("no such object")?;
+            wait_until_excepted(world, object["metadata"]["uid"].as_str().context("no uid")?).await?;
             bed.outside.nothing_is_written_for(LONGER_THAN_THE_PAUSE).await?;
+            bed.wait_until_held().await?;
+            bed.wait_until_vouched(true, wait::DEADLINE).await?;
             poll.release();
             world.wait_for_verdict(name, "False", "InSync").await?;
         }

@@ -60,6 +60,15 @@ async fn is_excepted(world: &World, uid: &str) -> Result<(bool, String)> {
     Ok((word.contains(uid), word))
 }
 
+/// Waits until the poller's Lease excepts the object with this uid.
+pub(crate) async fn wait_until_excepted(world: &World, uid: &str) -> Result<()> {
+    wait::until("the object to be excepted", wait::DEADLINE, async || {
+        let (excepted, word) = is_excepted(world, uid).await?;
+        Ok(if excepted { Seen::Met(()) } else { Seen::Instead(word) })
+    })
+    .await
+}
+
 fn paused(paused: &str) -> Value {
     json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: paused}}})
 }
@@ -145,11 +154,7 @@ async fn an_object_whose_verdict_cannot_be_written_keeps_back_nobody_but_itself(
         bed.poller.stop().await?;
         bed.documents.change_all(|_, document| document["upstream"] = json!("here:1"));
         world.start_poller().await?;
-        wait::until("the stuck object to be excepted", wait::DEADLINE, async || {
-            let (excepted, word) = is_excepted(world, &bed.uid).await?;
-            Ok(if excepted { Seen::Met(()) } else { Seen::Instead(word) })
-        })
-        .await?;
+        wait_until_excepted(world, &bed.uid).await?;
         wait::until("the controller to have read the exception", wait::DEADLINE, async || {
             let read = bed.controller.log_text()?.contains(r#""excepted":1"#);
             Ok(if read { Seen::Met(()) } else { Seen::Instead("it knows of none".to_owned()) })

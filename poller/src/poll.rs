@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::core::finding::{Failure, Finding};
 use crate::core::reply::{compare, observe};
-use crate::core::verdict::Basis;
+use crate::core::track::BegunPoll;
 use crate::troubles::Troubles;
 
 /// What one poll needs.
@@ -27,8 +27,8 @@ use crate::troubles::Troubles;
 pub struct PollOrder {
     /// The object's uid.
     pub uid: Uid,
-    /// The state that the result will belong to.
-    pub basis: Basis,
+    /// What the result will be held against.
+    pub begun: BegunPoll,
     /// The object as the templates see it.
     pub view: Arc<Value>,
     /// What it wishes for.
@@ -51,8 +51,8 @@ pub enum PollOutcome {
 pub struct PollResult {
     /// The object's uid.
     pub uid: Uid,
-    /// The state that the result belongs to.
-    pub basis: Basis,
+    /// What the result is held against.
+    pub begun: BegunPoll,
     /// What became of it.
     pub outcome: PollOutcome,
     /// From the first attempt to connect to the finding.
@@ -81,7 +81,7 @@ impl Outside {
             Some(until) => PollOutcome::Postponed(until),
             None => PollOutcome::Found(self.find(target, &order).await),
         };
-        PollResult { uid: order.uid, basis: order.basis, outcome, took: clock::now() - began }
+        PollResult { uid: order.uid, begun: order.begun, outcome, took: clock::now() - began }
     }
 
     async fn find(&self, target: &Target, order: &PollOrder) -> Finding {

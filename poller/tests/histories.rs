@@ -6,8 +6,7 @@ use std::time::Duration;
 use drift_poller::core::appraisal::Appraisal;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::schedule::Now;
-use drift_poller::core::track::{Arrival, NextWrite, Pace, SILENT_INTERVALS, Track};
-use drift_poller::core::verdict::Basis;
+use drift_poller::core::track::{Arrival, BegunPoll, NextWrite, Pace, SILENT_INTERVALS, Track};
 use drift_poller::core::write_attempts::WriteOutcome;
 use drift_shared::condition::{ConditionStatus, ObservedReason, PatchBase, Verdict, Wish, condition_patch};
 use drift_shared::moment::Moment;
@@ -83,8 +82,8 @@ struct World {
     /// Whether the next write, in which the process dies, lands.
     death: Option<bool>,
     slow: bool,
-    /// A poll under way: the state it began from, what it will find, and what the outside was when it looked.
-    under_way: Option<(Basis, Finding, Outside)>,
+    /// A poll under way: what its result is held against, what it will find, and what the outside was when it looked.
+    under_way: Option<(BegunPoll, Finding, Outside)>,
     /// What the outside was when the last complete poll looked.
     looked_at: Outside,
     /// The generation that a complete poll saw in sync, as long as none is believed that saw otherwise.
@@ -170,17 +169,17 @@ impl World {
     }
 
     fn answer(&mut self) {
-        if let Some((basis, finding, looked_at)) = self.under_way.take() {
+        if let Some((begun, finding, looked_at)) = self.under_way.take() {
             self.looked_at = looked_at;
             self.absences = if finding == Finding::Absent { self.absences + 1 } else { 0 };
             match &finding {
-                Finding::InSync => self.sighted = basis.generation,
+                Finding::InSync => self.sighted = begun.basis.generation,
                 Finding::Differs(_) => self.sighted = None,
                 // One absence is not believed yet.
                 Finding::Absent if self.absences >= PACE.confirm.absent => self.sighted = None,
                 Finding::Absent | Finding::Failed(_) => {}
             }
-            self.track.finish_poll(basis, finding, self.now.moment);
+            self.track.finish_poll(begun, finding, self.now.moment);
         }
     }
 
@@ -253,8 +252,8 @@ impl World {
             let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + PACE.settle);
             assert!(settled, "polled before the correction had settled");
             assert!(!self.is_deleting(), "a deleting object is polled");
-            let basis = self.track.begin_poll(self.now);
-            self.under_way = Some((basis, self.finding(), self.outside));
+            let begun = self.track.begin_poll(self.now);
+            self.under_way = Some((begun, self.finding(), self.outside));
         }
         if !self.slow {
             self.answer();

@@ -1,5 +1,6 @@
 //! Random histories of a target's objects: whenever the target is vouched for, no True stands that is not this process's
-//! own word, but on the objects that are excepted; and once every object could be polled, it is vouched for whole.
+//! own word, but on the objects that are excepted; only what stood so from the start keeps back others; and once every
+//! object could be polled, it is vouched for whole.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +45,8 @@ enum Event {
     /// An object comes into sight as an earlier process left it, or as a person relabelled it.
     Arrives(u8, Standing),
     Leaves(u8),
+    /// Another writer says that it is drifted.
+    Forged(u8),
     Listed,
     /// A poll of it, if one is due, and the write of what it found.
     Polled(u8, Found),
@@ -67,6 +70,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         4 => (0..OBJECTS, standing).prop_map(|(object, standing)| Event::Arrives(object, standing)),
         1 => (0..OBJECTS).prop_map(Event::Leaves),
+        3 => (0..OBJECTS).prop_map(Event::Forged),
         2 => Just(Event::Listed),
         8 => (0..OBJECTS, found).prop_map(|(object, found)| Event::Polled(object, found)),
         1 => (0..OBJECTS).prop_map(Event::Edited),
@@ -83,6 +87,8 @@ struct World {
     objects: BTreeMap<u8, (Value, bool)>,
     /// Objects that were polled since they came into sight.
     polled: BTreeSet<u8>,
+    /// Objects that another's verdict stood on when the first list came, until this process's own word stands.
+    awaited: BTreeSet<u8>,
     now: Now,
     listed: bool,
     heard: Option<Moment>,
@@ -103,6 +109,7 @@ impl World {
             roster,
             objects: BTreeMap::new(),
             polled: BTreeSet::new(),
+            awaited: BTreeSet::new(),
             now,
             listed: false,
             heard: None,
@@ -128,12 +135,24 @@ impl World {
         match event {
             Event::Arrives(number, standing) if !self.objects.contains_key(&number) => {
                 self.objects.insert(number, (left_behind(number, standing), false));
+                if !self.listed && !matches!(standing, Standing::Nothing) {
+                    self.awaited.insert(number);
+                }
                 self.show(number);
             }
             Event::Arrives(..) => {}
+            Event::Forged(number) => {
+                if let Some((object, own)) = self.objects.get_mut(&number) {
+                    object["status"] = entry("True", "FieldsDiffer", "forged");
+                    *own = false;
+                    self.polled.remove(&number);
+                    self.show(number);
+                }
+            }
             Event::Leaves(number) => {
                 self.objects.remove(&number);
                 self.polled.remove(&number);
+                self.awaited.remove(&number);
                 self.roster.forget(&uid(number), self.now.moment);
             }
             Event::Listed => {
@@ -167,8 +186,8 @@ impl World {
                 Found::Differs => Finding::Differs("1 field differs: /a".to_owned()),
                 Found::Failed => Finding::from(ObservedReason::PollTimedOut),
             };
-            let basis = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
-            self.roster.update(&uid, now.moment, |track| track.finish_poll(basis, finding, now.moment));
+            let begun = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
+            self.roster.update(&uid, now.moment, |track| track.finish_poll(begun, finding, now.moment));
             self.polled.insert(number);
         }
         self.write(number);
@@ -194,6 +213,7 @@ impl World {
                 let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
                 json_patch::patch(object, &patch).unwrap();
                 *own = true;
+                self.awaited.remove(&number);
                 self.show(number);
                 self.roster.update(&uid, now, |track| track.finish_write(&WriteOutcome::Written, now));
                 self.roster.update(&uid, now, |track| track.next_write(now));
@@ -201,6 +221,7 @@ impl World {
             // A poll of this process found what stands.
             Some(NextWrite::Nothing) if self.polled.contains(&number) => {
                 self.objects.entry(number).and_modify(|(_, own)| *own = true);
+                self.awaited.remove(&number);
             }
             _ => {}
         }
@@ -224,12 +245,13 @@ fn uid(number: u8) -> Uid {
     Uid::from(format!("u{number}").as_str())
 }
 
-fn left_behind(number: u8, standing: Standing) -> Value {
+fn entry(status: &str, reason: &str, text: &str) -> Value {
     let wish = Wish::of(&json!({"a": 1}));
-    let entry = |status: &str, reason: &str, text: &str| {
-        json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
-            "message": format!("{text} [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
-    };
+    json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
+        "message": format!("{text} [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+}
+
+fn left_behind(number: u8, standing: Standing) -> Value {
     let status = match standing {
         Standing::Nothing => json!({}),
         Standing::True => entry("True", "FieldsDiffer", "1 field differs: /a"),
@@ -248,10 +270,14 @@ proptest! {
         let mut world = World::new();
         for event in history {
             world.apply(event);
-            if let Some(except) = world.vouched_except() {
-                prop_assert!(world.listed, "before the list is known");
-                let silent_for = world.heard.map(|heard| world.now.moment - heard);
-                prop_assert!(silent_for.is_some_and(|span| span <= WATCH_ALIVE_FOR), "silent for {silent_for:?}");
+            let silent_for = world.heard.map(|heard| world.now.moment - heard);
+            let known = world.listed && silent_for.is_some_and(|span| span <= WATCH_ALIVE_FOR);
+            let vouched = world.vouched_except();
+            if known && world.awaited.is_empty() {
+                prop_assert!(vouched.is_some(), "an object keeps back others: {:?}", world.stale());
+            }
+            if let Some(except) = vouched {
+                prop_assert!(known, "listed: {}, silent for {silent_for:?}", world.listed);
                 let stale = world.stale();
                 prop_assert!(stale.is_subset(&except), "{stale:?} stand True on another's word, not in {except:?}");
             }

@@ -63,9 +63,12 @@ impl Roster {
         }
     }
 
-    /// Takes in an object as the watch, or our own read or write, shows it.
+    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known.
     pub fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
+        if self.tracks.get(&uid).is_some_and(|track| !object.is_as_new_as(track.object())) {
+            return;
+        }
         let mut appraisal = appraise(&self.target, &object);
         let affected = self.identities.insert(&uid, bearer(&object, &appraisal));
         self.bar_identity(&uid, &object, &mut appraisal);
@@ -108,16 +111,17 @@ impl Roster {
     }
 
     /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
-    /// stands True on somebody else's word. A few whose verdict cannot be renewed, for whatever reason, keep back
-    /// nobody but themselves: they are given as exceptions. `None` where the target is not vouched for at all.
+    /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
+    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not vouched for
+    /// at all.
     #[must_use]
     pub fn vouched_except(&self, now: Moment) -> Option<BTreeSet<Uid>> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
         if !self.listed || !alive || self.owing.len() > MOST_EXCEPTIONS {
             return None;
         }
-        let is_stuck = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_stuck(now));
-        self.owing.iter().all(is_stuck).then(|| self.owing.iter().cloned().collect())
+        let is_waited_for = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now));
+        (!self.owing.iter().any(is_waited_for)).then(|| self.owing.iter().cloned().collect())
     }
 
     /// The track of an object.
@@ -254,7 +258,9 @@ impl Roster {
         } else {
             self.owing.remove(uid);
         }
-        let poll = track.poll_due().filter(|_| !self.prompt_polls.has(uid) && !self.regular_polls.has(uid));
+        // One that stands in the regular line wakes once more to go over to the prompt one.
+        let in_line = self.prompt_polls.has(uid) || (self.regular_polls.has(uid) && !track.wants_prompt_poll());
+        let poll = track.poll_due().filter(|_| !in_line);
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.insert((wake, uid.clone()));
             self.wake_of.insert(uid.clone(), wake);
@@ -352,19 +358,96 @@ mod tests {
     }
 
     #[test]
+    fn an_older_state_of_an_object_takes_no_identity() {
+        let mut roster = roster();
+        roster.note_listed(at(0).moment);
+        let was = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
+        let mut is = object(&roster, "a", &json!({"id": "y", "a": 1}), &json!({}));
+        is.resource_version = "2".into();
+        roster.see(is, at(0));
+        roster.see(was, at(1));
+        let younger = object(&roster, "bb", &json!({"id": "x", "a": 1}), &json!({}));
+        roster.see(younger, at(2));
+        assert_eq!(reason(&mut roster, "bb", at(2).moment), None, "nobody has x");
+        assert!(roster.track(&Uid::from("bb")).unwrap().poll_due().is_some());
+    }
+
+    #[test]
     fn a_result_of_an_object_that_was_made_anew_meanwhile_lands_nowhere() {
         let mut roster = roster();
         let (old, new) = (Uid::from("a"), Uid::from("ab"));
         let object = |roster: &Roster, uid| object(roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
         let before = object(&roster, "a");
         roster.see(before, at(0));
-        let basis = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
+        let begun = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
         roster.forget(&old, at(2).moment);
         let anew = object(&roster, "ab");
         roster.see(anew, at(2));
-        let late = roster.update(&old, at(3).moment, |track| track.finish_poll(basis, Finding::InSync, at(3).moment));
+        let late = roster.update(&old, at(3).moment, |track| track.finish_poll(begun, Finding::InSync, at(3).moment));
         assert_eq!((late, reason(&mut roster, "ab", at(3).moment)), (None, None));
         assert!(roster.track(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
+    }
+
+    #[test]
+    fn a_poll_begun_before_an_object_left_counts_for_nothing_when_it_is_back() {
+        let mut roster = roster();
+        let uid = Uid::from("a");
+        let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
+        roster.see(object.clone(), at(0));
+        let old = roster.update(&uid, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
+        roster.forget(&uid, at(2).moment);
+        roster.see(object, at(3));
+        let finish = |roster: &mut Roster, begun, finding, now: Moment| {
+            roster.update(&uid, now, |track| track.finish_poll(begun, finding, now));
+            reason(roster, "a", now)
+        };
+        assert_eq!(finish(&mut roster, old, Finding::InSync, at(3).moment), None, "before its own poll has begun");
+        let own = roster.update(&uid, at(4).moment, |track| track.begin_poll(at(4))).unwrap();
+        assert_eq!(finish(&mut roster, old, Finding::InSync, at(5).moment), None, "while its own is under way");
+        let cause = Failure::of(ObservedReason::RateLimited);
+        roster.update(&uid, at(5).moment, |track| track.postpone_poll(Some(old), at(9).moment, cause));
+        assert_eq!(roster.track(&uid).unwrap().poll_due(), None, "its own poll is under way still");
+        let differs = Finding::Differs("1 field differs: /a".to_owned());
+        assert_eq!(finish(&mut roster, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
+    }
+
+    /// An object in sync whose verdict stands word for word.
+    fn in_sync(roster: &Roster, uid: &str, spec: &Value) -> LeanObject {
+        let message = tag(uid).replace('x', drift_shared::condition::closed_text(ObservedReason::InSync));
+        let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
+        object(roster, uid, spec, &status)
+    }
+
+    /// Puts everybody who is awake into line, as the shell does; gives who was.
+    fn queue_awake(roster: &mut Roster, now: Moment) -> Vec<Uid> {
+        let mut awake = Vec::new();
+        while let Some(uid) = roster.pop_awake(now).filter(|_| awake.len() < 10) {
+            roster.queue_poll(&uid);
+            roster.update(&uid, now, |_| ());
+            awake.push(uid);
+        }
+        awake
+    }
+
+    #[test]
+    fn an_edited_object_leaves_the_regular_line_for_the_prompt_one() {
+        let mut roster = roster();
+        for uid in &["a", "bb"].map(Uid::from) {
+            let object = in_sync(&roster, uid, &json!({"id": **uid, "a": 1}));
+            roster.see(object, at(0));
+            // What a takeover may have missed is asked for once; the next poll is a regular one.
+            let begun = roster.update(uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+            roster.update(uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
+        }
+        let now = at(31).moment;
+        let in_line: [Uid; 2] = queue_awake(&mut roster, now).try_into().unwrap();
+        let [first, last] = in_line;
+        let mut edited = in_sync(&roster, &last, &json!({"id": *last, "a": 2}));
+        edited.resource_version = "2".into();
+        roster.see(edited, at(31));
+        assert_eq!(queue_awake(&mut roster, now), std::slice::from_ref(&last), "woken once");
+        assert_eq!([roster.next_poll(now), roster.next_poll(now)], [Some(last), Some(first)]);
+        assert_eq!(roster.next_poll(now), None);
     }
 
     #[test]
@@ -380,8 +463,8 @@ mod tests {
         assert!(!is_vouched_for(&roster, at(0).moment), "while an object stands True on another's word");
         let uid = Uid::from("a");
         assert_eq!(roster.track(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
-        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::Absent, at(0).moment));
+        let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::Absent, at(0).moment));
         // The sentence differs from the one that stood, so the verdict is not standing before it is written.
         assert!(!is_vouched_for(&roster, at(0).moment));
         roster.forget(&uid, at(1).moment);
@@ -441,9 +524,9 @@ mod tests {
         roster.note_listed(at(0).moment);
         assert!(!is_vouched_for(&roster, at(0).moment), "bb was in sync with what the target said before");
         let uid = Uid::from("bb");
-        let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+        let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
         let differs = Finding::Differs("x".to_owned());
-        roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, differs, at(0).moment));
+        roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, differs, at(0).moment));
         assert!(!is_vouched_for(&roster, at(0).moment), "before the verdict is written");
         assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
         roster.forget(&uid, at(1).moment);
@@ -459,8 +542,8 @@ mod tests {
             let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
             roster.see(object, at(0));
             let uid = Uid::from(uid);
-            let basis = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-            roster.update(&uid, at(0).moment, |track| track.finish_poll(basis, Finding::InSync, at(0).moment));
+            let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+            roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
         }
         roster.note_listed(at(0).moment);
         roster
@@ -490,6 +573,54 @@ mod tests {
         assert_eq!(roster.vouched_except(at(2).moment), Some(BTreeSet::new()));
     }
 
+    /// An object that somebody else says is drifted, in its `version`.
+    fn called_drifted(roster: &Roster, uid: &str, version: u32) -> LeanObject {
+        let message = format!("said {version} times: {}", tag(uid));
+        let status = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": message, "observedGeneration": 1}]});
+        let mut object = object(roster, uid, &json!({"id": uid, "a": 1}), &status);
+        object.resource_version = version.to_string();
+        object
+    }
+
+    #[test]
+    fn an_object_that_another_writer_keeps_calling_drifted_keeps_back_nobody_but_itself() {
+        let mut roster = roster();
+        let unknown = object(&roster, "a", &json!({"id": "a", "a": 1}), &json!({}));
+        let uid = unknown.id.uid.clone();
+        roster.see(unknown, at(0));
+        roster.note_listed(at(0).moment);
+        for round in 2..100 {
+            let now = at(u64::from(round));
+            roster.see(called_drifted(&roster, "a", round), now);
+            assert_eq!(roster.vouched_except(now.moment), Some(BTreeSet::from([uid.clone()])), "said {round} times");
+        }
+        let begun = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
+        roster.update(&uid, at(100).moment, |track| track.finish_poll(begun, Finding::InSync, at(100).moment));
+        assert_eq!(
+            roster.vouched_except(at(100).moment),
+            Some(BTreeSet::from([uid])),
+            "until its new verdict stands, it is not acted on"
+        );
+    }
+
+    #[test]
+    fn an_object_that_comes_after_the_first_list_keeps_back_nobody_but_itself() {
+        let mut roster = owing(0);
+        for number in 0..=MOST_EXCEPTIONS {
+            assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.len()), Some(number));
+            roster.see(called_drifted(&roster, &format!("u{number}"), 1), at(0));
+        }
+        assert_eq!(roster.vouched_except(at(0).moment), None, "so many are no exceptions");
+    }
+
+    #[test]
+    fn what_stood_true_at_the_start_is_waited_for_whoever_writes_meanwhile() {
+        let mut roster = owing(1);
+        roster.see(called_drifted(&roster, "u0", 2), at(30));
+        assert_eq!(roster.vouched_except(at(59).moment), None);
+        assert!(roster.vouched_except(at(60).moment).is_some());
+    }
+
     #[test]
     fn what_takes_over_a_minute_to_be_judged_anew_is_waited_for_no_longer() {
         let roster = owing(1);
@@ -514,8 +645,8 @@ mod tests {
         roster.see(object, at(0));
         let uid = Uid::from("a");
         let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+            let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
         };
         for seconds in 1..=3 {
             poll(&mut roster, seconds, Finding::from(ObservedReason::PollTimedOut));
@@ -537,8 +668,8 @@ mod tests {
         let uid = object.id.uid.clone();
         roster.see(object, at(0));
         let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-            let basis = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(basis, finding, at(seconds).moment));
+            let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
+            roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
         };
         (1..=3).for_each(|second| poll(&mut roster, second, Finding::from(ObservedReason::PollTimedOut)));
         roster.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);

@@ -14,6 +14,8 @@ use drift_shared::object::LeanObject;
 use drift_shared::target::Confirm;
 use drift_shared::token_bucket::TokenBucket;
 
+pub use polling::BegunPoll;
+
 use super::appraisal::Appraisal;
 use super::confirmation::Confirmation;
 use super::finding::Failure;
@@ -26,9 +28,9 @@ use super::write_attempts::WriteAttempts;
 /// Intervals without a complete poll after which the standing verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
 
-/// An object that owes its verdict for this long keeps the others of its target waiting no more: what hinders it (a
-/// poll that never comes to its turn, a race without end, a long `settle`) is its own. Longer than any poll with
-/// three tries at the usual deadline of ten seconds.
+/// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what
+/// hinders it (a poll that never comes to its turn, a race without end, a long `settle`) is its own. Longer than any
+/// poll with three tries at the usual deadline of ten seconds.
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a target says of all its objects.
@@ -49,6 +51,16 @@ pub enum Arrival {
     Listed,
     /// After it.
     Later,
+}
+
+/// Why no verdict of this process stands on an object, though the controller might act on the one that does.
+#[derive(Clone, Copy, Debug)]
+enum Owing {
+    /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
+    /// them all before any is corrected.
+    Since(Moment),
+    /// It came later, or somebody else wrote it. That may happen again and again, and is the object's own affair.
+    ForItself,
 }
 
 /// What is to be written next.
@@ -77,14 +89,15 @@ pub struct Track {
     last_definite: Option<Definite>,
     last_failure: Option<Failure>,
     last_heard: Moment,
-    polling: bool,
+    /// When the poll under way began.
+    polling: Option<Moment>,
     writes: WriteAttempts,
     quiet: TokenBucket,
     flapping: Flapping,
     /// Somebody else wrote or removed our condition since it last stood as it should.
     disturbed: bool,
-    /// Since when; see [`Track::owes_verdict`].
-    owing_since: Option<Moment>,
+    /// See [`Track::owes_verdict`].
+    owing: Option<Owing>,
 }
 
 impl Track {
@@ -93,6 +106,11 @@ impl Track {
     pub fn new(object: LeanObject, appraisal: Appraisal, pace: Pace, arrival: (Arrival, Now)) -> Self {
         let (arrival, now) = arrival;
         let standing = object.conditions.observed().and_then(Standing::read);
+        let owes = stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal);
+        let owing = match arrival {
+            Arrival::Listed => Owing::Since(now.moment),
+            Arrival::Later => Owing::ForItself,
+        };
         let mut track = Self {
             schedule: Schedule::new(&object.id.uid, pace.interval, now),
             confirmation: Confirmation::default(),
@@ -101,13 +119,12 @@ impl Track {
             last_definite: standing.as_ref().and_then(Definite::of),
             last_failure: None,
             last_heard: now.moment,
-            polling: false,
+            polling: None,
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             flapping: Flapping::calm(now.moment),
             disturbed: false,
-            owing_since: (stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal))
-                .then_some(now.moment),
+            owing: owes.then_some(owing),
             object,
             appraisal,
             pace,
@@ -136,16 +153,18 @@ impl Track {
     }
 
     /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
-    /// spoke of another wish at this very generation.
+    /// spoke of another wish at this very generation; or since somebody else made it stand True.
     #[must_use]
     pub const fn owes_verdict(&self) -> bool {
-        self.owing_since.is_some() && !self.object.deleting
+        self.owing.is_some() && !self.object.deleting
     }
 
-    /// Whether the verdict that it owes does not come: a write of it failed, or it has owed it for too long already.
+    /// Whether the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
+    /// write of it fails or it has taken too long already.
     #[must_use]
-    pub fn is_stuck(&self, now: Moment) -> bool {
-        self.writes.have_failed() || self.owing_since.is_some_and(|since| now.is_past(since, OWED_AT_MOST))
+    pub fn is_waited_for(&self, now: Moment) -> bool {
+        let Some(Owing::Since(start)) = self.owing else { return false };
+        self.owes_verdict() && !self.writes.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
     /// The state that a poll begun now would speak of.

@@ -13,6 +13,7 @@ use drift_shared::runtime::clock;
 use super::{TargetActor, read_clock};
 use crate::core::finding::{Failure, Finding};
 use crate::core::schedule::Now;
+use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
 use crate::poll::{PollOrder, PollOutcome, PollResult, prepare};
 
@@ -36,39 +37,39 @@ impl TargetActor {
         if let Ok((_, request)) = &prepared
             && let Some(until) = self.shared.outside.gate.paused(&host_and_port(&request.url), now.moment)
         {
-            self.postpone(uid, until);
+            self.postpone(uid, None, until);
             return;
         }
-        let Some(basis) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
+        let Some(begun) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
         match prepared {
             Ok((wished, request)) => {
-                let order = PollOrder { uid: uid.clone(), basis, view, wished, request };
+                let order = PollOrder { uid: uid.clone(), begun, view, wished, request };
                 let (outside, target) = (self.shared.outside.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
             }
             Err(failure) => {
                 let outcome = PollOutcome::Found(Finding::Failed(failure));
-                self.take_poll(PollResult { uid: uid.clone(), basis, outcome, took: Duration::ZERO });
+                self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
             }
         }
     }
 
     pub(super) fn take_poll(&mut self, result: PollResult) {
-        let PollResult { uid, basis, outcome, took } = result;
+        let PollResult { uid, begun, outcome, took } = result;
         match outcome {
-            PollOutcome::Postponed(until) => self.postpone(&uid, until),
+            PollOutcome::Postponed(until) => self.postpone(&uid, Some(begun), until),
             PollOutcome::Found(finding) => {
                 self.tally.poll(&finding, took);
                 let now = clock::now();
-                self.roster.update(&uid, now, |track| track.finish_poll(basis, finding, now));
+                self.roster.update(&uid, now, |track| track.finish_poll(begun, finding, now));
             }
         }
     }
 
     /// A poll whose host asked for a pause is late, not failed.
-    fn postpone(&mut self, uid: &Uid, until: Moment) {
+    fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, until: Moment) {
         self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
         let cause = Failure::of(ObservedReason::RateLimited);
-        self.roster.update(uid, clock::now(), |track| track.postpone_poll(until, cause));
+        self.roster.update(uid, clock::now(), |track| track.postpone_poll(begun, until, cause));
     }
 }

@@ -12,11 +12,21 @@ use crate::core::verdict::{Basis, reach_verdict};
 use crate::core::write::is_change;
 use drift_shared::condition::ObservedReason;
 
+/// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
+/// old by then: the result counts only for the very poll that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BegunPoll {
+    /// The state that its result belongs to.
+    pub basis: Basis,
+    /// What tells it from others of the object: two that begin at one moment see one world.
+    at: Moment,
+}
+
 impl Track {
     /// When the next poll may begin; `None` while one is under way or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
-        let wanted = !self.polling && !self.object.deleting && self.appraisal.barred.is_none();
+        let wanted = self.polling.is_none() && !self.object.deleting && self.appraisal.barred.is_none();
         wanted.then(|| self.schedule.due())
     }
 
@@ -33,24 +43,29 @@ impl Track {
         polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
     }
 
-    /// Begins a poll and gives the state its result will belong to.
-    pub fn begin_poll(&mut self, now: Now) -> Basis {
-        self.polling = true;
+    /// Begins a poll and gives what its result is held against.
+    pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
+        self.polling = Some(now.moment);
         self.schedule.begin(now);
-        self.basis()
+        BegunPoll { basis: self.basis(), at: now.moment }
     }
 
-    /// Gives back a poll that never reached the external system; it is late until then, not failed.
-    pub fn postpone_poll(&mut self, until: Moment, cause: Failure) {
-        self.polling = false;
+    /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed.
+    pub fn postpone_poll(&mut self, begun: Option<BegunPoll>, until: Moment, cause: Failure) {
+        if begun.is_some_and(|begun| !self.end_poll(begun)) {
+            return;
+        }
         self.last_failure = Some(cause);
         self.schedule.hold_until(until);
         self.schedule.want_promptly(until);
     }
 
-    /// Takes in the result of the poll that began from `basis`.
-    pub fn finish_poll(&mut self, basis: Basis, finding: Finding, now: Moment) {
-        self.polling = false;
+    /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way.
+    pub fn finish_poll(&mut self, begun: BegunPoll, finding: Finding, now: Moment) {
+        if !self.end_poll(begun) {
+            return;
+        }
+        let basis = begun.basis;
         if basis != self.basis() || self.appraisal.barred.is_some() {
             self.schedule.want_promptly(now);
             return;
@@ -96,6 +111,11 @@ impl Track {
         let settled = now + self.pace.settle;
         self.schedule.hold_until(settled);
         self.last_heard = self.last_heard.max(settled);
+    }
+
+    /// Whether that was the poll under way, which it is no more.
+    fn end_poll(&mut self, begun: BegunPoll) -> bool {
+        self.polling.take_if(|at| *at == begun.at).is_some()
     }
 
     /// A verdict that has not come to stand must not be written over a newer look that says something else.

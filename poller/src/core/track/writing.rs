@@ -6,7 +6,7 @@ use drift_shared::condition::{Condition, Standing, Verdict};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 
-use super::{NextWrite, Track, stands_true};
+use super::{NextWrite, Owing, Track, stands_true};
 use crate::core::write::{Definite, Urgency, is_change, weigh};
 use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
 
@@ -18,7 +18,7 @@ impl Track {
             return NextWrite::Nothing;
         }
         if !is_change(self.object.conditions.observed(), verdict) {
-            self.owing_since = None;
+            self.owing = None;
             self.disturbed = false;
             self.writes.settle();
             return NextWrite::Nothing;
@@ -76,7 +76,7 @@ impl Track {
         self.believed = None;
         if stands_true(object) {
             // Nobody here said so: it is not vouched for until this process has looked.
-            self.owing_since = self.owing_since.or(Some(now));
+            self.owing = self.owing.or(Some(Owing::ForItself));
         }
         let when = if stands_true(object) { now } else { self.quiet.available_at(now) };
         self.schedule.want_promptly(when);
