@@ -38,6 +38,8 @@ enum Standing {
     Nothing,
     True,
     False,
+    /// In sync with what another text of the target asked for.
+    OfAnotherWish,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,12 @@ enum Found {
 const OBJECTS: u8 = 4;
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let standing = prop_oneof![Just(Standing::Nothing), Just(Standing::True), Just(Standing::False)];
+    let standing = prop_oneof![
+        Just(Standing::Nothing),
+        Just(Standing::True),
+        Just(Standing::False),
+        Just(Standing::OfAnotherWish)
+    ];
     let found = prop_oneof![Just(Found::InSync), Just(Found::Differs), Just(Found::Failed)];
     let event = prop_oneof![
         4 => (0..OBJECTS, standing).prop_map(|(object, standing)| Event::Arrives(object, standing)),
@@ -135,7 +142,13 @@ impl World {
         match event {
             Event::Arrives(number, standing) if !self.objects.contains_key(&number) => {
                 self.objects.insert(number, (left_behind(number, standing), false));
-                if !self.listed && !matches!(standing, Standing::Nothing) {
+                // What speaks of another wish may be one of many that come over from another target.
+                let is_awaited = match standing {
+                    Standing::Nothing => false,
+                    Standing::True | Standing::False => !self.listed,
+                    Standing::OfAnotherWish => true,
+                };
+                if is_awaited {
                     self.awaited.insert(number);
                 }
                 self.show(number);
@@ -143,7 +156,7 @@ impl World {
             Event::Arrives(..) => {}
             Event::Forged(number) => {
                 if let Some((object, own)) = self.objects.get_mut(&number) {
-                    object["status"] = entry("True", "FieldsDiffer", "forged");
+                    object["status"] = entry("True", "FieldsDiffer", &wish(number));
                     *own = false;
                     self.polled.remove(&number);
                     self.show(number);
@@ -245,17 +258,22 @@ fn uid(number: u8) -> Uid {
     Uid::from(format!("u{number}").as_str())
 }
 
-fn entry(status: &str, reason: &str, text: &str) -> Value {
-    let wish = Wish::of(&json!({"a": 1}));
+/// What an object wishes for before it is edited.
+fn wish(number: u8) -> Wish {
+    Wish::of(&json!([format!("u{number}"), {"a": 1}]))
+}
+
+fn entry(status: &str, reason: &str, wish: &Wish) -> Value {
     json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
-        "message": format!("{text} [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+        "message": format!("an earlier word [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
 }
 
 fn left_behind(number: u8, standing: Standing) -> Value {
     let status = match standing {
         Standing::Nothing => json!({}),
-        Standing::True => entry("True", "FieldsDiffer", "1 field differs: /a"),
-        Standing::False => entry("False", "InSync", "in sync"),
+        Standing::True => entry("True", "FieldsDiffer", &wish(number)),
+        Standing::False => entry("False", "InSync", &wish(number)),
+        Standing::OfAnotherWish => entry("False", "InSync", &Wish::of(&json!("another"))),
     };
     let name = format!("u{number}");
     let metadata = json!({"uid": name, "name": name, "resourceVersion": "1", "generation": 1});

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing, Wish};
+use drift_shared::condition::{Condition, ConditionStatus, CorrectedReason, ObservedReason, Standing, Wish};
 use drift_shared::moment::Moment;
 use drift_shared::object::LeanObject;
 
@@ -86,7 +86,9 @@ impl ObjectMemory {
     /// is known from then on, and another writer cannot make us forget it.
     #[must_use]
     pub fn of(object: &LeanObject, now: Moment) -> Self {
-        Self { noted: NoteChange::standing(object), ..Self::new(now, object.retry_requested.as_deref()) }
+        let mut memory = Self::new(now, object.retry_requested.as_deref());
+        memory.adopt_note(object);
+        memory
     }
 
     /// The same for one that carries no note.
@@ -208,6 +210,7 @@ impl ObjectMemory {
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
     pub fn observe(&mut self, object: &LeanObject, wish: Option<Wish>, allowed_attempts: u32, now: Moment) {
         self.note_edit(object, wish, now);
+        self.adopt_note(object);
         let observed = object.conditions.observed();
         self.brought.take_if(|(brought, _)| observed != Some(brought));
         let standing = observed.and_then(Standing::read);
@@ -220,6 +223,16 @@ impl ObjectMemory {
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         if !(exhausted && drifted) {
             self.see_retry_request(object.retry_requested.as_deref());
+        }
+    }
+
+    /// A note that counts more corrections than ours is the newer word: an earlier process wrote it, or we did and the
+    /// answer was lost. A claim is nobody's last word: whoever laid it may still take it back.
+    fn adopt_note(&mut self, object: &LeanObject) {
+        let known = self.noted.as_ref().map(|noted| noted.note.correction);
+        let standing = NoteChange::standing(object).filter(|note| note.reason != CorrectedReason::CorrectionStarted);
+        if let Some(note) = standing.filter(|note| known.is_none_or(|known| note.note.correction > known)) {
+            self.noted = Some(note);
         }
     }
 

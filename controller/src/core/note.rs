@@ -139,8 +139,12 @@ impl NoteChange {
         (!counted && !known).then_some(change)
     }
 
-    /// Whether what stands says so little of this note that another writer must have taken it away.
+    /// Whether what stands says so little of this note that another writer must have taken it away. A note that counts more
+    /// corrections is newer, and may have given up a claim.
     fn is_lost_in(&self, read: &Noted) -> bool {
+        if read.reason.is_some() && read.correction > self.note.correction {
+            return false;
+        }
         let gone = read.reason.is_none() && (self.note.correction > 0 || self.note.owns.is_some());
         gone || (read.correction < self.note.correction) || (self.note.owns.is_some() && read.owns.is_none())
     }

@@ -328,6 +328,42 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
+        let mut roster = roster();
+        let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 0, Some("db0"));
+        roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
+        for (version, correction) in [("8", 1), ("9", 0)] {
+            let refused = Scene::new().noted(CorrectedReason::CorrectionFailed, correction, None);
+            let mut object = numbered(refused.observed(ObservedReason::NotCreated), 0);
+            object.resource_version = version.to_owned();
+            roster.see(object, named(0), None, at(2));
+            let decision = roster.decide(&"u0".into(), CALM, at(20));
+            assert!(!matches!(decision, Some(Decision::Note(_))), "{decision:?}");
+            assert_eq!(roster.noted(&"u0".into()).and_then(|noted| noted.owns), None);
+            roster.forget(&"u0".into());
+            let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 0, Some("db0"));
+            roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
+        }
+    }
+
+    #[test]
+    fn a_note_whose_answer_was_lost_is_put_back_as_it_stood_last() {
+        let mut roster = roster();
+        roster.see(drifted(0), named(0), None, at(1));
+        let newer = Scene::new().noted(CorrectedReason::CorrectionApplied, 8, Some("db0"));
+        let mut object = numbered(newer.observed(ObservedReason::FieldsDiffer), 0);
+        object.resource_version = "8".to_owned();
+        roster.see(object.clone(), named(0), None, at(2));
+        object.conditions.corrected = None;
+        object.resource_version = "9".to_owned();
+        roster.see(object, named(0), None, at(3));
+        let Some(Decision::Note(change)) = roster.decide(&"u0".into(), CALM, at(20)) else {
+            unreachable!("not put back")
+        };
+        assert_eq!(change.note.correction, 8);
+    }
+
+    #[test]
     fn an_older_state_does_not_replace_a_newer_one() {
         let mut roster = roster();
         let mut newer = bare_object();

@@ -115,6 +115,8 @@ impl TargetActor {
     fn act(&mut self, uid: &Uid, work: Work, (busy, place): (Busy, Option<HostPlace>), now: Moment) {
         let Some(object) = self.roster.object(uid).cloned() else { return };
         let mut spent = matches!(work, Work::Correct(_)).then(|| self.roster.begin(uid, now));
+        // Nobody else waits at the host for a note.
+        let place = place.filter(|_| spent.is_some());
         let granted = Granted { limits: spent.as_mut().and_then(Place::hand_over), place };
         let uid = uid.clone();
         self.working.insert(uid.clone());

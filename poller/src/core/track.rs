@@ -59,7 +59,8 @@ enum Owing {
     /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
     /// them all before any is corrected.
     Since(Moment),
-    /// It came later, or somebody else wrote it. That may happen again and again, and is the object's own affair.
+    /// It came later with a verdict of drift, or somebody else wrote it. That may happen again and again, and is the
+    /// object's own affair.
     ForItself,
 }
 
@@ -106,10 +107,12 @@ impl Track {
     pub fn new(object: LeanObject, appraisal: Appraisal, pace: Pace, arrival: (Arrival, Now)) -> Self {
         let (arrival, now) = arrival;
         let standing = object.conditions.observed().and_then(Standing::read);
-        let owes = stands_true(&object) || means_something_else(standing.as_ref(), &object, &appraisal);
+        let means_something_else = means_something_else(standing.as_ref(), &object, &appraisal);
+        let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
-            Arrival::Listed => Owing::Since(now.moment),
-            Arrival::Later => Owing::ForItself,
+            // It may be one of many that come over from another target.
+            Arrival::Later if !means_something_else => Owing::ForItself,
+            Arrival::Later | Arrival::Listed => Owing::Since(now.moment),
         };
         let mut track = Self {
             schedule: Schedule::new(&object.id.uid, pace.interval, now),
