@@ -330,9 +330,9 @@ mod tests {
     #[test]
     fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
         let mut roster = roster();
-        let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 0, Some("db0"));
+        let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db0"));
         roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
-        for (version, correction) in [("8", 1), ("9", 0)] {
+        for (version, correction) in [("8", 8), ("9", 7)] {
             let refused = Scene::new().noted(CorrectedReason::CorrectionFailed, correction, None);
             let mut object = numbered(refused.observed(ObservedReason::NotCreated), 0);
             object.resource_version = version.to_owned();
@@ -341,7 +341,7 @@ mod tests {
             assert!(!matches!(decision, Some(Decision::Note(_))), "{decision:?}");
             assert_eq!(roster.noted(&"u0".into()).and_then(|noted| noted.owns), None);
             roster.forget(&"u0".into());
-            let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 0, Some("db0"));
+            let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db0"));
             roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
         }
     }

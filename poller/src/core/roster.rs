@@ -614,6 +614,16 @@ mod tests {
     }
 
     #[test]
+    fn one_that_comes_later_with_a_verdict_on_another_wish_is_waited_for() {
+        let mut roster = owing(0);
+        let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [wish 3f2a9c71]", "observedGeneration": 1});
+        let moved = object(&roster, "u0", &json!({"id": "u0", "a": 1}), &json!({"conditions": [entry]}));
+        roster.see(moved, at(0));
+        assert_eq!(roster.vouched_except(at(0).moment), None, "it may be one of many");
+        assert!(roster.vouched_except(at(60).moment).is_some());
+    }
+
+    #[test]
     fn what_stood_true_at_the_start_is_waited_for_whoever_writes_meanwhile() {
         let mut roster = owing(1);
         roster.see(called_drifted(&roster, "u0", 2), at(30));
