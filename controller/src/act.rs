@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use drift_shared::condition::CorrectedReason;
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{WriteError, clock};
-use drift_shared::target::Target;
+use drift_cluster::client::WriteError;
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::CorrectedReason;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::Target;
 
 use crate::core::claim::Action;
 use crate::core::decide::still_stands;

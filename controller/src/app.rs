@@ -10,20 +10,22 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
-use drift_shared::outside::HttpSender;
-use drift_shared::runtime::admin::AdminServer;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_shared::runtime::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
-use drift_shared::runtime::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
-use drift_shared::runtime::site::Site;
-use drift_shared::runtime::tasks::Background;
-use drift_shared::runtime::{
-    CleanUp, CleanUpParts, Configuration, LeaseHandle, LeaseWatch, Leavers, NoteBoard, client, metrics, supervise,
-    tasks, telemetry,
-};
-use drift_shared::sightings::Sightings;
+use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
+use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
+use drift_cluster::config::Configuration;
+use drift_cluster::lease::{LeaseHandle, LeaseWatch};
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_cluster::process::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
+use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
+use drift_cluster::process::site::Site;
+use drift_cluster::process::tasks::Background;
+use drift_cluster::process::{supervise, tasks};
+use drift_cluster::sightings::Sightings;
+use drift_cluster::telemetry::admin::AdminServer;
+use drift_cluster::telemetry::metrics;
+use drift_cluster::{client, telemetry};
+use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
+use drift_outside::HttpSender;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;

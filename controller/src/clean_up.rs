@@ -3,10 +3,12 @@
 //!
 //! It must not know when that is.
 
-use drift_shared::clean_up::KindName;
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::{Cleaner, ResolvedKind, WriteError};
-use drift_shared::template::FieldPaths;
+use drift_cluster::cleanup::Cleaner;
+use drift_cluster::cleanup::KindName;
+use drift_cluster::client::WriteError;
+use drift_cluster::kinds::ResolvedKind;
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
 
 use crate::letting_go::Releaser;
 use crate::notices::Announcer;

@@ -2,9 +2,9 @@
 //!
 //! This file must not know why an object is let go.
 
-use drift_shared::object::{LeanObject, ObjectId};
-use drift_shared::runtime::WriteError;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
+use drift_cluster::client::WriteError;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::object::{LeanObject, ObjectId};
 
 use crate::notices::Announcer;
 use crate::pen::Pen;

@@ -3,11 +3,12 @@
 //! The texts are closed; what an external system answered is not in them. Whether something is a transition is
 //! decided by whoever calls. It must not know how anything was done.
 
-use drift_shared::clean_up::Scope;
-use drift_shared::condition::CorrectedReason;
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, config_map_reference};
-use drift_shared::target::Target;
+use drift_cluster::cleanup::Scope;
+use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
+use drift_cluster::kinds::{KindNews, ResolvedKind};
+use drift_model::condition::CorrectedReason;
+use drift_model::object::LeanObject;
+use drift_target::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::core::breaker::Transition;

@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
-use drift_shared::condition::{PatchBase, Placed, condition_patch, removal_patch};
-use drift_shared::object::{LeanObject, ObjectId};
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{Leadership, ObjectClient, ResolvedKind, WriteError, clock};
-use drift_shared::template::FieldPaths;
+use drift_cluster::client::{ObjectClient, WriteError};
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::lease::Leadership;
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::{PatchBase, Placed, condition_patch, removal_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::{LeanObject, ObjectId};
 use json_patch::Patch;
 use tokio::sync::Semaphore;
 

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::WriteError;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
+use drift_cluster::client::WriteError;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::object::LeanObject;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::decision::Correction;

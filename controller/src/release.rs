@@ -10,19 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use drift_shared::clean_up::{KindName, Notes};
-use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::settings::{BAD_USAGE, HomeSettings};
-use drift_shared::runtime::shutdown::ShutdownSignals;
-use drift_shared::runtime::site::Site;
-use drift_shared::runtime::tasks::Background;
-use drift_shared::runtime::{
-    KindError, LeaseHandle, LeaseWatch, ObjectClient, ObjectPages, ResolvedKind, WriteError, client, locate_kind,
-    metrics,
-};
-use drift_shared::target::Target;
-use drift_shared::template::FieldPaths;
+use drift_cluster::cleanup::{KindName, Notes};
+use drift_cluster::client;
+use drift_cluster::client::{ObjectClient, ObjectPages, WriteError};
+use drift_cluster::kinds::{KindError, ResolvedKind, locate_kind};
+use drift_cluster::lease::{LeaseHandle, LeaseWatch};
+use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
+use drift_cluster::process::shutdown::ShutdownSignals;
+use drift_cluster::process::site::Site;
+use drift_cluster::process::tasks::Background;
+use drift_cluster::telemetry::metrics;
+use drift_model::field_paths::FieldPaths;
+use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
+use drift_model::object::LeanObject;
+use drift_target::Target;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use tokio_util::sync::CancellationToken;

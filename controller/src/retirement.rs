@@ -7,11 +7,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use drift_shared::clean_up::{KindName, Scope, is_in_doubt, left_scopes};
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::client::CallError;
-use drift_shared::runtime::{Configuration, KindError, ObjectPages, ResolvedKind, locate_kind};
-use drift_shared::template::FieldPaths;
+use drift_cluster::cleanup::{KindName, Scope, is_in_doubt, left_scopes};
+use drift_cluster::client::CallError;
+use drift_cluster::client::ObjectPages;
+use drift_cluster::config::Configuration;
+use drift_cluster::kinds::{KindError, ResolvedKind, locate_kind};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

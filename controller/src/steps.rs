@@ -6,16 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::outside::{
-    HostGate, HttpFailure, HttpOptions, HttpReply, HttpRequest, HttpSender, Permit, asked_pause, host_and_port,
-    retry_after,
-};
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{Leadership, clock};
-use drift_shared::target::{HttpCorrect, HttpStep, Target};
-use drift_shared::template::Variables;
+use drift_cluster::lease::Leadership;
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_outside::{HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Permit, asked_pause, retry_after};
+use drift_target::cel::Variables;
+use drift_target::{HttpCorrect, HttpStep, Target};
 use http::HeaderName;
 use http::HeaderValue;
 use tokio_util::sync::CancellationToken;

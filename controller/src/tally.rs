@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use drift_shared::identity::Uid;
+use drift_model::identity::Uid;
 
 use crate::core::held::Held;
 use crate::metrics::{HeldLabels, Metrics};

@@ -7,16 +7,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use drift_shared::names::CONTROLLER_MANAGER;
-use drift_shared::outside::{HostGate, HttpSender};
-use drift_shared::runtime::access::Right;
-use drift_shared::runtime::health::Health;
-use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_shared::runtime::{
-    EventWriter, KindSearch, Leadership, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
-};
-use drift_shared::target::{Mode, ObjectSelection, Target};
-use drift_shared::template::FieldPaths;
+use drift_cluster::access::Right;
+use drift_cluster::access::rights::{RightsNeeded, rights_on, rights_to_tell};
+use drift_cluster::client::ObjectClient;
+use drift_cluster::events::EventWriter;
+use drift_cluster::kinds::{KindSearch, ResolvedKind};
+use drift_cluster::lease::Leadership;
+use drift_cluster::telemetry::health::Health;
+use drift_cluster::watch::{WatchRequest, watch_objects};
+use drift_model::field_paths::FieldPaths;
+use drift_model::names::CONTROLLER_MANAGER;
+use drift_outside::{HostGate, HttpSender};
+use drift_target::{Mode, ObjectSelection, Target};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 

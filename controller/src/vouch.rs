@@ -2,8 +2,8 @@
 //!
 //! This file must not know what vouching allows.
 
-use drift_shared::names::IN_FORCE_ANNOTATION;
-use drift_shared::runtime::ObservedLease;
+use drift_cluster::lease::ObservedLease;
+use drift_model::names::IN_FORCE_ANNOTATION;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use drift_cluster::process::kill_point::KillPoint;
 use drift_e2e::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{History, Target, World, condition, describe};
-use drift_shared::condition::Note;
-use drift_shared::names::{DRIFT_CORRECTED, FINALIZER};
-use drift_shared::runtime::kill_point::KillPoint;
+use drift_model::condition::Note;
+use drift_model::names::{DRIFT_CORRECTED, FINALIZER};
 use serde_json::{Value, json};
 
 /// Long, so that every poll has a cause.

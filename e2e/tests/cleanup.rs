@@ -13,7 +13,7 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified};
-use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
 use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::process::Command;

@@ -8,7 +8,7 @@ use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message};
-use drift_shared::names::DRIFT_OBSERVED;
+use drift_model::names::DRIFT_OBSERVED;
 use kube::api::DeleteParams;
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, note, tag};
-use drift_shared::names;
+use drift_model::names;
 use serde_json::{Value, json};
 
 /// Where the shipped target creates, and where it updates the object `web`.

@@ -10,7 +10,7 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, describe, note};
-use drift_shared::names;
+use drift_model::names;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};

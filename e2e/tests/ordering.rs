@@ -11,7 +11,7 @@ use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::world::{History, Target, World, condition, describe, is_verified, note, tag};
-use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION};
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

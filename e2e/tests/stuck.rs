@@ -9,7 +9,7 @@ use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
-use drift_shared::names;
+use drift_model::names;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 

@@ -2,10 +2,13 @@
 //!
 //! It must not know when that is.
 
-use drift_shared::condition::{PatchBase, removal_patch};
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::{Cleaner, Leadership, ObjectClient, ResolvedKind, WriteError};
-use drift_shared::template::FieldPaths;
+use drift_cluster::cleanup::Cleaner;
+use drift_cluster::client::{ObjectClient, WriteError};
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::lease::Leadership;
+use drift_model::condition::{PatchBase, removal_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
 
 /// Takes verdicts away.
 pub(crate) struct VerdictCleaner {

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use drift_shared::names::IN_FORCE_ANNOTATION;
-use drift_shared::voucher::Voucher;
+use drift_model::names::IN_FORCE_ANNOTATION;
+use drift_model::voucher::Voucher;
 use tokio::sync::watch;
 
 /// Target name to the word for it.

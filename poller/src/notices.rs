@@ -3,9 +3,10 @@
 //!
 //! Which transition is worth an Event is the core's business.
 
-use drift_shared::object::ObjectId;
-use drift_shared::runtime::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, config_map_reference};
-use drift_shared::target::Target;
+use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
+use drift_cluster::kinds::{KindNews, ResolvedKind};
+use drift_model::object::ObjectId;
+use drift_target::Target;
 
 use crate::core::announcement::{Announcement, announce};
 use crate::core::write_attempts::WriteOutcome;

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use drift_shared::identity::Uid;
-use drift_shared::object::{LeanObject, ObjectId};
-use drift_shared::sightings::Sightings;
+use drift_cluster::sightings::Sightings;
+use drift_model::identity::Uid;
+use drift_model::object::{LeanObject, ObjectId};
 
 /// The overlap of one target with the others.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Drop for Overlap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_shared::template::FieldPaths;
+    use drift_model::field_paths::FieldPaths;
     use serde_json::json;
 
     fn object() -> LeanObject {

@@ -6,15 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_shared::condition::ObservedReason;
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::outside::{
-    HostGate, HttpFailure, HttpOptions, HttpReply, HttpRequest, HttpSender, asked_pause, host_and_port,
-};
-use drift_shared::runtime::clock;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::target::{Target, Wished};
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::ObservedReason;
+use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_outside::{HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, asked_pause};
+use drift_target::{Target, Wished};
 use serde_json::Value;
 
 use crate::core::finding::{Failure, Finding};

@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
-use drift_shared::condition::{Condition, PatchBase, condition_patch};
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{Leadership, ObjectClient, ResolvedKind, WriteError};
-use drift_shared::template::FieldPaths;
+use drift_cluster::client::{ObjectClient, WriteError};
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::lease::Leadership;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::{Condition, PatchBase, condition_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
 use tokio::sync::Semaphore;
 
 use crate::core::write_attempts::WriteOutcome;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_shared::moment::Moment;
+use drift_model::moment::Moment;
 
 use crate::core::finding::Finding;
 use crate::core::track::Track;

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
-use drift_shared::runtime::access::Right;
-use drift_shared::runtime::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_shared::runtime::{
-    KindSearch, Leadership, NoteBoard, ObjectClient, ResolvedKind, WatchRequest, watch_objects,
-};
-use drift_shared::target::Target;
+use drift_cluster::access::Right;
+use drift_cluster::access::rights::{RightsNeeded, rights_on, rights_to_tell};
+use drift_cluster::cleanup::NoteBoard;
+use drift_cluster::client::ObjectClient;
+use drift_cluster::kinds::{KindSearch, ResolvedKind};
+use drift_cluster::lease::Leadership;
+use drift_cluster::watch::{WatchRequest, watch_objects};
+use drift_target::Target;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 

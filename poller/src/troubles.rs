@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_shared::moment::Moment;
+use drift_model::moment::Moment;
 
 /// Between two lines about one target: whoever reads along learns of a change soon, and a flapping host fills no disk.
 const TOLD_EVERY: Duration = Duration::from_secs(60);

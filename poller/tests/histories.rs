@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, Verdict, Wish, condition_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::moment::Moment;
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_model::object::LeanObject;
 use drift_poller::core::appraisal::Appraisal;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{Arrival, BegunPoll, NextWrite, Pace, SILENT_INTERVALS, Track};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_shared::condition::{ConditionStatus, ObservedReason, PatchBase, Verdict, Wish, condition_patch};
-use drift_shared::moment::Moment;
-use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
-use drift_shared::object::LeanObject;
-use drift_shared::target::Confirm;
-use drift_shared::template::FieldPaths;
+use drift_target::Confirm;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

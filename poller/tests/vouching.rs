@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, Wish, condition_patch};
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::roster::{Roster, WATCH_ALIVE_FOR};
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::NextWrite;
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_shared::condition::{ConditionStatus, ObservedReason, PatchBase, Wish, condition_patch};
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{DocumentName, Target, parse_document};
+use drift_target::{DocumentName, Target, parse_document};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
 
 /// One alarm for each object.
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_shared::condition::{ConditionStatus, Conditions, Standing};
-use drift_shared::moment::Moment;
+use drift_model::condition::{ConditionStatus, Conditions, Standing};
+use drift_model::moment::Moment;
 
-use drift_shared::identity::Uid;
+use drift_model::identity::Uid;
 
 /// Objects that turned count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);

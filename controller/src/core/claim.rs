@@ -3,7 +3,7 @@
 //! A resource is ours when `driftCorrected` says that the object owns its identity; nothing else counts, least of
 //! all that it looks as the spec wishes. This file must not know how a claim is written.
 
-use drift_shared::target::Existing;
+use drift_target::Existing;
 
 use super::outcome::Outcome;
 

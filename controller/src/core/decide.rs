@@ -5,10 +5,10 @@
 //! allow. Everything else is a reason to do nothing, a note, or a moment to look again.
 //! This file must not know how anything is done.
 
-use drift_shared::condition::{CorrectedReason, ObservedReason, Standing};
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{Existing, Mode};
+use drift_model::condition::{CorrectedReason, ObservedReason, Standing};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::{Existing, Mode};
 
 use super::attempts::{Attempts, judge};
 use super::claim::{Action, Permission, permit};
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::core::fixtures::{Scene, at, wish};
     use crate::core::outcome::{Doubt, Outcome};
-    use drift_shared::condition::{Tag, Wish};
+    use drift_model::condition::{Tag, Wish};
     use serde_json::json;
 
     fn correct(action: Action, claim_first: bool) -> Decision {
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn an_unknown_verdict_holds_everything() {
         for reason in ObservedReason::ALL {
-            if reason.status() == drift_shared::condition::ConditionStatus::Unknown {
+            if reason.status() == drift_model::condition::ConditionStatus::Unknown {
                 assert_eq!(
                     Scene::new().observed(*reason).decide(),
                     Decision::Nothing(Held::VerdictUnknown),

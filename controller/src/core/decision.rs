@@ -2,7 +2,7 @@
 //!
 //! It must not know why anything is decided, nor how it is done.
 
-use drift_shared::moment::Moment;
+use drift_model::moment::Moment;
 
 use super::claim::Action;
 use super::held::Held;

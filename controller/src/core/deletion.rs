@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use crate::core::fixtures::{Scene, at, wish};
     use crate::core::outcome::{Doubt, Outcome};
-    use drift_shared::condition::{CorrectedReason, ObservedReason};
-    use drift_shared::target::Mode;
+    use drift_model::condition::{CorrectedReason, ObservedReason};
+    use drift_target::Mode;
 
     fn deleting() -> Scene {
         Scene::new().with_finalizer().with(|scene| {

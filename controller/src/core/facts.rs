@@ -3,9 +3,9 @@
 //! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any
 //! target. This file must not know of verdicts, memory or time.
 
-use drift_shared::condition::Wish;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{CorrectLimits, Existing, Mode, Target};
+use drift_model::condition::Wish;
+use drift_model::object::LeanObject;
+use drift_target::{CorrectLimits, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

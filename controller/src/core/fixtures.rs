@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::{
+use drift_model::condition::{
     Condition, Conditions, CorrectedReason, Note, ObservedReason, Placed, Tag, Verdict, Wish,
 };
-use drift_shared::moment::Moment;
-use drift_shared::names::FINALIZER;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{CorrectLimits, Existing, Mode};
-use drift_shared::template::FieldPaths;
+use drift_model::field_paths::FieldPaths;
+use drift_model::moment::Moment;
+use drift_model::names::FINALIZER;
+use drift_model::object::LeanObject;
+use drift_target::{CorrectLimits, Existing, Mode};
 use serde_json::json;
 
 use super::decide::{Situation, Surroundings};

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::{CorrectedReason, ObservedReason, Standing, Tag, Verdict, Wish};
-use drift_shared::moment::Moment;
-use drift_shared::names::FINALIZER;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{Existing, Mode};
+use drift_model::condition::{CorrectedReason, ObservedReason, Standing, Tag, Verdict, Wish};
+use drift_model::moment::Moment;
+use drift_model::names::FINALIZER;
+use drift_model::object::LeanObject;
+use drift_target::{Existing, Mode};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -395,7 +395,7 @@ impl World {
     fn check_request(&mut self, correction: &Correction) {
         let standing = self.object.conditions.observed().and_then(Standing::read);
         let Some(standing) = standing else { unreachable!("a correction without a verdict") };
-        assert_eq!(standing.reason.status(), drift_shared::condition::ConditionStatus::True);
+        assert_eq!(standing.reason.status(), drift_model::condition::ConditionStatus::True);
         assert_eq!(standing.generation, self.object.generation, "a verdict of another generation");
         assert_eq!(standing.tag.wish, Some(self.wish()), "a verdict of another wish");
         assert!(self.vouched, "nobody vouches");

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_shared::moment::Moment;
-use drift_shared::target::CorrectLimits;
+use drift_model::moment::Moment;
+use drift_target::CorrectLimits;
 
 /// The span that `perMinute` speaks of.
 const MINUTE: Duration = Duration::from_secs(60);

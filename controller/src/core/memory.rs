@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_shared::condition::{Condition, ConditionStatus, CorrectedReason, ObservedReason, Standing, Wish};
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
+use drift_model::condition::{Condition, ConditionStatus, CorrectedReason, ObservedReason, Standing, Wish};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 
 use super::delay::{MOST_FOR_FORMER_SPECS, WINDOW, pause};
 use super::note::NoteChange;

@@ -3,9 +3,9 @@
 //! The texts are closed: no value of an object, no part of an answer but its status. Whatever is not said anew is
 //! kept, K and the claim above all. This file must not know how a note is written.
 
-use drift_shared::condition::{Condition, CorrectedReason, Note};
-use drift_shared::names::DRIFT_CORRECTED;
-use drift_shared::object::LeanObject;
+use drift_model::condition::{Condition, CorrectedReason, Note};
+use drift_model::names::DRIFT_CORRECTED;
+use drift_model::object::LeanObject;
 
 use super::claim::{Action, is_taken_back};
 use super::decision::Correction;

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use drift_shared::target::StatusSet;
+use drift_target::StatusSet;
 
 /// Why nobody knows whether a write was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

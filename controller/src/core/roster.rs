@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use drift_shared::identity::{Bearer, IdentityIndex, Uid};
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
+use drift_model::identity::{Bearer, IdentityIndex, Uid};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::{Situation, Surroundings, decide};
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::core::fixtures::{Scene, at, bare_object, facts, target, wish};
     use crate::core::held::Held;
-    use drift_shared::condition::{CorrectedReason, ObservedReason, Tag};
+    use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 
     const CALM: Around = Around { vouched: true, claimed_twice: false };
 
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_is_under_way_for_the_former_text_counts_until_it_ends() {
-        let limits = drift_shared::target::CorrectLimits { concurrent: 1, ..target().limits };
+        let limits = drift_target::CorrectLimits { concurrent: 1, ..target().limits };
         let mut roster = Roster::new(TargetFacts { limits, ..target() }, Heritage::default()).0;
         let place = roster.pace.begin(at(1));
         let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_heritage(HashMap::new())).0;

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::voucher::Voucher;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::voucher::Voucher;
 
 /// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
 /// for a slow API server.

@@ -2,8 +2,8 @@
 //!
 //! It must not decide for any one of them.
 
-use drift_shared::moment::Moment;
-use drift_shared::runtime::clock;
+use drift_cluster::process::clock;
+use drift_model::moment::Moment;
 
 use super::TargetActor;
 use crate::core::held::Held;

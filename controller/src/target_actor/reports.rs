@@ -3,11 +3,12 @@
 //! The object that was read live is decided again, and only what still stands is done. Every end is remembered before
 //! the object is decided anew.
 
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::object::{LeanObject, ObjectId};
-use drift_shared::runtime::kill_point::{KillPoint, reach};
-use drift_shared::runtime::{WriteError, clock};
+use drift_cluster::client::WriteError;
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::{LeanObject, ObjectId};
 
 use super::{LOOK_AGAIN, TargetActor};
 use crate::act::{Ended, Granted, Newest, Work};
@@ -15,7 +16,7 @@ use crate::core::limits::Place;
 use crate::core::outcome::Outcome;
 use crate::metrics::{CorrectionLabels, Metrics};
 use crate::steps::HostPlace;
-use drift_shared::sightings::Busy;
+use drift_cluster::sightings::Busy;
 
 /// What comes back from the hands.
 pub(super) enum Report {

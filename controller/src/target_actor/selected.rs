@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use drift_shared::identity::Uid;
-use drift_shared::sightings::Sightings;
+use drift_cluster::sightings::Sightings;
+use drift_model::identity::Uid;
 
 /// What one target selects; it selects nothing any more once this is dropped.
 #[derive(Debug)]

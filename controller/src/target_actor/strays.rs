@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use drift_shared::identity::Uid;
-use drift_shared::object::ObjectId;
+use drift_model::identity::Uid;
+use drift_model::object::ObjectId;
 
 /// Housekeepings that an object is waited for: two are five seconds at least, and a watch tells within one.
 const PATIENCE: u8 = 2;
@@ -43,8 +43,8 @@ impl Strays {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_shared::object::LeanObject;
-    use drift_shared::template::FieldPaths;
+    use drift_model::field_paths::FieldPaths;
+    use drift_model::object::LeanObject;
     use serde_json::json;
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! An object that leaves may carry our finalizer still; it is let go once it is certain that no target selects it.
 
-use drift_shared::clean_up::{KindName, is_in_doubt};
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::runtime::{ObjectEvent, clock};
-use drift_shared::target::Mode;
+use drift_cluster::cleanup::{KindName, is_in_doubt};
+use drift_cluster::process::clock;
+use drift_cluster::watch::ObjectEvent;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::Mode;
 
 use super::{Report, TargetActor};
 use crate::core::facts::ObjectFacts;

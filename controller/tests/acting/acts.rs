@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use drift_controller::act::{Ended, Newest, Work};
 use drift_controller::core::claim::Action;
 use drift_controller::core::outcome::{Doubt, Outcome};
-use drift_shared::names::FINALIZER;
+use drift_model::names::FINALIZER;
 use serde_json::json;
 
 use crate::bench::{Bench, bump, condition, object, verdict};

@@ -9,6 +9,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
+use drift_cluster::client::ObjectClient;
+use drift_cluster::events::event_writer;
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::lease::{LeaseSettings, lease};
+use drift_cluster::telemetry::health::Health;
 use drift_controller::act::Hands;
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Correction;
@@ -17,12 +22,10 @@ use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_controller::pen::Pen;
 use drift_controller::steps::StepSender;
-use drift_shared::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
-use drift_shared::object::LeanObject;
-use drift_shared::outside::HttpSender;
-use drift_shared::runtime::health::Health;
-use drift_shared::runtime::{LeaseSettings, ObjectClient, ResolvedKind, event_writer, lease};
-use drift_shared::target::{DocumentName, Target, parse_document};
+use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
+use drift_model::object::LeanObject;
+use drift_outside::HttpSender;
+use drift_target::{DocumentName, Target, parse_document};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -60,7 +63,7 @@ impl Bench {
 
     /// A bench whose target has this line in `correct.http`; no Secret is there.
     pub(crate) async fn with_auth(object: Value, existing: &str, auth: &str) -> Self {
-        drift_shared::runtime::client::install_crypto();
+        drift_cluster::client::install_crypto();
         let replace: Replace = Box::new(|_, _| None);
         let state = Arc::new(Mutex::new(State { object: Some(object), lease: None, log: Vec::new(), replace }));
         let outside = serve_outside(state.clone()).await;
@@ -133,7 +136,7 @@ pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: &str) -
 }
 
 pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
-    let wish = drift_shared::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
+    let wish = drift_model::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
     let correction = if correction > 0 { format!(", correction {correction}") } else { String::new() };
     condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
 }
@@ -180,7 +183,7 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
         part: Health::default().part("lease"),
     };
     let (lease, task) = lease(settings, stop.clone());
-    drift_shared::runtime::tasks::spawn("lease", CancellationToken::new(), task.run());
+    drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run());
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
     let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");
@@ -228,7 +231,7 @@ async fn serve_outside(state: Arc<Mutex<State>>) -> String {
             Response::builder().status(status).body(Body::empty()).unwrap()
         }
     });
-    drift_shared::runtime::tasks::spawn("outside", CancellationToken::new(), async move {
+    drift_cluster::process::tasks::spawn("outside", CancellationToken::new(), async move {
         axum::serve(listener, router).await.unwrap();
     });
     address

@@ -2,8 +2,8 @@
 //!
 //! Tests read them with the contract's own parsers. It knows nothing else of the programs.
 
-use drift_shared::condition::{Note, Tag};
-use drift_shared::names;
+use drift_model::condition::{Note, Tag};
+use drift_model::names;
 use serde_json::Value;
 
 use super::history::condition;

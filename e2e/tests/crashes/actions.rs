@@ -5,8 +5,8 @@ use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified, message};
-use drift_shared::condition::Note;
-use drift_shared::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
+use drift_model::condition::Note;
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
 /// What one of the programs is in the midst of when it dies.

@@ -3,7 +3,7 @@
 //! Events mark transitions only, and installing or editing an object is no incident. This file must not know how
 //! an Event is sent.
 
-use drift_shared::condition::{Condition, ConditionStatus, ObservedReason};
+use drift_model::condition::{Condition, ConditionStatus, ObservedReason};
 
 /// What is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
 //! objects or what stands.
 
-use drift_shared::condition::{ObservedReason, Wish};
-use drift_shared::object::LeanObject;
-use drift_shared::target::Target;
-use drift_shared::template::EvaluationError;
+use drift_model::condition::{ObservedReason, Wish};
+use drift_model::object::LeanObject;
+use drift_target::Target;
+use drift_target::cel::EvaluationError;
 
 use super::finding::Failure;
 

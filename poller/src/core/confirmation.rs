@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::{ConditionStatus, ObservedReason, Standing};
-use drift_shared::target::Confirm;
+use drift_model::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_target::Confirm;
 
 use super::finding::{Finding, FindingClass};
 use super::verdict::Basis;
@@ -90,7 +90,7 @@ fn stands(standing: Option<&Standing>, basis: &Basis, is_kind: impl Fn(ObservedR
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_shared::condition::Tag;
+    use drift_model::condition::Tag;
 
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3 };
 

@@ -3,7 +3,7 @@
 //! It ends in a condition that everybody with read access sees, in events and in logs. It must not know which
 //! object it speaks of.
 
-use drift_shared::target::{Rule, RuleEffect};
+use drift_target::{Rule, RuleEffect};
 use serde_json::Value;
 
 use super::difference::{Difference, is_fulfilled};

@@ -3,7 +3,7 @@
 //! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
 //! This file must not know how the answer came.
 
-use drift_shared::condition::{ObservedReason, closed_text};
+use drift_model::condition::{ObservedReason, closed_text};
 
 /// The result of one poll.
 #[derive(Clone, Debug, PartialEq, Eq)]

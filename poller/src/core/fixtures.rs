@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::target::{DocumentName, Target, parse_document};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::{DocumentName, Target, parse_document};
 use serde_json::{Value, json};
 
 use super::schedule::Now;

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::ConditionStatus;
-use drift_shared::moment::Moment;
-use drift_shared::token_bucket::TokenBucket;
+use drift_model::condition::ConditionStatus;
+use drift_model::moment::Moment;
+use drift_model::token_bucket::TokenBucket;
 
 /// Changes of the status at once that are nothing to talk about: three drifts, each healed.
 pub const HONEST_CHANGES: u32 = 6;

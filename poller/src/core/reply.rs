@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use drift_shared::condition::ObservedReason;
-use drift_shared::outside::{HttpReply, ReplyBody};
-use drift_shared::target::{HttpRead, Target, Wished};
-use drift_shared::template::Variables;
+use drift_model::condition::ObservedReason;
+use drift_outside::{HttpReply, ReplyBody};
+use drift_target::cel::Variables;
+use drift_target::{HttpRead, Target, Wished};
 use serde_json::{Value, json};
 
 use super::description::describe;
@@ -121,7 +121,7 @@ fn invalid(place: &str) -> Failure {
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_shared::target::{DocumentName, parse_document};
+    use drift_target::{DocumentName, parse_document};
     use http::{HeaderMap, StatusCode};
 
     fn target(extra: &str) -> Target {

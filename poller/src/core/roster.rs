@@ -7,13 +7,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_shared::condition::{Note, ObservedReason};
-use drift_shared::identity::{Bearer, IdentityIndex, Uid};
-use drift_shared::line::Line;
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::target::Target;
-use drift_shared::voucher::MOST_EXCEPTIONS;
+use drift_model::condition::{Note, ObservedReason};
+use drift_model::fifo::Line;
+use drift_model::identity::{Bearer, IdentityIndex, Uid};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_model::voucher::MOST_EXCEPTIONS;
+use drift_target::Target;
 
 use super::appraisal::{Appraisal, appraise};
 use super::finding::Failure;
@@ -289,7 +289,7 @@ mod tests {
 
     /// The message of a verdict on an object with that id that wishes for `a: 1`.
     fn tag(id: &str) -> String {
-        format!("x [wish {}]", drift_shared::condition::Wish::of(&json!([id, {"a": 1}])))
+        format!("x [wish {}]", drift_model::condition::Wish::of(&json!([id, {"a": 1}])))
     }
 
     fn roster() -> Roster {
@@ -413,7 +413,7 @@ mod tests {
 
     /// An object in sync whose verdict stands word for word.
     fn in_sync(roster: &Roster, uid: &str, spec: &Value) -> LeanObject {
-        let message = tag(uid).replace('x', drift_shared::condition::closed_text(ObservedReason::InSync));
+        let message = tag(uid).replace('x', drift_model::condition::closed_text(ObservedReason::InSync));
         let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
         object(roster, uid, spec, &status)
     }
@@ -514,8 +514,7 @@ mod tests {
     #[test]
     fn a_changed_target_is_vouched_for_only_once_what_it_changed_for_all_is_known() {
         let mut roster = roster();
-        let tag =
-            |uid: &str, a: u32| format!("x [wish {}]", drift_shared::condition::Wish::of(&json!([uid, {"a": a}])));
+        let tag = |uid: &str, a: u32| format!("x [wish {}]", drift_model::condition::Wish::of(&json!([uid, {"a": a}])));
         let entry = |uid, a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(uid, a), "observedGeneration": generation}]});
         for (uid, wished, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
             let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(uid, wished, generation));
@@ -671,8 +670,8 @@ mod tests {
     #[test]
     fn whoever_recovers_wakes_at_once_to_give_its_slow_slot_back() {
         let mut roster = roster();
-        let text = drift_shared::condition::closed_text(ObservedReason::InSync);
-        let tag = format!("{text} [wish {}]", drift_shared::condition::Wish::of(&json!(["x", {"a": 1}])));
+        let text = drift_model::condition::closed_text(ObservedReason::InSync);
+        let tag = format!("{text} [wish {}]", drift_model::condition::Wish::of(&json!(["x", {"a": 1}])));
         let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
         let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
         let uid = object.id.uid.clone();

@@ -8,11 +8,11 @@ mod writing;
 
 use std::time::Duration;
 
-use drift_shared::condition::{ObservedReason, Standing, Verdict};
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
-use drift_shared::target::Confirm;
-use drift_shared::token_bucket::TokenBucket;
+use drift_model::condition::{ObservedReason, Standing, Verdict};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_model::token_bucket::TokenBucket;
+use drift_target::Confirm;
 
 pub use polling::BegunPoll;
 
@@ -243,5 +243,5 @@ fn stands_true(object: &LeanObject) -> bool {
     object
         .conditions
         .observed()
-        .is_some_and(|condition| condition.status == drift_shared::condition::ConditionStatus::True)
+        .is_some_and(|condition| condition.status == drift_model::condition::ConditionStatus::True)
 }

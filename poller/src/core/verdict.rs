@@ -3,7 +3,7 @@
 //! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll
 //! verified, and how many corrections in a row left it drifted. It must not know when or whether it is written.
 
-use drift_shared::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
+use drift_model::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
 
 use super::finding::{Failure, Finding};
 

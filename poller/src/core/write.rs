@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
-use drift_shared::moment::Moment;
-use drift_shared::token_bucket::TokenBucket;
+use drift_model::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_model::moment::Moment;
+use drift_model::token_bucket::TokenBucket;
 
 /// Writes without news that one object may make at once: a few honest changes of mind.
 pub const QUIET_BURST: u32 = 6;
@@ -29,7 +29,7 @@ pub enum Urgency {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definite {
     reason: ObservedReason,
-    tag: drift_shared::condition::Tag,
+    tag: drift_model::condition::Tag,
     generation: Option<i64>,
 }
 
@@ -86,7 +86,7 @@ pub const fn quiet_bucket(now: Moment) -> TokenBucket {
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_shared::condition::{Tag, Wish};
+    use drift_model::condition::{Tag, Wish};
     use serde_json::json;
 
     fn verdict(reason: ObservedReason, correction: u64) -> Verdict {

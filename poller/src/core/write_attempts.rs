@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::Condition;
-use drift_shared::moment::Moment;
+use drift_model::condition::Condition;
+use drift_model::moment::Moment;
 
 /// Tries against another writer that moves the object in between, before the object is polled anew.
 pub const MAX_LOST_RACES: u32 = 5;

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use drift_shared::condition::ObservedReason;
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::outside::host_and_port;
-use drift_shared::runtime::clock;
+use drift_cluster::process::clock;
+use drift_model::condition::ObservedReason;
+use drift_model::http_request::host_and_port;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
 use crate::core::finding::{Failure, Finding};

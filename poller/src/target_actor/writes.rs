@@ -4,10 +4,10 @@
 
 use std::sync::PoisonError;
 
-use drift_shared::condition::Verdict;
-use drift_shared::identity::Uid;
-use drift_shared::moment::Moment;
-use drift_shared::runtime::clock;
+use drift_cluster::process::clock;
+use drift_model::condition::Verdict;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
 use crate::core::track::Track;

@@ -2,7 +2,7 @@
 //!
 //! Every result is held against the state its poll began from. It must not know how anything is polled or written.
 
-use drift_shared::moment::Moment;
+use drift_model::moment::Moment;
 
 use super::{SILENT_INTERVALS, Track};
 use crate::core::confirmation::Belief;
@@ -10,7 +10,7 @@ use crate::core::finding::{Failure, Finding};
 use crate::core::schedule::Now;
 use crate::core::verdict::{Basis, reach_verdict};
 use crate::core::write::is_change;
-use drift_shared::condition::ObservedReason;
+use drift_model::condition::ObservedReason;
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
 /// old by then: the result counts only for the very poll that is under way.

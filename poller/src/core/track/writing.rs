@@ -2,9 +2,9 @@
 //!
 //! It must not know how a write is done.
 
-use drift_shared::condition::{Condition, Standing, Verdict};
-use drift_shared::moment::Moment;
-use drift_shared::object::LeanObject;
+use drift_model::condition::{Condition, Standing, Verdict};
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 
 use super::{NextWrite, Owing, Track, stands_true};
 use crate::core::write::{Definite, Urgency, is_change, weigh};

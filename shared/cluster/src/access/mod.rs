@@ -1,0 +1,212 @@
+//! Whether our ServiceAccount may do what the configuration asks for, said in sentences before work fails.
+//!
+//! A missing right shows up as a watch that never lists or a condition that never comes; here it is a line in
+//! `/readyz` and the log that says which rule to add. The program goes on: what it may do, it does.
+//! Deciding what is needed is the callers' business.
+
+pub mod rights;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::core::{Request, Resource};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::client;
+use crate::client::{CALL_DEADLINE, CallError};
+use crate::telemetry::health::Part;
+
+/// How soon missing rights are asked for again: somebody is probably adding them.
+const RECHECK_MISSING: Duration = Duration::from_secs(30);
+
+/// How soon rights that were there are asked for again: a dozen small requests a minute, and a right that is taken away
+/// shows in `/readyz` before somebody wonders.
+const RECHECK_PRESENT: Duration = Duration::from_secs(60);
+
+/// One right that is needed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Right {
+    /// For example `patch`.
+    pub verb: &'static str,
+    /// The API group; empty for the core.
+    pub group: String,
+    /// The plural.
+    pub resource: String,
+    /// For example `status`; empty for the resource itself.
+    pub subresource: &'static str,
+    /// The one object it is needed for; `None` for any.
+    pub name: Option<String>,
+    /// The namespace; `None` for all, or for a cluster-scoped resource.
+    pub namespace: Option<String>,
+}
+
+impl Right {
+    fn resource_name(&self) -> String {
+        if self.subresource.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}/{}", self.resource, self.subresource)
+        }
+    }
+
+    /// Says that the right is missing, and what to add.
+    #[must_use]
+    pub fn missing(&self) -> String {
+        let (verb, group, resource) = (self.verb, &self.group, self.resource_name());
+        let named = self.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let shown = if group.is_empty() { resource.clone() } else { format!("{resource} ({group})") };
+        let (place, role) = match &self.namespace {
+            Some(namespace) => (format!("in namespace {namespace}"), format!("a Role in namespace {namespace}")),
+            None => ("in all namespaces".to_owned(), "a ClusterRole".to_owned()),
+        };
+        format!(
+            "may not {verb} {shown}{named} {place}: add {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verb}]}} to {role}"
+        )
+    }
+
+    fn review(&self) -> SelfSubjectAccessReview {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let attributes = ResourceAttributes {
+            verb: some(self.verb),
+            group: some(&self.group),
+            resource: some(&self.resource),
+            subresource: some(self.subresource),
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+        SelfSubjectAccessReview { spec, ..Default::default() }
+    }
+}
+
+/// Asks for each right; gives those that are missing.
+///
+/// # Errors
+/// When the API server does not answer: nothing is known then.
+pub async fn missing_rights(client: &kube::Client, rights: &BTreeSet<Right>) -> Result<Vec<Right>, CallError> {
+    let mut missing = Vec::new();
+    for right in rights {
+        if !is_allowed(client, right).await? {
+            missing.push(right.clone());
+        }
+    }
+    Ok(missing)
+}
+
+async fn is_allowed(client: &kube::Client, right: &Right) -> Result<bool, CallError> {
+    let unsendable = |problem: String| CallError::Transport(problem);
+    let body = serde_json::to_vec(&right.review()).map_err(|error| unsendable(error.to_string()))?;
+    let request = Request::new(SelfSubjectAccessReview::url_path(&(), None))
+        .create(&PostParams::default(), body)
+        .map_err(|error| unsendable(error.to_string()))?;
+    let review: SelfSubjectAccessReview = client::request(client, CALL_DEADLINE, request).await?;
+    Ok(review.status.is_some_and(|status| status.allowed))
+}
+
+/// Keeps asking for the rights that are needed at the moment, and says in `part` and the log what is missing.
+pub async fn watch_access(
+    client: kube::Client,
+    mut needed: watch::Receiver<BTreeSet<Right>>,
+    part: Part,
+    stop: CancellationToken,
+) {
+    let work = async {
+        let mut said = None;
+        loop {
+            let rights = needed.borrow_and_update().clone();
+            let sentences = match missing_rights(&client, &rights).await {
+                Ok(missing) => missing.iter().map(Right::missing).collect(),
+                Err(error) => vec![format!("rights cannot be asked for: {error}")],
+            };
+            let pause = if sentences.is_empty() { RECHECK_PRESENT } else { RECHECK_MISSING };
+            said = Some(say(&part, said, sentences));
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                changed = needed.changed() => if changed.is_err() { std::future::pending().await },
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+/// Each sentence once in the log, all of them in the part.
+fn say(part: &Part, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
+    let before = before.unwrap_or_default();
+    for sentence in sentences.iter().filter(|sentence| !before.contains(sentence)) {
+        tracing::warn!("{sentence}");
+    }
+    if sentences.is_empty() {
+        if !before.is_empty() {
+            tracing::info!("every right that is needed is there");
+        }
+        part.ready();
+    } else {
+        part.not_ready(sentences.join("; "));
+    }
+    sentences
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{answering, reply};
+    use crate::telemetry::health::Health;
+    use serde_json::json;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn right(namespace: Option<&str>) -> Right {
+        Right {
+            verb: "patch",
+            group: "demo.example".to_owned(),
+            resource: "proxies".to_owned(),
+            subresource: "status",
+            name: None,
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_missing_right_says_what_to_add() {
+        assert_eq!(
+            right(None).missing(),
+            "may not patch proxies/status (demo.example) in all namespaces: add {apiGroups: [\"demo.example\"], resources: [proxies/status], verbs: [patch]} to a ClusterRole"
+        );
+        assert!(right(Some("team-a")).missing().ends_with("to a Role in namespace team-a"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_right_that_comes_is_noticed_without_a_restart() {
+        let granted = Arc::new(AtomicBool::new(false));
+        let allowed = Arc::clone(&granted);
+        let (client, log) = answering(move |sent| {
+            let attributes = sent.json()["spec"]["resourceAttributes"].clone();
+            let is_it = attributes
+                == json!({"verb": "patch", "group": "demo.example", "resource": "proxies", "subresource": "status", "namespace": "a"});
+            reply(201, &json!({"spec": {}, "status": {"allowed": is_it && allowed.load(Ordering::SeqCst)}}))
+        });
+        let health = Health::default();
+        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a"))]));
+        let watching = watch_access(client, receiver, health.part("access"), CancellationToken::new());
+        let looking = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
+            granted.store(true, Ordering::SeqCst);
+            tokio::time::sleep(RECHECK_MISSING).await;
+            assert!(health.is_ready());
+            assert_eq!(log.lines(), ["POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews?"; 2]);
+        };
+        tokio::select! {
+            () = watching => {}
+            () = looking => {}
+        }
+    }
+}

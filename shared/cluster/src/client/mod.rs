@@ -1,0 +1,218 @@
+//! The connection to the API server, and a deadline for every call on it.
+//!
+//! kube's own retries of 429, 503 and 504 go on for minutes and proxy variables lead elsewhere without a word, so both
+//! are off: a call answers, fails or times out within a named time, and the caller decides what to do then.
+//! This file must not know what is asked of the API server.
+
+#[cfg(test)]
+pub(crate) mod fake_api;
+mod object_client;
+mod object_pages;
+mod pages;
+
+pub use object_client::{ObjectClient, WriteError};
+pub use object_pages::ObjectPages;
+pub(crate) use pages::Pages;
+
+use std::error::Error;
+use std::time::Duration;
+
+use kube::core::Status;
+
+/// How long a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
+/// deserves its try within the deadline of one call.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The deadline of an ordinary call on one object: far above what a healthy API server needs (milliseconds), far below
+/// what people wait for.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The deadline of one page of a list: 500 large objects over a slow line.
+pub const LIST_DEADLINE: Duration = Duration::from_secs(60);
+
+/// How many characters of a cause are kept; a chain of transport errors says nothing new after that.
+const MAX_CAUSE_CHARACTERS: usize = 300;
+
+/// Why a call on the API server gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No answer within the deadline.
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    /// The API server answered with an error.
+    #[error("{}", refusal_text(.0))]
+    Answered(Box<Status>),
+    /// The request did not reach the API server, or the answer could not be read.
+    #[error("{0}")]
+    Transport(String),
+}
+
+impl CallError {
+    /// The HTTP status of the API server's answer, where there was one.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Answered(status) => Some(status.code),
+            Self::TimedOut(_) | Self::Transport(_) => None,
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        self.code().is_none_or(|code| matches!(code, 408 | 429 | 502 | 503 | 504))
+    }
+}
+
+impl From<kube::Error> for CallError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::Answered(status),
+            // Its text quotes the answer.
+            kube::Error::SerdeError(_) => Self::Transport("the answer is not what was asked for".to_owned()),
+            other => Self::Transport(causes(&other)),
+        }
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither a kubeconfig nor a service account was found, or it cannot be read.
+    #[error("cannot find the API server: set KUBECONFIG, or run in a pod with a service account: {0}")]
+    NoConfiguration(String),
+    /// The configuration names credentials or certificates that cannot be used.
+    #[error("cannot use the kubeconfig or service account: {0}")]
+    Unusable(String),
+}
+
+/// Chooses rustls' ring provider for the whole process. Every `main` calls this first: kube and reqwest bring
+/// different defaults and refuse to choose.
+pub fn install_crypto() {
+    // An error says that one is installed already, which is what is wanted.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// A client for the cluster that `KUBECONFIG`, `~/.kube/config` or the pod's service account names.
+///
+/// # Errors
+/// When there is no usable configuration. The API server itself is not asked.
+#[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
+pub async fn connect() -> Result<kube::Client, ConnectError> {
+    let config = kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))?;
+    client_of(config)
+}
+
+/// A client as [`connect`] makes it, from a configuration at hand.
+///
+/// # Errors
+/// When its credentials or certificates cannot be used.
+pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
+    if config.proxy_url.take().is_some() {
+        tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
+    }
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.default_retry = false;
+    kube::Client::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))
+}
+
+/// Waits for a call, at most `deadline`.
+///
+/// # Errors
+/// When the call fails or gives no answer in time; whether it took effect is then unknown.
+pub async fn within<T>(deadline: Duration, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(answer) => answer.map_err(CallError::from),
+        Err(_) => Err(CallError::TimedOut(deadline)),
+    }
+}
+
+/// Sends a request and reads the answer as JSON.
+///
+/// # Errors
+/// As [`within`], and when the answer is no such JSON. Unlike kube's own, no part of an answer is logged.
+pub async fn request<T: serde::de::DeserializeOwned>(
+    client: &kube::Client,
+    deadline: Duration,
+    request: http::Request<Vec<u8>>,
+) -> Result<T, CallError> {
+    let text = within(deadline, client.request_text(request)).await?;
+    serde_json::from_str(&text).map_err(|error| CallError::from(kube::Error::SerdeError(error)))
+}
+
+/// What a refusal says, for people: never a value of an object.
+///
+/// The API server quotes values in the messages of a failed validation, and admission webhooks quote what they like;
+/// so of those only the fields and the name of the webhook are kept.
+#[must_use]
+pub fn refusal_text(status: &Status) -> String {
+    let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+    let fields: Vec<_> = causes.iter().map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
+    let detail = if status.code == 403 && status.message.contains(" is forbidden: User ") {
+        clipped(&status.message)
+    } else if let Some((webhook, _)) = status.message.split_once(" denied the request") {
+        format!("{} denied the request", clipped(webhook))
+    } else {
+        fields.join(", ")
+    };
+    let reason = if status.reason.is_empty() { "no reason given" } else { status.reason.as_str() };
+    if detail.is_empty() { format!("{} {reason}", status.code) } else { format!("{} {reason}: {detail}", status.code) }
+}
+
+/// An error and its causes in one line.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    clipped(&text)
+}
+
+fn clipped(text: &str) -> String {
+    text.chars().take(MAX_CAUSE_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(status: serde_json::Value) -> String {
+        refusal_text(&serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn a_refusal_never_quotes_a_value() {
+        let invalid = json!({
+            "code": 422, "reason": "Invalid", "message": "Proxy \"x\" is invalid: spec.password: Invalid value: \"hunter2\"",
+            "details": {"name": "x", "causes": [
+                {"reason": "FieldValueInvalid", "message": "Invalid value: \"hunter2\"", "field": "spec.password"}]}
+        });
+        assert_eq!(refusal(invalid), "422 Invalid: spec.password (FieldValueInvalid)");
+        let webhook = json!({"code": 403, "reason": "Forbidden",
+            "message": "admission webhook \"policy.example\" denied the request: hunter2 is too short"});
+        assert_eq!(refusal(webhook), "403 Forbidden: admission webhook \"policy.example\" denied the request");
+        assert_eq!(refusal(json!({"code": 500, "message": "hunter2"})), "500 no reason given");
+    }
+
+    #[test]
+    fn a_missing_right_is_said_in_full() {
+        let text = refusal(json!({"code": 403, "reason": "Forbidden", "message":
+            "proxies.demo \"a\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch resource \"proxies/status\""}));
+        assert!(text.contains("cannot patch resource"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_an_answer_ends_at_its_deadline() {
+        let before = crate::process::clock::now();
+        let answer = within(CALL_DEADLINE, std::future::pending::<Result<(), kube::Error>>()).await;
+        assert!(matches!(answer, Err(CallError::TimedOut(CALL_DEADLINE))), "{answer:?}");
+        assert_eq!(crate::process::clock::now() - before, CALL_DEADLINE);
+    }
+}

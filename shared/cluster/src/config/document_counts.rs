@@ -1,0 +1,104 @@
+//! How many target documents are in force, are bad, or wait for a kind that cannot be used.
+//!
+//! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose
+//! kind cannot be used is well written and yet not in force. It must not know why either is so.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// The counts, behind one gauge. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentCounts {
+    gauge: Family<State, Gauge>,
+    counted: Arc<Mutex<Counted>>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    good: usize,
+    bad: usize,
+    waiting: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct State {
+    state: &'static str,
+}
+
+/// A good document counts as waiting for its kind while this lives.
+#[derive(Debug)]
+pub struct Waiting {
+    counts: DocumentCounts,
+}
+
+impl DocumentCounts {
+    /// Registers the gauge.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("config_documents", "Target documents by whether they are in force", self.gauge.clone());
+    }
+
+    /// So many documents are well written, and so many are not.
+    pub fn judged(&self, good: usize, bad: usize) {
+        self.change(|counted| (counted.good, counted.bad) = (good, bad));
+    }
+
+    /// One of the good documents waits for its kind.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting {
+        self.change(|counted| counted.waiting += 1);
+        Waiting { counts: self.clone() }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Counted)) {
+        let mut counted: MutexGuard<'_, Counted> = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut counted);
+        let show = |state, number: usize| {
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            self.gauge.get_or_create(&State { state }).set(number);
+        };
+        // A document that is gone may wait a moment longer than it counts.
+        show("in_force", counted.good.saturating_sub(counted.waiting));
+        show("bad", counted.bad);
+        show("kind_unusable", counted.waiting);
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.counts.change(|counted| counted.waiting = counted.waiting.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::telemetry::metrics;
+
+    #[test]
+    fn a_document_that_waits_for_its_kind_is_not_in_force() {
+        let mut registry = metrics::registry("poller");
+        let counts = DocumentCounts::default();
+        counts.register(&mut registry);
+        let shown = || {
+            let text = metrics::text(&registry).unwrap();
+            let value = |state: &str| {
+                let line = text.lines().find(|line| line.contains(&format!("state=\"{state}\""))).unwrap();
+                line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()
+            };
+            (value("in_force"), value("bad"), value("kind_unusable"))
+        };
+        counts.judged(3, 1);
+        assert_eq!(shown(), (3, 1, 0));
+        let waiting = [counts.waiting(), counts.waiting()];
+        assert_eq!(shown(), (1, 1, 2));
+        counts.judged(1, 0);
+        assert_eq!(shown(), (0, 0, 2), "a document that is gone waits no less than none");
+        drop(waiting);
+        assert_eq!(shown(), (1, 0, 0));
+    }
+}

@@ -1,0 +1,11 @@
+//! The ConfigMaps with targets: watched, parsed, and judged as the targets in force.
+//!
+//! A bad document never takes down good ones: the last good text of each stays. It must not know what a target is for.
+
+pub mod document_counts;
+mod last_good;
+mod news;
+mod watch;
+
+pub use last_good::last_good_judge;
+pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

@@ -1,0 +1,172 @@
+//! A target's `apiVersion` and `kind`, looked up in the cluster and checked before anything relies on it.
+//!
+//! This file must not know what targets do with a kind; what a schema must have is decided in `kind_schema`.
+
+mod schema;
+mod search;
+
+pub use schema::schema_problems;
+pub use search::{KindNews, KindSearch, find_kind};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
+use kube::discovery::{Scope, pinned_kind, verbs};
+use serde_json::Value;
+
+use crate::client;
+use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, within};
+use drift_model::object::ObjectId;
+
+/// A kind that can carry the conditions.
+#[derive(Clone, Debug)]
+pub struct ResolvedKind {
+    /// Group, version, kind, plural.
+    pub resource: ApiResource,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl ResolvedKind {
+    /// What an Event about an object of this kind is about.
+    #[must_use]
+    pub fn reference(&self, id: &ObjectId) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(self.resource.api_version.clone()),
+            kind: Some(self.resource.kind.clone()),
+            namespace: id.namespace.as_ref().map(ToString::to_string),
+            name: Some(id.name.to_string()),
+            uid: Some(id.uid.to_string()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+/// Why a kind cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// The cluster does not have it. It may come: ask again now and then.
+    #[error(
+        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind"
+    )]
+    Missing {
+        /// As the target says.
+        api_version: String,
+        /// As the target says.
+        kind: String,
+    },
+    /// It cannot carry the conditions; one sentence for each thing to add.
+    #[error("{}", .0.join("; "))]
+    Unsuitable(Vec<String>),
+    /// The API server does not answer or refuses.
+    #[error("the kind cannot be looked up: {0}")]
+    Unavailable(String),
+}
+
+impl From<CallError> for KindError {
+    fn from(error: CallError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// Looks a kind up and checks that it can be watched and carry the conditions.
+///
+/// # Errors
+/// [`KindError`].
+pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+    let resolved = locate_kind(client, api_version, kind).await?;
+    let request = http::Request::get(schema_path(&resolved.resource))
+        .body(Vec::new())
+        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+    let document: Value = match client::request(client, LIST_DEADLINE, request).await {
+        // A group that was just installed is known to discovery before its schema is published.
+        Err(error) if error.code() == Some(404) => {
+            return Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() });
+        }
+        other => other?,
+    };
+    let problems = schema_problems(&document, &resolved);
+    if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
+}
+
+/// Looks a kind up without asking whether it can carry the conditions: to take away what once was put there.
+///
+/// # Errors
+/// [`KindError`].
+pub async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+    let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
+    let version: GroupVersion = api_version.parse().map_err(|_| missing())?;
+    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
+    let found = async {
+        match pinned_kind(client, &named).await {
+            // The list was read and does not have it.
+            Err(kube::Error::Discovery(_)) => Ok(None),
+            other => other.map(Some),
+        }
+    };
+    let found = match within(CALL_DEADLINE, found).await {
+        Err(error) if error.code() == Some(404) => None,
+        other => other?,
+    };
+    let (resource, capabilities) = found.ok_or_else(missing)?;
+    for verb in [verbs::LIST, verbs::WATCH, verbs::PATCH] {
+        if !capabilities.supports_operation(verb) {
+            return Err(KindError::Unsuitable(vec![format!("{api_version} {kind} does not support {verb}")]));
+        }
+    }
+    Ok(ResolvedKind { resource, namespaced: capabilities.scope == Scope::Namespaced })
+}
+
+fn schema_path(resource: &ApiResource) -> String {
+    if resource.group.is_empty() {
+        format!("/openapi/v3/api/{}", resource.version)
+    } else {
+        format!("/openapi/v3/apis/{}/{}", resource.group, resource.version)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{answering, refuse, reply};
+    use serde_json::json;
+
+    fn resources(verbs: &[&str]) -> Value {
+        json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1", "resources": [
+            {"name": "proxies/status", "singularName": "", "namespaced": true, "kind": "Proxy", "verbs": ["get", "patch"]},
+            {"name": "proxies", "singularName": "proxy", "namespaced": true, "kind": "Proxy", "verbs": verbs}]})
+    }
+
+    async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<ResolvedKind, KindError> {
+        let (client, _) = answering(move |sent| match sent.uri.as_str() {
+            "/apis/demo.example/v1" => reply(200, &resources(verbs)),
+            "/openapi/v3/apis/demo.example/v1" => reply(200, &json!({})),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        resolve_kind(&client, if kind == "Gone" { "gone.example/v1" } else { "demo.example/v1" }, kind).await
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_there_is_missing_and_not_unavailable() {
+        let all = &["list", "watch", "patch"];
+        for kind in ["Proxxy", "Gone"] {
+            let error = resolve(all, kind).await.unwrap_err();
+            assert!(matches!(error, KindError::Missing { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_cannot_be_watched_or_has_no_schema_is_unsuitable() {
+        let error = resolve(&["list", "patch"], "Proxy").await.unwrap_err();
+        assert_eq!(error.to_string(), "demo.example/v1 Proxy does not support watch");
+        let error = resolve(&["list", "watch", "patch"], "Proxy").await.unwrap_err();
+        assert!(error.to_string().contains("publishes no schema"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_api_server_without_an_answer_says_nothing_about_the_kind() {
+        let (client, _) = answering(|_| refuse(503, "ServiceUnavailable", "no"));
+        let error = resolve_kind(&client, "demo.example/v1", "Proxy").await.unwrap_err();
+        assert!(matches!(error, KindError::Unavailable(_)), "{error}");
+    }
+}

@@ -1,0 +1,15 @@
+//! One Lease for each program: taken, renewed, lost, released; and another program's Lease as it is seen.
+//!
+//! It must not know what a leader does.
+
+mod leadership;
+mod observed;
+pub mod record;
+mod store;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use leadership::{Leadership, LeaseHandle};
+pub use observed::{LeaseWatch, ObservedLease};
+pub use task::{LeaseSettings, LeaseTask, lease};

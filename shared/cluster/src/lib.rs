@@ -1,0 +1,16 @@
+//! The Kubernetes API as both programs use it: client, watches, Leases, configuration, clean-up, Events, telemetry.
+//!
+//! Everything that waits, connects or reads a clock, and that both need in the same way. It must not know polls or
+//! corrections.
+
+pub mod access;
+pub mod cleanup;
+pub mod client;
+pub mod config;
+pub mod events;
+pub mod kinds;
+pub mod lease;
+pub mod process;
+pub mod sightings;
+pub mod telemetry;
+pub mod watch;

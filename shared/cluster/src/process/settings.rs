@@ -1,0 +1,126 @@
+//! What both programs' `run` is told by flags and environment; environment is read here and nowhere else.
+//!
+//! This file must not know what the programs do with it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::process::instance;
+use crate::telemetry::LogFormat;
+
+/// Where the admin server listens by default: the kubelet and a scraper reach it from outside the pod.
+const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8080);
+
+/// The exit code of bad usage or configuration; 1 and 2 are answers of commands.
+pub const BAD_USAGE: u8 = 3;
+
+/// Reads the command line.
+///
+/// # Errors
+/// The exit code, where the program has nothing to do: 0 after help, 3 after a mistake. What there was to say is said.
+pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
+    P::try_parse().map_err(|error| {
+        // Where not even the terminal takes it, the exit code is all that can be told.
+        let _ = error.print();
+        if error.use_stderr() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS }
+    })
+}
+
+/// How logs are written, for every command.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LogSettings {
+    /// error, warn, info, debug or trace, or a filter such as info,drift_poller=debug
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL")]
+    pub log_level: String,
+    /// How logs are written to stderr
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+/// How a program cleans up after targets that are gone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CleanUpSettings {
+    /// How long no target must have selected an object before what targets left on it is taken away
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub clean_up_after: Duration,
+}
+
+/// Where a program is at home and as whom.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HomeSettings {
+    /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub namespace: Option<String>,
+    /// Name of this process among its like [default: the host's name and random digits]
+    #[arg(long, env = "POD_NAME")]
+    pub instance: Option<String>,
+    /// Name of the Lease that the leader holds [default: the program's name]
+    #[arg(long)]
+    pub lease_name: Option<String>,
+}
+
+/// What a program that runs on needs beside its home.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunSettings {
+    /// Where it is at home.
+    #[command(flatten)]
+    pub home: HomeSettings,
+    /// Where /livez, /readyz and /metrics are served
+    #[arg(long, default_value_t = ADMIN_ADDRESS)]
+    pub admin_address: SocketAddr,
+}
+
+impl HomeSettings {
+    /// The namespace that was named, else the client's.
+    #[must_use]
+    pub fn namespace(&self, client: &kube::Client) -> String {
+        self.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
+    }
+
+    /// The name that was given, else one that no other process has.
+    #[must_use]
+    pub fn instance(&self) -> String {
+        self.instance.clone().unwrap_or_else(instance::default_instance)
+    }
+
+    /// The Lease that was named, else `default`.
+    #[must_use]
+    pub fn lease_name(&self, default: &str) -> String {
+        self.lease_name.clone().unwrap_or_else(|| default.to_owned())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use clap::{Args, Command, FromArgMatches};
+
+    fn parsed<T: Args + FromArgMatches>(arguments: &[&str]) -> T {
+        // Whether the variables are set where the test runs must not matter.
+        let command = T::augment_args(Command::new("p")).mut_args(|argument| argument.env(None::<&str>));
+        T::from_arg_matches(&command.try_get_matches_from([&["p"], arguments].concat()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn nothing_needs_to_be_said() {
+        let settings: RunSettings = parsed(&[]);
+        assert_eq!(settings.admin_address.to_string(), "0.0.0.0:8080");
+        assert_eq!(settings.home.lease_name("drift-poller"), "drift-poller");
+        assert_ne!(settings.home.instance(), settings.home.instance());
+        let clean_up: CleanUpSettings = parsed(&[]);
+        assert_eq!(clean_up.clean_up_after, Duration::from_secs(600));
+        let logs: LogSettings = parsed(&[]);
+        assert_eq!((logs.log_level.as_str(), logs.log_format), ("info", LogFormat::Auto));
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let arguments = ["--instance", "i", "--lease-name", "l", "--admin-address", "127.0.0.1:0"];
+        let settings: RunSettings = parsed(&arguments);
+        assert_eq!((settings.home.instance().as_str(), settings.home.lease_name("x").as_str()), ("i", "l"));
+        let logs: LogSettings = parsed(&["--log-format", "json", "--log-level", "debug"]);
+        assert_eq!(logs.log_format, LogFormat::Json);
+    }
+}

@@ -1,0 +1,134 @@
+//! Where a program stands: its client, its namespace, its name, its health, and the watches and tasks that both programs
+//! begin in the same way.
+//!
+//! It must not know what a program is for; that is what each program's own root adds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::rights::{Need, RightsNeeded};
+use crate::access::{Right, watch_access};
+use crate::config::document_counts::DocumentCounts;
+use crate::config::last_good_judge;
+use crate::config::{ConfigSettings, ConfigWatch, Configuration};
+use crate::events::{EventWriter, event_writer};
+use crate::kinds::KindSearch;
+use crate::lease::{Leadership, LeaseHandle};
+use crate::lease::{LeaseSettings, lease};
+use crate::process::settings::HomeSettings;
+use crate::process::tasks::Background;
+use crate::telemetry::health::Health;
+use crate::watch::SecretWatch;
+use drift_model::labelled_secrets::LabelledSecrets;
+
+/// What every part of a program is made with.
+#[derive(Clone)]
+pub struct Site {
+    /// Where tasks run.
+    pub background: Background,
+    /// The API server.
+    pub client: kube::Client,
+    /// Our own namespace.
+    pub namespace: String,
+    /// Our name among our like.
+    pub instance: String,
+    /// What `/readyz` and `/livez` show.
+    pub health: Health,
+    /// The field manager, and what Events are reported as.
+    pub manager: &'static str,
+    documents: DocumentCounts,
+}
+
+impl Site {
+    /// The site of one process.
+    #[must_use]
+    pub fn new(background: &Background, client: kube::Client, settings: &HomeSettings, manager: &'static str) -> Self {
+        Self {
+            background: background.clone(),
+            namespace: settings.namespace(&client),
+            instance: settings.instance(),
+            client,
+            health: Health::default(),
+            manager,
+            documents: DocumentCounts::default(),
+        }
+    }
+
+    /// Keeps asking whether we may do what is needed; `at_home` is needed for as long as the [`Need`] lives.
+    pub fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
+        let rights = RightsNeeded::default();
+        let need = rights.need(at_home);
+        let part = self.health.part("rights");
+        let watching = watch_access(self.client.clone(), rights.subscribe(), part, self.background.stop.clone());
+        self.background.spawn("rights", watching);
+        (rights, need)
+    }
+
+    /// Tries to hold a Lease until `stop`, which is to come after all work has ended; then it is released.
+    pub fn hold_lease(
+        &self,
+        name: String,
+        on_take: BTreeMap<String, String>,
+        stop: &CancellationToken,
+    ) -> (LeaseHandle, JoinHandle<()>) {
+        let settings = LeaseSettings {
+            client: self.client.clone(),
+            namespace: self.namespace.clone(),
+            name,
+            instance: self.instance.clone(),
+            manager: self.manager,
+            on_take,
+            part: self.health.part("lease"),
+        };
+        let (lease, task) = lease(settings, stop.clone());
+        (lease, self.background.spawn("lease", task.run()))
+    }
+
+    /// The Secrets that are labelled for this program, kept up to date.
+    #[must_use]
+    pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
+        let part = self.health.part("secrets");
+        let (watch, secrets) = SecretWatch::new(self.client.clone(), &self.namespace, credential, part);
+        self.background.spawn("secrets", watch.run(self.background.stop.clone()));
+        secrets
+    }
+
+    /// The targets in force, kept up to date. Bad documents are told by Events while `teller` leads; both programs read
+    /// the same documents, so only one of them is given one.
+    pub fn watch_configuration(
+        &self,
+        teller: Option<(EventWriter, Leadership)>,
+        registry: &mut Registry,
+    ) -> watch::Receiver<Arc<Configuration>> {
+        let settings = ConfigSettings {
+            client: self.client.clone(),
+            namespace: self.namespace.clone(),
+            judge: last_good_judge(),
+            teller,
+            part: self.health.part("configuration"),
+            documents: self.documents.clone(),
+        };
+        self.documents.register(registry);
+        let (watch, configuration) = ConfigWatch::new(settings);
+        self.background.spawn("configuration", watch.run(self.background.stop.clone()));
+        configuration
+    }
+
+    /// The search for the kinds of the targets, counted with their documents.
+    #[must_use]
+    pub fn search_kinds(&self) -> KindSearch {
+        KindSearch::new(self.client.clone(), self.health.clone(), self.documents.clone())
+    }
+
+    /// A writer of Events, whose task ends with `stop`.
+    pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
+        let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
+        (events, self.background.spawn("events", task.run(stop)))
+    }
+}

@@ -1,0 +1,130 @@
+//! One task for each target in force: started when the target appears, replaced when its text changes, restarted
+//! when it ends by itself.
+//!
+//! A target whose task fails must not take others with it. This file must not know what the tasks do.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Configuration;
+use crate::process::clock;
+use drift_model::moment::Moment;
+use drift_target::Target;
+
+/// Wait before a task that ended by itself is started again; it doubles each time.
+const FIRST_RESTART: Duration = Duration::from_secs(1);
+/// The longest wait: long enough to be no load, short enough that a mended cause shows within a minute.
+const MAX_RESTART: Duration = Duration::from_secs(60);
+/// A task that lived this long starts its waits anew.
+const LONG_LIFE: Duration = Duration::from_secs(300);
+
+/// Runs `start(target, stop)` for each target in force until `stop`, then waits for all of them to end.
+pub async fn supervise<S, F>(mut configuration: watch::Receiver<Arc<Configuration>>, stop: CancellationToken, start: S)
+where
+    S: Fn(Arc<Target>, CancellationToken) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut crew =
+        Crew { start, tasks: JoinSet::new(), posts: BTreeMap::new(), names: HashMap::new(), stop: stop.clone() };
+    loop {
+        let targets = configuration.borrow_and_update().targets.clone();
+        crew.arrange(&targets);
+        let restart = crew.next_restart();
+        tokio::select! {
+            () = stop.cancelled() => break,
+            changed = configuration.changed() => if changed.is_err() { break },
+            Some(ended) = crew.tasks.join_next_with_id(), if !crew.tasks.is_empty() => crew.note_end(ended),
+            () = tokio::time::sleep_until(clock::instant_of(restart)) => {}
+        }
+    }
+    crew.posts.values().for_each(|post| post.stop.cancel());
+    while crew.tasks.join_next().await.is_some() {}
+}
+
+struct Crew<S> {
+    start: S,
+    tasks: JoinSet<()>,
+    posts: BTreeMap<String, Post>,
+    names: HashMap<Id, String>,
+    stop: CancellationToken,
+}
+
+/// What is known of one target's task.
+struct Post {
+    hash: String,
+    stop: CancellationToken,
+    task: Option<Id>,
+    began: Moment,
+    restarts: u32,
+    restart_at: Moment,
+}
+
+impl<S, F> Crew<S>
+where
+    S: Fn(Arc<Target>, CancellationToken) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn arrange(&mut self, targets: &BTreeMap<String, Arc<Target>>) {
+        let now = clock::now();
+        self.posts.retain(|name, post| {
+            let stays = targets.get(name).is_some_and(|target| target.document_hash == post.hash);
+            if !stays {
+                post.stop.cancel();
+            }
+            // A replaced task ends before its successor begins: two hands on one target would race.
+            stays || post.task.is_some()
+        });
+        for (name, target) in targets {
+            let (restarts, due) = self
+                .posts
+                .get(name)
+                .map_or((0, true), |post| (post.restarts, post.task.is_none() && post.restart_at <= now));
+            if due {
+                self.begin(name, target, restarts);
+            }
+        }
+    }
+
+    fn begin(&mut self, name: &str, target: &Arc<Target>, restarts: u32) {
+        let stop = self.stop.child_token();
+        let task = self.tasks.spawn((self.start)(target.clone(), stop.clone())).id();
+        self.names.insert(task, name.to_owned());
+        let now = clock::now();
+        let hash = target.document_hash.clone();
+        self.posts
+            .insert(name.to_owned(), Post { hash, stop, task: Some(task), began: now, restarts, restart_at: now });
+    }
+
+    fn note_end(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
+        let id = match &ended {
+            Ok((id, ())) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(name) = self.names.remove(&id) else { return };
+        let Some(post) = self.posts.get_mut(&name).filter(|post| post.task == Some(id)) else { return };
+        post.task = None;
+        if post.stop.is_cancelled() {
+            self.posts.remove(&name);
+            return;
+        }
+        let now = clock::now();
+        post.restarts = if now - post.began >= LONG_LIFE { 0 } else { post.restarts.saturating_add(1) };
+        let doubled = FIRST_RESTART.saturating_mul(1_u32.checked_shl(post.restarts).unwrap_or(u32::MAX));
+        post.restart_at = now + doubled.min(MAX_RESTART);
+        tracing::error!(
+            target_name = name,
+            panicked = ended.is_err(),
+            "the task of this target ended; it is started again"
+        );
+    }
+
+    fn next_restart(&self) -> Moment {
+        let waiting = self.posts.values().filter(|post| post.task.is_none()).map(|post| post.restart_at);
+        waiting.min().unwrap_or_else(|| clock::now() + MAX_RESTART)
+    }
+}

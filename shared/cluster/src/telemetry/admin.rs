@@ -1,0 +1,155 @@
+//! `/livez`, `/readyz` and `/metrics` by HTTP, bound before work starts.
+//!
+//! A taken port is so a clear error at the start and not a line in a log. This file must not know what a program does
+//! beyond the board and the registry; a program adds pages of its own as a router.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::clock;
+use crate::telemetry::health::Health;
+use crate::telemetry::metrics;
+
+/// A server that has its address and does not answer yet.
+#[derive(Debug)]
+pub struct AdminServer {
+    listener: TcpListener,
+}
+
+/// The address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} (choose another with --admin-address): {cause}")]
+pub struct BindError {
+    address: SocketAddr,
+    cause: io::Error,
+}
+
+#[derive(Clone)]
+struct Shown {
+    health: Health,
+    registry: Arc<Registry>,
+}
+
+impl AdminServer {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// When it is taken or not ours.
+    pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
+        let listener = TcpListener::bind(address).await.map_err(|cause| BindError { address, cause })?;
+        Ok(Self { listener })
+    }
+
+    /// The address it has; tells the port where 0 was asked for.
+    ///
+    /// # Errors
+    /// When the operating system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `stop`. `pages` are the program's own; use `Router::new()` where it has none.
+    pub async fn serve(self, health: Health, registry: Registry, pages: Router, stop: CancellationToken) {
+        let server = axum::serve(self.listener, router(health, registry).merge(pages));
+        if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
+            tracing::error!("the admin server ended: {error}");
+        }
+    }
+}
+
+fn router(health: Health, registry: Registry) -> Router {
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics_text))
+        .with_state(Shown { health, registry: Arc::new(registry) })
+}
+
+/// Fails when a main loop stands still, so that the kubelet starts the program anew.
+async fn livez(State(shown): State<Shown>) -> (StatusCode, String) {
+    let stalled = shown.health.stalled(clock::now());
+    if stalled.is_empty() {
+        return (StatusCode::OK, "ok\n".to_owned());
+    }
+    let line = |stalled: &super::health::Stalled| {
+        let super::health::Stalled { name, silent_for, limit } = stalled;
+        format!("{name}: stands still for {} s, may for {} s\n", silent_for.as_secs(), limit.as_secs())
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, stalled.iter().map(line).collect())
+}
+
+async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
+    let parts = shown.health.parts();
+    let ready = parts.iter().all(|part| part.trouble.is_none());
+    let line =
+        |part: &super::health::PartState| format!("{}: {}\n", part.name, part.trouble.as_deref().unwrap_or("ok"));
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, parts.iter().chain(&shown.health.remarks()).map(line).collect())
+}
+
+async fn metrics_text(State(shown): State<Shown>) -> Response {
+    match metrics::text(&shown.registry) {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    async fn get(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn the_pages_say_what_the_board_says() {
+        let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let (address, stop, health) = (server.address().unwrap(), CancellationToken::new(), Health::default());
+        let pages = Router::new().route("/targets", axum::routing::get(|| async { "mine" }));
+        let serving = server.serve(health.clone(), metrics::registry("poller"), pages, stop.clone());
+        let asking = async {
+            let part = health.part("lease");
+            part.not_ready("may not get leases");
+            let answer = get(address, "/readyz").await;
+            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("lease: may not get leases"), "{answer}");
+            part.ready();
+            assert!(get(address, "/readyz").await.starts_with("HTTP/1.1 200"));
+            assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
+            let start = drift_model::moment::Moment::START;
+            let _pulse = health.heartbeat("schedule", Duration::from_secs(1), start);
+            let answer = get(address, "/livez").await;
+            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("schedule: stands still"), "{answer}");
+            assert!(get(address, "/metrics").await.contains(metrics::CONTENT_TYPE));
+            assert!(get(address, "/targets").await.ends_with("mine"));
+            stop.cancel();
+        };
+        tokio::join!(serving, asking);
+    }
+
+    #[tokio::test]
+    async fn a_taken_address_is_said_with_what_to_do() {
+        let first = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let error = AdminServer::bind(first.address().unwrap()).await.unwrap_err();
+        assert!(error.to_string().contains("--admin-address"), "{error}");
+    }
+}

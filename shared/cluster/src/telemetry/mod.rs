@@ -1,0 +1,85 @@
+//! Logs: text where a person watches, JSON where a collector does, always to stderr.
+//!
+//! Standard output belongs to what a command was asked for. This file must not know what is logged.
+
+pub mod admin;
+pub mod health;
+pub mod metrics;
+
+use std::io::{IsTerminal, stderr};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::util::TryInitError;
+
+/// Silent unless the filter names it: it logs whole answers that it cannot parse, Secrets included, and an error for
+/// each try to connect, which those who tried report themselves and once.
+const CLIENT_LOGS: &str = "kube_client::client";
+
+/// In which form logs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    #[default]
+    Auto,
+    /// One line of text for each event.
+    Text,
+    /// One JSON object for each event.
+    Json,
+}
+
+/// Why logs cannot be written as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The level is neither a word nor a filter.
+    #[error("--log-level {text:?} is neither error, warn, info, debug, trace nor a filter: {problem}")]
+    BadFilter {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Something in this process writes logs already.
+    #[error("logs are set up already")]
+    AlreadySet(#[from] TryInitError),
+}
+
+/// Begins to write logs; once for each process.
+///
+/// # Errors
+/// When the level cannot be read, or logs are set up already.
+pub fn start(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(stderr);
+    match format {
+        LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,
+        LogFormat::Auto if !stderr().is_terminal() => builder.json().flatten_event(true).finish().try_init()?,
+        LogFormat::Auto | LogFormat::Text => builder.with_ansi(stderr().is_terminal()).finish().try_init()?,
+    }
+    Ok(())
+}
+
+fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
+    let directives = if level.contains(CLIENT_LOGS) { level.to_owned() } else { format!("{level},{CLIENT_LOGS}=off") };
+    EnvFilter::builder()
+        .parse(&directives)
+        .map_err(|error| TelemetryError::BadFilter { text: level.to_owned(), problem: error.to_string() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_stays_silent_about_answers_unless_it_is_named() {
+        assert!(filter("debug").unwrap().to_string().contains("kube_client::client=off"));
+        let named = filter("info,kube_client::client=debug").unwrap().to_string();
+        assert!(!named.contains("off"), "{named}");
+    }
+
+    #[test]
+    fn a_level_that_is_none_is_an_error_that_names_it() {
+        let text = filter("drift=loud").unwrap_err().to_string();
+        assert!(text.contains("drift=loud"), "{text}");
+    }
+}

@@ -1,0 +1,364 @@
+//! One collection of the API server, followed for ever: listed in pages, then watched, listed again when it must be.
+//!
+//! kube's watcher hides bookmarks, and who vouches for a collection has to count them as signs of life; its stores
+//! keep whole objects, and here nothing is kept. This file must not know what the objects are for: it passes on what
+//! it hears in order, and consumers keep what they need.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use futures::TryStreamExt;
+use kube::api::{WatchEvent, WatchParams};
+use kube::core::Request;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::client::Pages;
+use crate::client::{CALL_DEADLINE, CallError, within};
+use crate::process::clock;
+
+/// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
+/// and short, so that a connection that died without a word is given up early.
+const WATCH_SECONDS: u32 = 90;
+
+/// Silence after which a connection is dead: the server ends every watch before.
+const SILENCE_LIMIT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 15);
+
+/// The first pause after a failure; jitter doubles it at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest pause between two tries; jitter doubles it at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// A watch that ended sooner is followed by a pause even when it was heard from, lest a server that hangs up be stormed.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+
+/// The HTTP status of "this resourceVersion is forgotten".
+const EXPIRED: u16 = 410;
+
+/// What is followed.
+#[derive(Clone, Debug)]
+pub(crate) struct Collection {
+    /// For example `/api/v1/namespaces/a/configmaps`.
+    pub(crate) path: String,
+    /// Only objects with these labels. The server reports an object that loses them as deleted and then is silent.
+    pub(crate) label_selector: Option<String>,
+}
+
+/// What is heard of a collection, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A whole list begins; what is not `Found` until `ListEnded` is gone.
+    ListBegan,
+    /// An object in the list.
+    Found(Value),
+    /// The list is whole.
+    ListEnded,
+    /// An object was created or changed.
+    Changed(Value),
+    /// An object was deleted; its last state.
+    Deleted(Value),
+    /// Nothing happened, and the watch lives.
+    Bookmark,
+    /// The API server took the watch; it may be silent for a minute now. No sign of life yet.
+    Connected,
+    /// It cannot be followed at the moment; tried again with pauses.
+    Failing(String),
+}
+
+/// A change and the number of the collection it was heard of.
+pub(crate) type Heard = (usize, Change);
+
+/// Follows a collection until the receiver is gone or the future is dropped.
+pub(crate) async fn follow(client: kube::Client, collection: Collection, number: usize, changes: mpsc::Sender<Heard>) {
+    let follower = Follower { client, request: Request::new(collection.path.clone()), collection, number, changes };
+    follower.run().await;
+}
+
+struct Follower {
+    client: kube::Client,
+    request: Request,
+    collection: Collection,
+    number: usize,
+    changes: mpsc::Sender<Heard>,
+}
+
+/// Why a list or a watch ended before its time.
+enum Ending {
+    /// Nobody listens any more.
+    Closed,
+    /// The version is forgotten: list again.
+    Expired,
+    /// The API server does not answer or refuses.
+    Failed(String),
+}
+
+impl From<CallError> for Ending {
+    fn from(error: CallError) -> Self {
+        if error.code() == Some(EXPIRED) { Self::Expired } else { Self::Failed(error.to_string()) }
+    }
+}
+
+impl Follower {
+    async fn run(self) {
+        let mut pauses = pauses();
+        loop {
+            let ending = match self.list().await {
+                Ok(version) => self.watch_on(version, &mut pauses).await,
+                Err(ending) => ending,
+            };
+            if self.pause_after(ending, &mut pauses).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Lists in pages; gives the version to watch from.
+    async fn list(&self) -> Result<String, Ending> {
+        self.say(Change::ListBegan).await?;
+        let Collection { path, label_selector } = &self.collection;
+        let mut pages = Pages::new(self.client.clone(), path, label_selector.clone());
+        let mut version = String::new();
+        while let Some(page) = pages.next().await? {
+            version = page.version;
+            for object in page.items {
+                self.say(Change::Found(object)).await?;
+            }
+        }
+        self.say(Change::ListEnded).await?;
+        Ok(version)
+    }
+
+    /// Watches again and again from where it was, until a list is needed or nobody listens.
+    async fn watch_on(&self, mut version: String, pauses: &mut ExponentialBackoff) -> Ending {
+        loop {
+            let began = clock::now();
+            let before = version.clone();
+            let ending = self.watch(&mut version).await;
+            if version != before {
+                *pauses = self::pauses();
+            }
+            match ending {
+                Ok(()) if clock::now().is_past(began, SHORT_WATCH) => {}
+                Ok(()) => sleep(pauses).await,
+                Err(Ending::Failed(text)) => {
+                    if self.pause_after(Ending::Failed(text), pauses).await.is_err() {
+                        return Ending::Closed;
+                    }
+                }
+                Err(ending) => return ending,
+            }
+        }
+    }
+
+    /// One watch, until the server ends it. `version` follows what was heard.
+    async fn watch(&self, version: &mut String) -> Result<(), Ending> {
+        let parameters = WatchParams {
+            label_selector: self.collection.label_selector.clone(),
+            timeout: Some(WATCH_SECONDS),
+            bookmarks: true,
+            ..WatchParams::default()
+        };
+        let request = self.request.watch(&parameters, version).map_err(unsendable)?;
+        let mut events = pin!(within(CALL_DEADLINE, self.client.request_events::<Value>(request)).await?);
+        self.say(Change::Connected).await?;
+        while let Some(event) = within(SILENCE_LIMIT, events.try_next()).await? {
+            let change = match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => Change::Changed(object),
+                WatchEvent::Deleted(object) => Change::Deleted(object),
+                WatchEvent::Bookmark(bookmark) => {
+                    *version = bookmark.metadata.resource_version;
+                    Change::Bookmark
+                }
+                WatchEvent::Error(status) => return Err(CallError::Answered(status).into()),
+            };
+            if let Change::Changed(object) | Change::Deleted(object) = &change
+                && let Some(newer) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+            {
+                newer.clone_into(version);
+            }
+            self.say(change).await?;
+        }
+        Ok(())
+    }
+
+    /// Says what went wrong and waits; an error where nobody listens.
+    async fn pause_after(&self, ending: Ending, pauses: &mut ExponentialBackoff) -> Result<(), Ending> {
+        match ending {
+            Ending::Closed => return Err(Ending::Closed),
+            Ending::Expired => {}
+            Ending::Failed(text) => self.say(Change::Failing(text)).await?,
+        }
+        tokio::select! {
+            () = sleep(pauses) => Ok(()),
+            () = self.changes.closed() => Err(Ending::Closed),
+        }
+    }
+
+    async fn say(&self, change: Change) -> Result<(), Ending> {
+        self.changes.send((self.number, change)).await.map_err(|_| Ending::Closed)
+    }
+}
+
+fn unsendable(error: kube::core::request::Error) -> Ending {
+    Ending::Failed(error.to_string())
+}
+
+fn pauses() -> ExponentialBackoff {
+    let builder = ExponentialBuilder::new().with_min_delay(FIRST_PAUSE).with_max_delay(LONGEST_PAUSE);
+    builder.without_max_times().with_jitter().build()
+}
+
+async fn sleep(pauses: &mut ExponentialBackoff) {
+    tokio::time::sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{Log, Sent, client, refuse, reply};
+    use axum::body::Body;
+    use axum::http::Response;
+    use futures::FutureExt;
+    use serde_json::json;
+    use std::sync::{Arc, Mutex};
+
+    /// An API server that plays answers in turn and then is silent.
+    fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
+        let answers = Arc::new(Mutex::new(answers.into_iter()));
+        client(move |_: Sent| {
+            let next = answers.lock().unwrap().next();
+            async move {
+                match next {
+                    Some(answer) => answer,
+                    None => std::future::pending().await,
+                }
+            }
+            .boxed()
+        })
+    }
+
+    fn page(names: &[&str], version: &str, next: &str) -> Response<Body> {
+        let items: Vec<_> = names.iter().map(|name| object(name, version)).collect();
+        reply(200, &json!({"metadata": {"resourceVersion": version, "continue": next}, "items": items}))
+    }
+
+    fn object(name: &str, version: &str) -> Value {
+        json!({"metadata": {"name": name, "resourceVersion": version}})
+    }
+
+    fn stream(events: &[Value]) -> Response<Body> {
+        let lines: Vec<_> = events.iter().map(|event| format!("{event}\n")).collect();
+        Response::new(Body::from(lines.concat()))
+    }
+
+    fn bookmark(version: &str) -> Value {
+        json!({"type": "BOOKMARK", "object": {"apiVersion": "v1", "kind": "X", "metadata": {"resourceVersion": version}}})
+    }
+
+    async fn heard(client: kube::Client, count: usize) -> Vec<Change> {
+        let (sender, mut receiver) = mpsc::channel::<Heard>(1);
+        let collection = Collection { path: "/api/v1/things".to_owned(), label_selector: Some("a=b".to_owned()) };
+        let mut changes = Vec::new();
+        let hear = async {
+            while changes.len() < count {
+                let change = receiver.recv().await.unwrap().1;
+                if change != Change::Connected {
+                    changes.push(change);
+                }
+            }
+        };
+        tokio::select! {
+            () = follow(client, collection, 0, sender) => panic!("it never ends"),
+            () = hear => {}
+        }
+        changes
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_comes_in_pages_and_a_watch_goes_on_from_it() {
+        let event = json!({"type": "MODIFIED", "object": object("b", "8")});
+        let gone = json!({"type": "DELETED", "object": object("b", "9")});
+        let (client, log) = scripted(vec![
+            page(&["a"], "7", "more"),
+            page(&["b"], "7", ""),
+            stream(&[event, gone, bookmark("12")]),
+            stream(&[bookmark("13")]),
+        ]);
+        let expected = vec![
+            Change::ListBegan,
+            Change::Found(object("a", "7")),
+            Change::Found(object("b", "7")),
+            Change::ListEnded,
+            Change::Changed(object("b", "8")),
+            Change::Deleted(object("b", "9")),
+            Change::Bookmark,
+            Change::Bookmark,
+        ];
+        assert_eq!(heard(client, expected.len()).await, expected);
+        let watch = "GET /api/v1/things?&watch=true&timeoutSeconds=90&labelSelector=a%3Db&allowWatchBookmarks=true";
+        assert_eq!(
+            log.lines()[..4],
+            [
+                "GET /api/v1/things?&labelSelector=a%3Db&limit=500".to_owned(),
+                "GET /api/v1/things?&labelSelector=a%3Db&limit=500&continue=more".to_owned(),
+                format!("{watch}&resourceVersion=7"),
+                format!("{watch}&resourceVersion=12"),
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_forgotten_version_is_listed_again() {
+        let gone = json!({"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "code": 410}});
+        for expired in [stream(&[gone]), refuse(410, "Expired", "too old")] {
+            let (client, _) = scripted(vec![page(&["a"], "7", ""), expired, page(&[], "9", "")]);
+            let all = heard(client, 5).await;
+            assert_eq!(all[3..], [Change::ListBegan, Change::ListEnded]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_watch_goes_on_where_it_was_and_a_failing_list_begins_anew() {
+        let (client, log) = scripted(vec![
+            refuse(503, "ServiceUnavailable", "no"),
+            page(&[], "7", ""),
+            refuse(403, "Forbidden", "no"),
+            stream(&[bookmark("8")]),
+        ]);
+        let failing = |text: &str| Change::Failing(text.to_owned());
+        let expected = vec![
+            Change::ListBegan,
+            failing("503 ServiceUnavailable"),
+            Change::ListBegan,
+            Change::ListEnded,
+            failing("403 Forbidden"),
+            Change::Bookmark,
+        ];
+        assert_eq!(heard(client, expected.len()).await, expected);
+        assert!(log.lines()[3].ends_with("resourceVersion=7"), "{:?}", log.lines());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_connection_is_given_up_before_two_minutes() {
+        let silent = Response::new(Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>()));
+        let (client, _) = scripted(vec![page(&[], "7", ""), silent, stream(&[bookmark("8")])]);
+        let before = clock::now();
+        let all = heard(client, 4).await;
+        assert!(matches!(all[2..], [Change::Failing(_), Change::Bookmark]), "{all:?}");
+        assert!(clock::now() - before < Duration::from_secs(120));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_ends_every_watch_at_once_is_not_stormed() {
+        let (client, log) = client(|sent: Sent| {
+            let answer = if sent.uri.contains("watch=true") { stream(&[]) } else { page(&[], "7", "") };
+            async move { answer }.boxed()
+        });
+        let waiting = tokio::time::timeout(Duration::from_secs(60), heard(client, 3)).await;
+        assert!(waiting.is_err());
+        assert!((5..20).contains(&log.lines().len()), "{} requests in a minute", log.lines().len());
+    }
+}

@@ -1,0 +1,164 @@
+//! The Secrets of our namespace that their owners labelled for this program, kept up to date.
+//!
+//! Requests read them without waiting: the whole set is swapped as one value. This file must not know what the
+//! Secrets are used for, and nothing here shows a value.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::Resource;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::telemetry::health::Part;
+use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::watch::store::{Effect, Mirror};
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
+
+/// Changes that wait between the connection and us.
+const BUFFER: usize = 16;
+
+/// The watch of this program's Secrets.
+pub struct SecretWatch {
+    client: kube::Client,
+    collection: Collection,
+    part: Part,
+    mirror: Mirror<LabelledSecret>,
+    published: Arc<ArcSwap<LabelledSecrets>>,
+    is_failing: bool,
+}
+
+impl SecretWatch {
+    /// Of the Secrets in `namespace` labelled for `credential` (`names::CREDENTIAL_POLLER` or `CREDENTIAL_CONTROLLER`);
+    /// nothing happens until it runs. `part` is ready from the first list on.
+    #[must_use]
+    pub fn new(
+        client: kube::Client,
+        namespace: &str,
+        credential: &str,
+        part: Part,
+    ) -> (Self, Arc<ArcSwap<LabelledSecrets>>) {
+        let path = Secret::url_path(&(), Some(namespace));
+        let collection = Collection { path, label_selector: Some(format!("{CREDENTIAL_LABEL}={credential}")) };
+        let published = Arc::new(ArcSwap::default());
+        let readers = Arc::clone(&published);
+        (Self { client, collection, part, mirror: Mirror::default(), published, is_failing: false }, readers)
+    }
+
+    /// Follows them until `stop`.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let (sender, receiver) = mpsc::channel(BUFFER);
+        let following = follow(self.client.clone(), self.collection.clone(), 0, sender);
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = following => {}
+            () = self.keep(receiver) => {}
+        }
+    }
+
+    async fn keep(&mut self, mut changes: mpsc::Receiver<Heard>) {
+        while let Some((_, change)) = changes.recv().await {
+            self.hear(change);
+        }
+    }
+
+    fn hear(&mut self, change: Change) {
+        match self.mirror.hear(change, kept) {
+            Effect::Changed => {
+                let secrets = self.mirror.present().iter();
+                self.published.store(Arc::new(secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()));
+                self.recover();
+            }
+            Effect::Same => self.recover(),
+            Effect::Pending => {}
+            Effect::Failing(text) => {
+                if !self.is_failing {
+                    tracing::warn!("Secrets cannot be watched: {text}");
+                }
+                self.is_failing = true;
+                self.part.not_ready(format!("Secrets cannot be watched: {text}"));
+            }
+        }
+    }
+
+    fn recover(&mut self) {
+        self.is_failing = false;
+        self.part.ready();
+    }
+}
+
+/// What is needed of a Secret. A value that is no base64 cannot come from an API server; it is left out.
+fn kept(object: &Value) -> LabelledSecret {
+    let hosts =
+        object.pointer("/metadata/annotations").and_then(|all| all.get(HOSTS_ANNOTATION)).and_then(Value::as_str);
+    let data = object.get("data").and_then(Value::as_object);
+    let data: BTreeMap<_, _> = data
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?)))
+        .collect();
+    LabelledSecret::new(hosts, data)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{client, reply};
+    use crate::telemetry::health::Health;
+    use secrecy::ExposeSecret;
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn secret(hosts: &str, token: &str) -> Value {
+        json!({"metadata": {"name": "api", "resourceVersion": "1", "annotations": {HOSTS_ANNOTATION: hosts}},
+            "data": {"token": STANDARD.encode(token)}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_labelled_secret_can_be_used_towards_its_hosts_from_the_first_list_on() {
+        let (client, log) = client(|sent| {
+            Box::pin(async move {
+                if sent.uri.contains("watch=true") {
+                    return std::future::pending().await;
+                }
+                let list = json!({"metadata": {"resourceVersion": "1"}, "items": [secret("h", "hunter2")]});
+                reply(200, &list)
+            })
+        });
+        let health = Health::default();
+        let (watch, secrets) = SecretWatch::new(client, "here", "poller", health.part("secrets"));
+        let stop = CancellationToken::new();
+        let looking = async {
+            while !health.is_ready() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            let all = secrets.load();
+            assert_eq!(all.credential("api", "token", "h:1").unwrap().expose_secret(), "hunter2");
+            assert!(all.credential("api", "token", "other:1").is_err());
+            assert!(!format!("{all:?}").contains("hunter2"));
+            stop.cancel();
+        };
+        let limited = tokio::time::timeout(Duration::from_secs(5), looking);
+        let ((), looked) = tokio::join!(watch.run(stop.clone()), limited);
+        looked.unwrap();
+        let expected =
+            "GET /api/v1/namespaces/here/secrets?&labelSelector=driftpoller.dev%2Fcredential%3Dpoller&limit=500";
+        assert_eq!(log.lines()[0], expected);
+    }
+
+    #[test]
+    fn a_secret_that_loses_its_label_is_given_out_no_more() {
+        let mut mirror = Mirror::default();
+        mirror.hear(Change::Changed(secret("h", "x")), kept);
+        assert_eq!(mirror.present().len(), 1);
+        mirror.hear(Change::Deleted(secret("h", "x")), kept);
+        assert!(mirror.present().is_empty());
+    }
+}

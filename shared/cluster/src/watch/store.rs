@@ -1,0 +1,103 @@
+//! The objects of a small collection by name, kept up to date from what is heard of it.
+//!
+//! For our own ConfigMaps and Secrets: few, read whole, and of each only what is needed is kept. Pure; it must not
+//! know what is kept or who reads it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::watch::collection::Change;
+
+/// What is there, by name.
+#[derive(Debug)]
+pub(crate) struct Mirror<T> {
+    present: BTreeMap<String, T>,
+    listing: BTreeMap<String, T>,
+}
+
+/// What a change meant for the mirror.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It says something else now.
+    Changed,
+    /// It says the same, and the collection can be followed.
+    Same,
+    /// Nothing can be told yet.
+    Pending,
+    /// The collection cannot be followed at the moment.
+    Failing(String),
+}
+
+impl<T> Default for Mirror<T> {
+    fn default() -> Self {
+        Self { present: BTreeMap::new(), listing: BTreeMap::new() }
+    }
+}
+
+impl<T> Mirror<T> {
+    /// Takes in a change; `keep` takes what is needed of an object.
+    pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value) -> T) -> Effect {
+        match change {
+            Change::ListBegan => self.listing.clear(),
+            Change::Found(object) => _ = self.listing.insert(name_of(&object), keep(&object)),
+            Change::ListEnded => {
+                self.present = std::mem::take(&mut self.listing);
+                return Effect::Changed;
+            }
+            Change::Changed(object) => {
+                self.present.insert(name_of(&object), keep(&object));
+                return Effect::Changed;
+            }
+            Change::Deleted(object) => {
+                self.present.remove(&name_of(&object));
+                return Effect::Changed;
+            }
+            Change::Bookmark | Change::Connected => return Effect::Same,
+            Change::Failing(text) => return Effect::Failing(text),
+        }
+        Effect::Pending
+    }
+
+    /// What is there; empty until the first whole list.
+    pub(crate) const fn present(&self) -> &BTreeMap<String, T> {
+        &self.present
+    }
+}
+
+fn name_of(object: &Value) -> String {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(name: &str, value: u64) -> Value {
+        json!({"metadata": {"name": name}, "value": value})
+    }
+
+    #[test]
+    fn a_list_replaces_everything_only_when_it_is_whole() {
+        let mut mirror = Mirror::default();
+        let mut hear = |change| {
+            let effect = mirror.hear(change, |object| object["value"].as_u64());
+            (effect, mirror.present().clone())
+        };
+        let with = |entries: &[(&str, u64)]| -> BTreeMap<_, _> {
+            entries.iter().map(|(name, value)| ((*name).to_owned(), Some(*value))).collect()
+        };
+        for change in [Change::ListBegan, Change::Found(object("a", 1)), Change::Found(object("b", 2))] {
+            assert_eq!(hear(change), (Effect::Pending, with(&[])));
+        }
+        assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[("a", 1), ("b", 2)])));
+        assert_eq!(hear(Change::Changed(object("a", 3))), (Effect::Changed, with(&[("a", 3), ("b", 2)])));
+        assert_eq!(hear(Change::Deleted(object("b", 2))), (Effect::Changed, with(&[("a", 3)])));
+        assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
+        assert_eq!(hear(Change::Found(object("half", 1))).1, with(&[("a", 3)]));
+        assert_eq!(hear(Change::Failing("no".to_owned())), (Effect::Failing("no".to_owned()), with(&[("a", 3)])));
+        assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
+        assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[])));
+    }
+}

@@ -1,0 +1,93 @@
+//! A verdict on its way to `driftObserved`, and the standing one read back.
+//!
+//! The tag's meaning lives here: what a standing verdict proves about the past of the object.
+//! This file must not know how a verdict was reached or how it is written.
+
+use crate::condition::text::fit_message;
+use crate::condition::{Condition, ConditionStatus, ObservedReason, Tag, Wish};
+use crate::names::DRIFT_OBSERVED;
+
+/// The verdict that stands on an object, as far as it is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its reason; a word that is not ours is read as no standing verdict at all.
+    pub reason: ObservedReason,
+    /// The sentence without the tag.
+    pub text: String,
+    /// Its tag; the default where another writer broke it.
+    pub tag: Tag,
+    /// The generation it speaks of; `None` for a kind without generations.
+    pub generation: Option<i64>,
+}
+
+impl Standing {
+    /// Reads the poller's condition; `None` where the words are not ours, so that they prove nothing.
+    #[must_use]
+    pub fn read(condition: &Condition) -> Option<Self> {
+        let reason = ObservedReason::parse(&condition.reason).filter(|reason| reason.status() == condition.status)?;
+        let (text, tag) = Tag::split(&condition.message);
+        Some(Self {
+            reason,
+            text: text.to_owned(),
+            tag: tag.unwrap_or_default(),
+            generation: condition.observed_generation,
+        })
+    }
+
+    /// Whether it speaks of the same spec: the same generation, or for a kind without generations the same wish.
+    #[must_use]
+    pub fn is_of(&self, generation: Option<i64>, wish: Option<Wish>) -> bool {
+        match generation {
+            Some(_) => self.generation == generation,
+            None => wish.is_none() || self.tag.wish == wish,
+        }
+    }
+
+    /// Whether it proves that the object was in sync once at the generation it speaks of.
+    #[must_use]
+    pub fn proves_seen(&self) -> bool {
+        match self.reason {
+            ObservedReason::InSync | ObservedReason::ExternalMissing | ObservedReason::FieldsDiffer => true,
+            ObservedReason::NotCreated | ObservedReason::NotUpdated => false,
+            _ => self.tag.seen,
+        }
+    }
+}
+
+/// A new verdict: everything of the condition but its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The reason; it fixes the status.
+    pub reason: ObservedReason,
+    /// The sentence for people, without the tag.
+    pub text: String,
+    /// What machines read.
+    pub tag: Tag,
+    /// The generation that was compared; `None` for a kind without generations.
+    pub generation: Option<i64>,
+}
+
+impl Verdict {
+    /// The status that belongs to the reason.
+    #[must_use]
+    pub const fn status(&self) -> ConditionStatus {
+        self.reason.status()
+    }
+
+    /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes.
+    #[must_use]
+    pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
+        let unchanged = standing.filter(|standing| standing.status == self.status());
+        Condition {
+            kind: DRIFT_OBSERVED.to_owned(),
+            status: self.status(),
+            reason: self.reason.as_str().to_owned(),
+            message: fit_message(&self.text, &self.tag),
+            observed_generation: self.generation,
+            last_transition_time: unchanged
+                .map(|standing| standing.last_transition_time.clone())
+                .filter(|time| !time.is_empty())
+                .unwrap_or_else(|| now.to_owned()),
+        }
+    }
+}

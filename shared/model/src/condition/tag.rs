@@ -1,0 +1,132 @@
+//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71, seen, correction 7, unhealed 2]`.
+//!
+//! It carries, in the only place that every conditions list keeps, what the next poll and the controller must know.
+//! This is the one module that writes and reads it; a text that it did not write is no tag.
+
+use std::fmt;
+
+use crate::condition::Wish;
+
+/// What a verdict says to machines. Parts that say nothing are left out of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tag {
+    /// What was compared; `None` where the wish could not be rendered.
+    pub wish: Option<Wish>,
+    /// Only in an Unknown: the object was in sync once at this generation.
+    pub seen: bool,
+    /// K, the correction that this verdict verified.
+    pub correction: u64,
+    /// Corrections in a row that were verified and left the object drifted.
+    pub unhealed: u32,
+}
+
+impl Tag {
+    /// The tag at the end of a message; `None` where there is none or somebody broke it.
+    #[must_use]
+    pub fn find(message: &str) -> Option<Self> {
+        Self::split(message).1
+    }
+
+    /// A message without its tag, and the tag.
+    #[must_use]
+    pub fn split(message: &str) -> (&str, Option<Self>) {
+        let found = message.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
+        match found.and_then(|(text, inside)| Some((text.trim_end(), Self::parse(inside)?))) {
+            Some((text, tag)) => (text, Some(tag)),
+            None => (message, None),
+        }
+    }
+
+    /// The message that ends with this tag.
+    #[must_use]
+    pub fn append_to(&self, text: &str) -> String {
+        let tag = self.to_string();
+        if tag.is_empty() { text.to_owned() } else { format!("{text} {tag}") }
+    }
+
+    fn parse(inside: &str) -> Option<Self> {
+        let mut tag = Self::default();
+        for part in inside.split(", ") {
+            match part.split_once(' ') {
+                Some(("wish", hex)) => tag.wish = Some(Wish::parse(hex)?),
+                Some(("correction", count)) => tag.correction = parse_count(count)?,
+                Some(("unhealed", count)) => tag.unhealed = parse_count(count)?,
+                None if part == "seen" => tag.seen = true,
+                _ => return None,
+            }
+        }
+        // Only what this module writes is a tag: one order, no part twice, no spelled-out zero.
+        (tag.to_string().strip_prefix('[')?.strip_suffix(']')? == inside).then_some(tag)
+    }
+}
+
+fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
+    digits.parse().ok()
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::with_capacity(4);
+        parts.extend(self.wish.map(|wish| format!("wish {wish}")));
+        parts.extend(self.seen.then(|| "seen".to_owned()));
+        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
+        parts.extend((self.unhealed > 0).then(|| format!("unhealed {}", self.unhealed)));
+        if parts.is_empty() { Ok(()) } else { write!(formatter, "[{}]", parts.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_tag_reads_as_documented() {
+        let tag = Tag { wish: Wish::parse("3f2a9c71"), seen: true, correction: 7, unhealed: 2 };
+        assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71, seen, correction 7, unhealed 2]");
+        assert_eq!(Tag::default().append_to("text"), "text");
+    }
+
+    #[test]
+    fn foreign_and_broken_texts_are_no_tag() {
+        let broken = [
+            "",
+            "text",
+            "text []",
+            "[wish 3f2a9c7]",
+            "text [correction 0]",
+            "text [correction 07]",
+            "text [correction +7]",
+            "text [seen, seen]",
+            "text [unhealed 1, correction 2]",
+            "text [wish 3f2a9c71] more",
+            "text [hello]",
+            "text [correction 7,unhealed 2]",
+            "text [correction 99999999999999999999999]",
+        ];
+        for message in broken {
+            assert_eq!(Tag::split(message), (message, None));
+        }
+    }
+
+    prop_compose! {
+        fn tags()(wish in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32) -> Tag {
+            Tag { wish: wish.map(|seed| Wish::of(&json!(seed))), seen, correction, unhealed }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_survives_its_message(tag in tags(), text in "[a-z\\[\\]:;/ ]{0,40}[a-z:;]") {
+            let message = tag.append_to(&text);
+            let expected = (tag != Tag::default()).then_some(tag);
+            prop_assert_eq!(Tag::split(&message), (text.as_str(), expected));
+        }
+
+        #[test]
+        fn any_text_is_read_without_panic(message in "\\PC*") {
+            let _ = Tag::find(&message);
+        }
+    }
+}

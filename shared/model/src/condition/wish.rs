@@ -1,0 +1,126 @@
+//! The wish: a short fingerprint of what an object wants outside, which binds a verdict to what was compared.
+//!
+//! Both programs compute it, so it depends on nothing but the value: not on key order, not on how a number is spelled.
+//! It must not know of templates; whoever calls it has left the redacted paths out, so that no secret can be guessed from it.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// How many bytes of the SHA-256 are kept: 8 hex digits tell apart what one object ever wished for, and stay readable.
+const WISH_BYTES: usize = 4;
+
+/// A fingerprint of a rendered `desired`, shown as 8 hex digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wish([u8; WISH_BYTES]);
+
+impl Wish {
+    /// The wish of a rendered `desired` from which redacted paths were removed.
+    #[must_use]
+    pub fn of(desired: &Value) -> Self {
+        let digest = Sha256::digest(canonical(desired).as_bytes());
+        let mut bytes = [0; WISH_BYTES];
+        bytes.copy_from_slice(&digest[..WISH_BYTES]);
+        Self(bytes)
+    }
+
+    /// The wish of 8 lower-case hex digits; `None` for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() != WISH_BYTES * 2 || !text.bytes().all(lower_hex) {
+            return None;
+        }
+        u32::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
+    }
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// JSON with sorted keys, nulls of objects left out (null equals absent) and whole numbers written as integers (1 equals 1.0).
+#[must_use]
+pub fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut present: Vec<_> = fields.iter().filter(|(_, field)| !field.is_null()).collect();
+            present.sort_unstable_by_key(|(key, _)| key.as_str());
+            text.push('{');
+            for (position, (key, field)) in present.into_iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                write_canonical(field, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        Value::Number(number) => write_number(number, text),
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+/// Whole floats up to 2^53, the range in which a double is exact, are spelled as integers.
+const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
+
+fn write_number(number: &serde_json::Number, text: &mut String) {
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT_DOUBLE => {
+            // Writing to a String cannot fail.
+            // Adding zero makes a negative zero positive.
+            let _ = write!(text, "{:.0}", float + 0.0);
+        }
+        _ => text.push_str(&number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_wish_ignores_spelling_but_not_content() {
+        let wish = Wish::of(&json!({"a": 1, "b": [true, "x"]}));
+        assert_eq!(wish, Wish::of(&json!({"b": [true, "x"], "a": 1.0, "gone": null})));
+        assert_ne!(wish, Wish::of(&json!({"a": 2, "b": [true, "x"]})));
+        assert_ne!(wish, Wish::of(&json!({"a": "1", "b": [true, "x"]})));
+        assert_eq!(Wish::of(&json!(-0.0)), Wish::of(&json!(0)));
+    }
+
+    #[test]
+    fn other_texts_are_no_wish() {
+        for text in ["", "3f2a9c7", "3f2a9c711", "3F2A9C71", "+f2a9c71", "3f2a9c7g"] {
+            assert_eq!(Wish::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_wish_is_read_back_as_it_was_written(bytes: [u8; WISH_BYTES]) {
+            prop_assert_eq!(Wish::parse(&Wish(bytes).to_string()), Some(Wish(bytes)));
+        }
+    }
+}

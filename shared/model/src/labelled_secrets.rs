@@ -1,0 +1,194 @@
+//! The Secrets that their owners labelled for this program, as values.
+//!
+//! A credential goes only where its owner allows it: the owner labels the Secret for the program and may name the
+//! hosts it may be sent to. This file decides that over plain data; it must not know how Secrets are watched or how
+//! a request is sent. Nothing here shows a secret value: not by `Debug`, not in an error.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+
+/// Every Secret that this program may use, by name. Swapped as one value when one changes.
+#[derive(Clone, Debug, Default)]
+pub struct LabelledSecrets {
+    secrets: BTreeMap<String, LabelledSecret>,
+}
+
+/// One Secret: where it may be sent, and its keys.
+#[derive(Clone, Debug)]
+pub struct LabelledSecret {
+    hosts: AllowedHosts,
+    /// `None` for a value that is not UTF-8, so that the error can say so.
+    data: BTreeMap<String, Option<SecretString>>,
+}
+
+/// Where a Secret may be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum AllowedHosts {
+    /// The owner named no hosts.
+    Any,
+    /// Entries in lower case, each `host` (every port) or `host:port`.
+    Only(Vec<String>),
+}
+
+/// Why a credential cannot be used. Names Secrets, keys and hosts, never a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// No such Secret among the labelled ones.
+    #[error("Secret {name} does not exist or is not labelled for this program")]
+    NoSecret {
+        /// The Secret.
+        name: String,
+    },
+    /// The Secret lacks the key.
+    #[error("Secret {name} has no key {key}")]
+    NoKey {
+        /// The Secret.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// The value cannot be used for what it is wanted for: not text, not a header value, not a PEM bundle.
+    #[error("Secret {name} key {key} is {problem}")]
+    Unusable {
+        /// The Secret.
+        name: String,
+        /// The key.
+        key: String,
+        /// What is wrong, closed text.
+        problem: &'static str,
+    },
+    /// The owner named the hosts it may be sent to, and this one is not among them.
+    #[error("Secret {name} may not be sent to {host}")]
+    HostNotAllowed {
+        /// The Secret.
+        name: String,
+        /// The host and port that were asked for.
+        host: String,
+    },
+}
+
+impl LabelledSecret {
+    /// From the value of the hosts annotation (comma-separated `host` or `host:port`; absent means any host, present
+    /// and empty means none) and the Secret's decoded data.
+    #[must_use]
+    pub fn new(hosts: Option<&str>, data: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        Self {
+            hosts: hosts.map_or(AllowedHosts::Any, AllowedHosts::parse),
+            data: data
+                .into_iter()
+                .map(|(key, value)| (key, String::from_utf8(value).ok().map(SecretString::from)))
+                .collect(),
+        }
+    }
+}
+
+impl AllowedHosts {
+    fn parse(annotation: &str) -> Self {
+        let entries = annotation.split(',').map(|entry| entry.trim().to_lowercase());
+        Self::Only(entries.filter(|entry| !entry.is_empty()).collect())
+    }
+
+    fn allow(&self, host_and_port: &str) -> bool {
+        let Self::Only(entries) = self else { return true };
+        let wanted = host_and_port.to_lowercase();
+        let host = wanted.rsplit_once(':').map_or(wanted.as_str(), |(host, _)| host);
+        entries.iter().any(|entry| *entry == wanted || entry == host)
+    }
+}
+
+impl LabelledSecrets {
+    /// Adds or replaces one Secret.
+    pub fn insert(&mut self, name: String, secret: LabelledSecret) {
+        self.secrets.insert(name, secret);
+    }
+
+    /// Removes one Secret: it was deleted, or its label was taken away.
+    pub fn remove(&mut self, name: &str) {
+        self.secrets.remove(name);
+    }
+
+    /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets).
+    ///
+    /// # Errors
+    /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
+    pub fn credential(&self, name: &str, key: &str, host_and_port: &str) -> Result<&SecretString, CredentialError> {
+        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
+        if !secret.hosts.allow(host_and_port) {
+            return Err(CredentialError::HostNotAllowed { name: name.to_owned(), host: host_and_port.to_owned() });
+        }
+        let value = secret.data.get(key);
+        let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
+        value.as_ref().ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
+    }
+}
+
+impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
+    fn from_iter<T: IntoIterator<Item = (String, LabelledSecret)>>(secrets: T) -> Self {
+        Self { secrets: secrets.into_iter().collect() }
+    }
+}
+
+impl CredentialError {
+    /// A value that cannot be used, with a closed text that says why.
+    #[must_use]
+    pub fn unusable(name: &str, key: &str, problem: &'static str) -> Self {
+        Self::Unusable { name: name.to_owned(), key: key.to_owned(), problem }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use secrecy::ExposeSecret;
+
+    fn secrets(hosts: Option<&str>) -> LabelledSecrets {
+        let data = [("token".to_owned(), b"canary".to_vec()), ("blob".to_owned(), vec![0xff, 0xfe])];
+        [("api".to_owned(), LabelledSecret::new(hosts, data))].into_iter().collect()
+    }
+
+    #[test]
+    fn a_secret_goes_only_to_the_hosts_that_its_owner_named() {
+        let cases = [
+            (None, "anything:1", true),
+            (Some("api.example"), "api.example:443", true),
+            (Some("api.example"), "api.example:8443", true),
+            (Some("API.example:8443 , other"), "api.Example:8443", true),
+            (Some("api.example:8443"), "api.example:443", false),
+            (Some("api.example"), "evil.api.example:443", false),
+            (Some("api.example"), "api.example.evil:443", false),
+            (Some("[::1]"), "[::1]:80", true),
+            (Some("[::1]:81"), "[::1]:80", false),
+            (Some(""), "api.example:443", false),
+            (Some(","), ":443", false),
+        ];
+        for (annotation, host, allowed) in cases {
+            let got =
+                secrets(annotation).credential("api", "token", host).map(|value| value.expose_secret().to_owned());
+            assert_eq!(got.is_ok(), allowed, "{annotation:?} {host}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let secrets = secrets(Some("h"));
+        let text = |name, key, host| secrets.credential(name, key, host).unwrap_err().to_string();
+        assert_eq!(text("nope", "token", "h:1"), "Secret nope does not exist or is not labelled for this program");
+        assert_eq!(text("api", "nope", "h:1"), "Secret api has no key nope");
+        assert_eq!(text("api", "blob", "h:1"), "Secret api key blob is not UTF-8 text");
+        assert_eq!(text("api", "token", "x:1"), "Secret api may not be sent to x:1");
+    }
+
+    #[test]
+    fn a_removed_secret_is_not_given_out() {
+        let mut secrets = secrets(None);
+        secrets.remove("api");
+        assert!(secrets.credential("api", "token", "h:1").is_err());
+    }
+
+    #[test]
+    fn debug_output_shows_no_value() {
+        assert!(!format!("{:?}", secrets(None)).contains("canary"));
+    }
+}

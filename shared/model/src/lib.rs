@@ -1,0 +1,15 @@
+//! What both programs speak of: names, time as a value, the two conditions, the lean object, identity, requests.
+//!
+//! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
+
+pub mod condition;
+pub mod field_paths;
+pub mod fifo;
+pub mod http_request;
+pub mod identity;
+pub mod labelled_secrets;
+pub mod moment;
+pub mod names;
+pub mod object;
+pub mod token_bucket;
+pub mod voucher;

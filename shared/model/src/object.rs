@@ -1,0 +1,148 @@
+//! The lean object: what both programs keep of a watched object, and nothing more.
+//!
+//! A whole object in memory costs a hundred times what the two programs need. They keep its identity, the two
+//! conditions, our annotations, and of everything else only the fields that the target's templates read.
+//! This file must not know how objects are watched or what is decided about them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::condition::Conditions;
+use crate::field_paths::FieldPaths;
+use crate::names;
+
+/// Which object, in the cluster and for ever: the uid tells a re-created one apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId {
+    /// Its namespace; `None` for a cluster-scoped kind.
+    pub namespace: Option<Arc<str>>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its `metadata.uid`.
+    pub uid: Arc<str>,
+}
+
+impl std::fmt::Display for ObjectId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(formatter, "{namespace}/{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}
+
+/// What is kept of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeanObject {
+    /// Which object.
+    pub id: ObjectId,
+    /// `metadata.resourceVersion` it was read at.
+    pub resource_version: String,
+    /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
+    pub generation: Option<i64>,
+    /// `metadata.creationTimestamp`, RFC 3339 in UTC, so that texts order as times do.
+    pub created: String,
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// `metadata.finalizers`, in order, since a removal tests the index.
+    pub finalizers: Vec<String>,
+    /// Whether the object asks for no create, update or delete.
+    pub paused: bool,
+    /// The value of the annotation that asks for a poll at once.
+    pub poll_requested: Option<String>,
+    /// The value of the annotation that asks for one more correction.
+    pub retry_requested: Option<String>,
+    /// The two conditions and where they stand.
+    pub conditions: Conditions,
+    /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
+    pub view: Arc<Value>,
+}
+
+impl LeanObject {
+    /// Keeps of a whole object what is needed. Missing metadata reads as empty: the API server always sends it.
+    #[must_use]
+    pub fn prune(object: &Value, paths: &FieldPaths) -> Self {
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
+        let annotation = |name: &str| {
+            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(str::to_owned)
+        };
+        Self {
+            id: ObjectId {
+                namespace: metadata.get("namespace").and_then(Value::as_str).map(Arc::from),
+                name: text("name").into(),
+                uid: text("uid").into(),
+            },
+            resource_version: text("resourceVersion").to_owned(),
+            generation: metadata.get("generation").and_then(Value::as_i64),
+            created: text("creationTimestamp").to_owned(),
+            deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
+            finalizers: finalizers(metadata),
+            // Whoever mistypes the value of a brake wants it to hold.
+            paused: annotation(names::PAUSED_ANNOTATION).is_some_and(|value| !matches!(value.as_str(), "" | "false")),
+            poll_requested: annotation(names::POLL_REQUESTED_ANNOTATION),
+            retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
+            conditions: Conditions::from_status(object.get("status")),
+            view: Arc::new(paths.prune(&visible(object))),
+        }
+    }
+
+    /// Whether our finalizer is on the object.
+    #[must_use]
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
+    }
+
+    /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
+    #[must_use]
+    pub fn is_as_new_as(&self, other: &Self) -> bool {
+        match (self.resource_version.parse::<u128>(), other.resource_version.parse::<u128>()) {
+            (Ok(ours), Ok(theirs)) => ours >= theirs,
+            _ => true,
+        }
+    }
+}
+
+fn finalizers(metadata: &Value) -> Vec<String> {
+    let list = metadata.get("finalizers").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The object without what no template may see: it changes with our own writes.
+fn visible(object: &Value) -> Value {
+    let mut visible = Map::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        let hidden: &[&str] = match key.as_str() {
+            "metadata" => &["managedFields", "resourceVersion"],
+            "status" => &["conditions"],
+            _ => &[],
+        };
+        let kept = match value {
+            Value::Object(fields) if !hidden.is_empty() => {
+                let keep = |(field, _): &(&String, &Value)| !hidden.contains(&field.as_str());
+                Value::Object(fields.iter().filter(keep).map(|(field, value)| (field.clone(), value.clone())).collect())
+            }
+            other => other.clone(),
+        };
+        visible.insert(key.clone(), kept);
+    }
+    Value::Object(visible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_brake_holds_whatever_is_written_on_it_but_false() {
+        let paused = |value: &str| {
+            let annotations = json!({ names::PAUSED_ANNOTATION: value });
+            LeanObject::prune(&json!({"metadata": {"annotations": annotations}}), &FieldPaths::default()).paused
+        };
+        assert!(paused("true") && paused("yes") && paused("True"));
+        assert!(!paused("false") && !paused(""));
+        assert!(!LeanObject::prune(&json!({}), &FieldPaths::default()).paused);
+    }
+}

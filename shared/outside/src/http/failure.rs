@@ -1,0 +1,114 @@
+//! Why no reply came, in closed words.
+//!
+//! The client's own errors carry URLs, addresses and whatever the other side sent. Conditions, logs and metrics must
+//! not, so they are read here and only their kind goes on. This file sends nothing and retries nothing.
+
+use std::error::Error;
+use std::io;
+
+use drift_model::labelled_secrets::CredentialError;
+
+/// Why there is no reply. Holds no header, body, address or credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HttpFailure {
+    /// DNS, connect, TLS, reset: nothing of an answer came. The text is closed: no name, address or number in it.
+    #[error("no connection: {0}")]
+    Unreachable(String),
+    /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
+    #[error("credential: {0}")]
+    CredentialUnavailable(String),
+}
+
+impl From<CredentialError> for HttpFailure {
+    fn from(error: CredentialError) -> Self {
+        Self::CredentialUnavailable(error.to_string())
+    }
+}
+
+impl HttpFailure {
+    pub(super) fn of(error: &reqwest::Error) -> Self {
+        Self::Unreachable(describe(error).to_owned())
+    }
+}
+
+/// Whether a connection stood, the request went out on it, and it ended before an answer came.
+pub(super) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
+    error.is_request()
+        && !error.is_connect()
+        && causes(error).any(|cause| {
+            cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+                || cause.downcast_ref::<io::Error>().is_some_and(|error| is_drop(error.kind()))
+        })
+}
+
+/// A reset, or under TLS an end without the farewell that TLS asks for.
+const fn is_drop(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
+}
+
+fn describe(error: &reqwest::Error) -> &'static str {
+    if error.is_builder() {
+        return "the request cannot be built";
+    }
+    if let Some(text) = causes(error).find_map(|cause| cause.downcast_ref()).map(describe_tls) {
+        return text;
+    }
+    if let Some(text) =
+        causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).and_then(|error| describe_io(error.kind()))
+    {
+        return text;
+    }
+    match (error.is_timeout(), error.is_connect()) {
+        (true, _) => "connecting took too long",
+        // The resolver's error has no public type; its text is the only mark that it leaves.
+        (_, true) if causes(error).any(|cause| cause.to_string().starts_with("dns error")) => {
+            "the name cannot be resolved"
+        }
+        (_, true) => "connecting failed",
+        _ if was_dropped_unanswered(error) => "the connection was closed before an answer came",
+        _ => "the answer is not HTTP",
+    }
+}
+
+fn describe_tls(error: &rustls::Error) -> &'static str {
+    use rustls::{CertificateError as Bad, Error as Tls};
+    match error {
+        // A replaced CA of the same name shows as a bad signature.
+        Tls::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "TLS: the certificate's issuer is not trusted"
+        }
+        Tls::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "TLS: the certificate is for another name"
+        }
+        Tls::InvalidCertificate(
+            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
+        ) => "TLS: the certificate is not valid at this time",
+        Tls::InvalidCertificate(_) => "TLS: the certificate is not valid",
+        _ => "TLS: the handshake failed",
+    }
+}
+
+const fn describe_io(kind: io::ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        io::ErrorKind::ConnectionRefused => "the connection was refused",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route",
+        io::ErrorKind::TimedOut => "connecting took too long",
+        io::ErrorKind::UnexpectedEof => "the connection was closed before an answer came",
+        kind if is_drop(kind) => "the connection was reset",
+        _ => return None,
+    })
+}
+
+/// The error's causes, outermost first.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause_of(*error))
+}
+
+/// An `io::Error` hides the error that it wraps from `source`, so that one is looked up by hand.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}

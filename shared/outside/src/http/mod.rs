@@ -1,0 +1,23 @@
+//! Guarded clients for external systems, and the Secrets they may use.
+//!
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
+//! the target's author meant. Every bound that protects us from them, and every bound that protects their
+//! credentials, stands in this folder. It must not know what a poll or a correction is.
+
+mod auth;
+mod failure;
+mod opened;
+mod options;
+mod reply;
+mod retry_after;
+mod sender;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+pub use failure::HttpFailure;
+pub use options::HttpOptions;
+pub use reply::{HttpReply, ReplyBody};
+pub use retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, asked_pause, retry_after};
+pub use sender::HttpSender;

@@ -1,0 +1,16 @@
+//! How a request is to be sent: with which credential, to which authority's servers, up to which size of answer.
+//!
+//! It must not know what is sent.
+
+use drift_target::{Auth, Tls};
+
+/// How a request is to be sent.
+#[derive(Clone, Debug)]
+pub struct HttpOptions<'a> {
+    /// The credential.
+    pub auth: Option<&'a Auth>,
+    /// A private CA.
+    pub tls: Option<&'a Tls>,
+    /// Cap on the decoded body, bytes.
+    pub max_bytes: usize,
+}

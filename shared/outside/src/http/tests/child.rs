@@ -1,0 +1,32 @@
+//! One request from a process with an environment of its own, since that of a running process cannot be changed safely.
+
+use std::process::Command;
+
+use crate::ReplyBody;
+use crate::http::tests::{get, plain, send, sender};
+
+const URL: &str = "DRIFT_TEST_CHILD_URL";
+const EXPECTED: &str = "DRIFT_TEST_CHILD_EXPECTED";
+
+/// Sends a GET from a child process that has these variables; it has to see the body or the failure `expected`.
+pub(super) fn sends(url: &str, variables: &[(&str, String)], expected: &str) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "http::tests::child::sends_one_request", "--ignored", "--test-threads=1"]);
+    for name in ["no_proxy", "NO_PROXY", "REQUEST_METHOD", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        child.env_remove(name);
+    }
+    let output = child.envs(variables.iter().cloned()).env(URL, url).env(EXPECTED, expected).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the parent hands its arguments over in the environment")]
+#[ignore = "run by other tests, in a process of its own"]
+async fn sends_one_request() {
+    let [url, expected] = [URL, EXPECTED].map(|name| std::env::var(name).unwrap());
+    let seen = match send(&sender(), &get(&url), &plain()).await.map(|reply| reply.body) {
+        Ok(ReplyBody::Whole(body)) => String::from_utf8(body).unwrap(),
+        other => format!("{other:?}"),
+    };
+    assert!(seen.contains(&expected), "{seen}");
+}

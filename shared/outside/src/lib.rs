@@ -1,0 +1,11 @@
+//! Guarded clients for external systems.
+//!
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
+//! the target's author meant. It must not know what a poll or a correction is.
+
+pub mod host_gate;
+pub mod http;
+
+pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit};
+pub use http::{HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody};
+pub use http::{asked_pause, retry_after};

@@ -1,0 +1,270 @@
+//! Checks an expression when its target loads, and finds the fields that it reads.
+//!
+//! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
+//! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
+
+use std::collections::BTreeSet;
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo, operators};
+
+use crate::cel::chain::{Chain, text};
+use crate::cel::functions::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, PATH};
+use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
+use crate::cel::parse::TemplateError;
+use crate::cel::rewrite::{is_deeper_than, redirect};
+use crate::cel::suggest::{did_you_mean, nearest};
+use crate::cel::variables::{SELF, Scope, VARIABLES};
+use drift_model::field_paths::FieldPaths;
+
+/// Names of types, which may be compared with `type(x)`.
+const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+const OPERATORS: &[&str] = &[
+    operators::CONDITIONAL,
+    operators::LOGICAL_AND,
+    operators::LOGICAL_OR,
+    operators::LOGICAL_NOT,
+    operators::SUBSTRACT,
+    operators::ADD,
+    operators::MULTIPLY,
+    operators::DIVIDE,
+    operators::MODULO,
+    operators::EQUALS,
+    operators::NOT_EQUALS,
+    operators::GREATER_EQUALS,
+    operators::LESS_EQUALS,
+    operators::GREATER,
+    operators::LESS,
+    operators::NEGATE,
+    operators::INDEX,
+    operators::OPT_INDEX,
+    operators::OPT_SELECT,
+    operators::NOT_STRICTLY_FALSE,
+    operators::IN,
+];
+
+/// What was found about an expression.
+pub(super) struct Checked {
+    /// The fields under `self` that it reads.
+    pub(super) fields: FieldPaths,
+    /// Every name of a field that is written in it.
+    pub(super) names: BTreeSet<String>,
+}
+
+/// Checks and redirects an expression.
+///
+/// # Errors
+/// Everything that is wrong with it, offsets counted from its beginning.
+pub(super) fn check(
+    expression: &mut IdedExpr,
+    source: &SourceInfo,
+    scope: Scope,
+) -> Result<Checked, Vec<TemplateError>> {
+    if is_deeper_than(expression, MAX_EXPRESSION_DEPTH) {
+        let message = format!("operations nest at most {MAX_EXPRESSION_DEPTH} deep; write several templates instead");
+        return Err(vec![TemplateError::new(0, message)]);
+    }
+    let mut checker = Checker {
+        scope,
+        source,
+        local: Vec::new(),
+        depth: 0,
+        errors: Vec::new(),
+        fields: FieldPaths::default(),
+        names: BTreeSet::new(),
+    };
+    checker.visit(expression);
+    if !checker.errors.is_empty() {
+        return Err(checker.errors);
+    }
+    let checked = Checked { fields: checker.fields, names: checker.names };
+    redirect(expression);
+    Ok(checked)
+}
+
+struct Checker<'s> {
+    scope: Scope,
+    source: &'s SourceInfo,
+    /// Variables of the loops around.
+    local: Vec<String>,
+    /// How many loops are around.
+    depth: usize,
+    errors: Vec<TemplateError>,
+    fields: FieldPaths,
+    names: BTreeSet<String>,
+}
+
+impl Checker<'_> {
+    /// Where a node stands, in bytes as cel counts.
+    fn start(&self, at: &IdedExpr) -> usize {
+        self.source.offset_for(at.id).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
+    }
+
+    fn refuse(&mut self, at: &IdedExpr, message: impl Into<String>) {
+        self.refuse_at(self.start(at), message);
+    }
+
+    fn refuse_at(&mut self, start: usize, message: impl Into<String>) {
+        let offset = self.source.source.get(..start).map_or(0, |before| before.chars().count());
+        let error = TemplateError::new(offset, message);
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn visit(&mut self, expression: &IdedExpr) {
+        self.name(expression);
+        if let Some(chain) = Chain::of(expression) {
+            self.visit_names_below(expression);
+            return self.visit_chain(&chain);
+        }
+        match &expression.expr {
+            Expr::Call(call) => self.visit_call(expression, call),
+            Expr::Comprehension(comprehension) => self.visit_comprehension(expression, comprehension),
+            Expr::List(list) => list.elements.iter().for_each(|element| self.visit(element)),
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.visit(&entry.key);
+                        self.visit(&entry.value);
+                    }
+                }
+            }
+            Expr::Select(select) => self.visit(&select.operand),
+            Expr::Struct(_) => {
+                self.refuse(expression, "a map is written {'name': value}, with quotes and without a type")
+            }
+            Expr::Unspecified => self.refuse(expression, "the expression is not complete"),
+            Expr::Ident(_) | Expr::Literal(_) => {}
+        }
+    }
+
+    /// Notes a name written at this node.
+    fn name(&mut self, expression: &IdedExpr) {
+        let name = match &expression.expr {
+            Expr::Select(select) => Some(select.field.as_str()),
+            _ => text(expression),
+        };
+        self.names.extend(name.map(str::to_owned));
+    }
+
+    /// Notes the names along a chain, which is not visited node by node.
+    fn visit_names_below(&mut self, expression: &IdedExpr) {
+        let operand = match &expression.expr {
+            Expr::Select(select) => &*select.operand,
+            Expr::Call(call) => match call.args.as_slice() {
+                [operand, index] => {
+                    self.name(index);
+                    operand
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        self.name(operand);
+        self.visit_names_below(operand);
+    }
+
+    fn visit_chain(&mut self, chain: &Chain<'_>) {
+        for index in &chain.indexes {
+            self.visit(index);
+        }
+        if self.local.iter().any(|local| local == chain.name) {
+            return;
+        }
+        if chain.name == SELF {
+            match self.scope.refusal(&chain.fields) {
+                Some(message) => self.refuse(chain.root, message),
+                None => self.fields.insert(chain.fields.clone()),
+            }
+        } else if !self.scope.variables().contains(&chain.name) && !TYPES.contains(&chain.name) {
+            self.refuse_variable(chain);
+        }
+    }
+
+    fn refuse_variable(&mut self, chain: &Chain<'_>) {
+        let name = chain.name;
+        let known = self.scope.variables();
+        let message = if VARIABLES.contains(&name) {
+            format!("`{name}` does not exist here; known: {}", known.join(", "))
+        } else {
+            let candidates = known.iter().copied().chain(self.local.iter().map(String::as_str));
+            match nearest(name, candidates) {
+                Some(near) => format!("unknown variable `{name}`: did you mean `{near}`?"),
+                None => format!("unknown variable `{name}`; known: {}. Texts are written in quotes", known.join(", ")),
+            }
+        };
+        self.refuse(chain.root, message);
+    }
+
+    fn visit_call(&mut self, expression: &IdedExpr, call: &CallExpr) {
+        match &call.target {
+            Some(target) => self.visit_member_call(expression, target, call),
+            None if OPERATORS.contains(&call.func_name.as_str()) => {}
+            None => self.check_function(expression, &call.func_name, GLOBAL_FUNCTIONS),
+        }
+        call.args.iter().for_each(|argument| self.visit(argument));
+    }
+
+    fn visit_member_call(&mut self, expression: &IdedExpr, target: &IdedExpr, call: &CallExpr) {
+        let namespace = match &target.expr {
+            Expr::Ident(name) => GLOBAL_FUNCTIONS
+                .iter()
+                .any(|function| function.split_once('.').is_some_and(|(namespace, _)| namespace == name))
+                .then_some(name),
+            _ => None,
+        };
+        match namespace {
+            Some(namespace) => {
+                self.check_function(expression, &format!("{namespace}.{}", call.func_name), GLOBAL_FUNCTIONS);
+            }
+            None => {
+                self.visit(target);
+                self.check_function(expression, &call.func_name, MEMBER_FUNCTIONS);
+            }
+        }
+    }
+
+    fn check_function(&mut self, expression: &IdedExpr, name: &str, known: &[&str]) {
+        // A call stands at its bracket; its name is what people look for.
+        let bracket = self.start(expression);
+        let before = self.source.source.get(..bracket).unwrap_or_default();
+        let start = if before.ends_with(name) { bracket - name.len() } else { bracket };
+        if name == PATH {
+            self.refuse_at(start, "path(…) may only be the whole of a ${…} in a URL's path");
+        } else if !known.contains(&name) {
+            let candidates = GLOBAL_FUNCTIONS.iter().chain(MEMBER_FUNCTIONS).chain(MACROS).copied();
+            let candidates = candidates.filter(|candidate| *candidate != name);
+            self.refuse_at(start, format!("unknown function `{name}`{}", did_you_mean(name, candidates)));
+        }
+    }
+
+    fn visit_comprehension(&mut self, expression: &IdedExpr, comprehension: &ComprehensionExpr) {
+        self.visit(&comprehension.iter_range);
+        self.visit(&comprehension.accu_init);
+        // `optMap` is written as a loop over nothing, to bind a name.
+        let loops =
+            usize::from(!matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty()));
+        self.depth += loops;
+        if self.depth > MAX_COMPREHENSION_DEPTH {
+            self.refuse(
+                expression,
+                format!("loops (all, exists, map, filter …) nest at most {MAX_COMPREHENSION_DEPTH} deep"),
+            );
+        }
+        let names = [Some(&comprehension.iter_var), comprehension.iter_var2.as_ref(), Some(&comprehension.accu_var)];
+        let outside = self.local.len();
+        self.local.extend(names.into_iter().flatten().cloned());
+        if let Some(name) = self.local[outside..].iter().find(|name| VARIABLES.contains(&name.as_str())).cloned() {
+            self.refuse(
+                expression,
+                format!("`{name}` is a variable of the language; give the loop's variable another name"),
+            );
+        }
+        self.visit(&comprehension.loop_cond);
+        self.visit(&comprehension.loop_step);
+        self.visit(&comprehension.result);
+        self.local.truncate(outside);
+        self.depth -= loops;
+    }
+}

@@ -1,0 +1,34 @@
+//! `${…}` templates: CEL inside YAML strings, parsed once when a target loads and evaluated for each object.
+//!
+//! Pure: a template sees the variables it is given and nothing else. It must not know what a target is.
+
+mod bind;
+mod chain;
+mod check;
+mod convert;
+mod equal;
+mod expression;
+mod functions;
+mod json_list;
+mod json_map;
+pub(crate) mod limits;
+mod parse;
+mod rewrite;
+pub(crate) mod suggest;
+mod text;
+mod url;
+mod value;
+mod variables;
+
+pub use expression::{EvaluationError, Expression, Site};
+pub use parse::TemplateError;
+pub(crate) use parse::is_template;
+pub use text::TextTemplate;
+pub use url::UrlTemplate;
+pub(crate) use value::Node;
+pub use value::ValueTemplate;
+pub use variables::{Scope, Variables};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,89 @@
+//! A text with `${…}` inside, rendered without escaping: an identity, a header.
+
+use crate::cel::convert::{Allowance, text};
+use crate::cel::expression::{EvaluationError, Expression, Site};
+use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::variables::Variables;
+use drift_model::field_paths::FieldPaths;
+
+/// A text with `${…}` inside, rendered without escaping.
+#[derive(Debug)]
+pub struct TextTemplate {
+    site: Site,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    Expression(Expression),
+}
+
+impl TextTemplate {
+    /// Compiles a text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let mut parts = Vec::new();
+        let mut errors = Vec::new();
+        for piece in pieces(text).map_err(|error| vec![error])? {
+            match piece {
+                Piece::Literal(literal) => parts.push(Part::Literal(literal)),
+                Piece::Expression { source, offset } => match Expression::compile(source, offset, site) {
+                    Ok(expression) => parts.push(Part::Expression(expression)),
+                    Err(found) => errors.extend(found),
+                },
+            }
+        }
+        if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for part in &self.parts {
+            if let Part::Expression(expression) = part {
+                fields.extend(expression.fields());
+            }
+        }
+        fields
+    }
+
+    /// Where it stands.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Renders the text.
+    ///
+    /// # Errors
+    /// When a field is missing or a value has no text form.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
+        let mut rendered = String::new();
+        let mut allowance = Allowance::default();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => rendered.push_str(literal),
+                Part::Expression(expression) => {
+                    let value = render_text(expression, variables, &self.site)?;
+                    allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
+                    rendered.push_str(&value);
+                }
+            }
+        }
+        Ok(rendered)
+    }
+}
+
+/// An expression's value as text.
+pub(super) fn render_text(
+    expression: &Expression,
+    variables: &Variables<'_>,
+    site: &Site,
+) -> Result<String, EvaluationError> {
+    let value = expression.evaluate(variables)?;
+    let value = value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))?;
+    text(value).map_err(|cause| site.error(cause))
+}

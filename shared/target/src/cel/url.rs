@@ -1,0 +1,223 @@
+//! A URL template: scheme and host are literal, each value is percent-encoded for the place where it stands.
+//!
+//! No value can add a segment, leave its segment, or change where the request goes.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::{Position, Url};
+
+use crate::cel::expression::{EvaluationError, Expression, Site};
+use crate::cel::functions::PATH;
+use crate::cel::limits::MAX_URL_BYTES;
+use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::text::render_text;
+use crate::cel::variables::Variables;
+use drift_model::field_paths::FieldPaths;
+
+/// Everything but the unreserved characters of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Stands for each value when a URL is tried out at load.
+const SAMPLE: &str = "x";
+
+/// A URL with a literal scheme and host; values are percent-encoded for their place.
+#[derive(Debug)]
+pub struct UrlTemplate {
+    site: Site,
+    /// Scheme, host and port, in normal form.
+    base: String,
+    host: String,
+    /// Path and query.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    /// One segment of the path, or a piece of one.
+    Segment(Expression),
+    /// `path(x)`: segments.
+    Segments(Expression),
+    /// Anything in the query.
+    Query(Expression),
+}
+
+impl UrlTemplate {
+    /// Compiles a URL.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let one = |error| vec![error];
+        let found = pieces(text).map_err(one)?;
+        let (base, first) = authority(&found).map_err(one)?;
+        let host =
+            format!("{}:{}", base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or_default());
+        let parts = compile_parts(&found, first, site)?;
+        let template = Self { site: site.clone(), base: base[..Position::BeforePath].to_owned(), host, parts };
+        template.try_out().map_err(one)?;
+        Ok(template)
+    }
+
+    /// The literal host and port, for limits; the port is always there.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether requests are encrypted.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.base.starts_with("https:")
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for part in &self.parts {
+            if let Part::Segment(value) | Part::Segments(value) | Part::Query(value) = part {
+                fields.extend(value.fields());
+            }
+        }
+        fields
+    }
+
+    /// Renders the URL.
+    ///
+    /// # Errors
+    /// When a field is missing, or a path segment is empty, `.` or `..`.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
+        let value = |expression| render_text(expression, variables, &self.site);
+        let mut text = self.base.clone();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => text.push_str(literal),
+                Part::Segment(expression) => text.push_str(&self.segment(&value(expression)?)?),
+                Part::Segments(expression) => {
+                    let segments: Result<Vec<_>, _> =
+                        value(expression)?.split('/').map(|segment| self.segment(segment)).collect();
+                    text.push_str(&segments?.join("/"));
+                }
+                Part::Query(expression) => text.push_str(&escape(&value(expression)?)),
+            }
+        }
+        self.finish(&text)
+    }
+
+    fn segment(&self, value: &str) -> Result<String, EvaluationError> {
+        if matches!(value, "" | "." | "..") {
+            return Err(self.site.error("a value in the URL's path is empty, `.` or `..`"));
+        }
+        Ok(escape(value))
+    }
+
+    /// The URL, if it is just what was rendered: the parser must not have found anything to resolve.
+    fn finish(&self, text: &str) -> Result<Url, EvaluationError> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes")));
+        }
+        match Url::parse(text) {
+            Ok(url) if url.as_str() == text => Ok(url),
+            _ => Err(self.site.error("the rendered text is no URL in normal form")),
+        }
+    }
+
+    /// Says at load what is wrong with the literal part.
+    fn try_out(&self) -> Result<(), TemplateError> {
+        let mut text = self.base.clone();
+        for part in &self.parts {
+            text.push_str(if let Part::Literal(literal) = part { literal } else { SAMPLE });
+        }
+        match Url::parse(&text) {
+            Ok(url) if url.as_str() == text => Ok(()),
+            Ok(url) => {
+                let path = url[Position::BeforePath..].to_owned();
+                Err(TemplateError::new(0, format!("write the URL as it is sent: its path and query would be `{path}`")))
+            }
+            Err(error) => Err(TemplateError::new(0, format!("no URL: {error}"))),
+        }
+    }
+}
+
+fn escape(value: &str) -> String {
+    utf8_percent_encode(value, ESCAPED).to_string()
+}
+
+/// The literal scheme, host and port, and what follows them in the first piece.
+fn authority<'p>(pieces: &'p [Piece<'_>]) -> Result<(Url, &'p str), TemplateError> {
+    const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
+    let Some(Piece::Literal(first)) = pieces.first() else {
+        return Err(TemplateError::new(0, FORM));
+    };
+    let Some(length) = first.strip_prefix("http://").or_else(|| first.strip_prefix("https://")).map(str::len) else {
+        return Err(TemplateError::new(0, FORM));
+    };
+    let scheme = first.len() - length;
+    let authority = match first[scheme..].find(['/', '?', '#']) {
+        Some(end) => &first[scheme..scheme + end],
+        None if pieces.len() > 1 => {
+            return Err(TemplateError::new(
+                first.chars().count(),
+                "hosts are literal: write `/` before the first ${…}",
+            ));
+        }
+        None => &first[scheme..],
+    };
+    if authority.contains('@') {
+        return Err(TemplateError::new(scheme, "a URL carries no user or password: use auth"));
+    }
+    let end = scheme + authority.len();
+    let base = Url::parse(&first[..end]).map_err(|error| TemplateError::new(scheme, format!("no URL: {error}")))?;
+    if base.path() != "/" {
+        // The parser takes `\\` for `/`.
+        return Err(TemplateError::new(scheme, FORM));
+    }
+    Ok((base, &first[end..]))
+}
+
+fn compile_parts(pieces: &[Piece<'_>], first: &str, site: &Site) -> Result<Vec<Part>, Vec<TemplateError>> {
+    // A URL without a path has the path `/`.
+    let mut parts = vec![Part::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
+    let mut in_query = first.contains('?');
+    let mut errors = Vec::new();
+    if first.contains('#') {
+        errors.push(TemplateError::new(0, "a fragment (`#…`) is never sent; write %23 for the character"));
+    }
+    for piece in &pieces[1..] {
+        match piece {
+            Piece::Literal(literal) => {
+                if literal.contains('#') {
+                    errors.push(TemplateError::new(0, "a fragment (`#…`) is never sent; write %23 for the character"));
+                }
+                in_query |= literal.contains('?');
+                parts.push(Part::Literal(literal.clone()));
+            }
+            Piece::Expression { source, offset } => match compile_part(source, *offset, in_query, site) {
+                Ok(part) => parts.push(part),
+                Err(found) => errors.extend(found),
+            },
+        }
+    }
+    if errors.is_empty() { Ok(parts) } else { Err(errors) }
+}
+
+fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<Part, Vec<TemplateError>> {
+    if let Some((inner, inner_offset)) = path_argument(source) {
+        if in_query {
+            let message = "path(…) keeps `/` in a URL's path; values in the query need nothing around them";
+            return Err(vec![TemplateError::new(offset, message)]);
+        }
+        return Ok(Part::Segments(Expression::compile(inner, offset + inner_offset, site)?));
+    }
+    let expression = Expression::compile(source, offset, site)?;
+    Ok(if in_query { Part::Query(expression) } else { Part::Segment(expression) })
+}
+
+/// The argument of a source that is one `path(…)`, and the characters in front of it.
+fn path_argument(source: &str) -> Option<(&str, usize)> {
+    let inner = source.trim().strip_prefix(PATH)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    // `path(a) + path(b)` begins and ends alike; its inside is no expression then, and the whole is refused as such.
+    super::functions::ENVIRONMENT.parser().parse(inner).ok()?;
+    let front = source.find('(')? + 1;
+    Some((inner, source[..front].chars().count()))
+}

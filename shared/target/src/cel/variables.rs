@@ -1,0 +1,127 @@
+//! The variables that a template may see, and where each of them exists.
+//!
+//! This file must not know what the values mean.
+
+use cel::common::types::CelInt;
+use cel::common::value::{CowVal, Val};
+use cel::context::VariableResolver;
+use serde_json::Value;
+
+use crate::cel::bind::{Meter, bind};
+
+/// The object.
+pub(super) const SELF: &str = "self";
+/// The answer of a read.
+const RESPONSE: &str = "response";
+/// The rendered wish.
+const DESIRED: &str = "desired";
+/// The number of the correction under way.
+pub(super) const CORRECTION: &str = "correction";
+
+/// Every variable of the language.
+pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, DESIRED, CORRECTION];
+
+/// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
+#[derive(Clone, Copy, Debug)]
+pub struct Variables<'a> {
+    /// `self`: the object as [`drift_model::object::LeanObject::view`] keeps it.
+    pub object: &'a Value,
+    /// `response`: `{status, headers, body}` of the read, headers in lower case.
+    pub response: Option<&'a Value>,
+    /// `desired`: the rendered wish.
+    pub desired: Option<&'a Value>,
+    /// `correction`: the number of the correction under way.
+    pub correction: Option<u64>,
+}
+
+impl<'a> Variables<'a> {
+    /// Only `self`.
+    #[must_use]
+    pub const fn of_object(object: &'a Value) -> Self {
+        Self { object, response: None, desired: None, correction: None }
+    }
+
+    /// A variable that is JSON, by its name in expressions.
+    pub(super) fn json(&self, name: &str) -> Option<&'a Value> {
+        match name {
+            SELF => Some(self.object),
+            RESPONSE => self.response,
+            DESIRED => self.desired,
+            _ => None,
+        }
+    }
+}
+
+/// Which variables exist where a template stands; anything else is refused when the target loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `self` with spec and metadata name, namespace, uid only: `compare.desired`.
+    Wish,
+    /// `self`: identity, require, suspendWhen, read.http url/headers/body.
+    Object,
+    /// `self` and `response`: observed, absentWhen, settlingWhen.
+    Response,
+    /// `self`, `desired`, `correction`: correct steps.
+    Correction,
+    /// `self` and `response`: doneOn etc. (later)
+    Done,
+}
+
+/// Fields of `metadata` that a wish may depend on: they never change while an object lives.
+const WISH_METADATA: &[&str] = &["name", "namespace", "uid"];
+/// Fields that no template may see: they change with our own writes.
+const HIDDEN: &[[&str; 2]] =
+    &[["status", "conditions"], ["metadata", "managedFields"], ["metadata", "resourceVersion"]];
+
+impl Scope {
+    /// The variables that exist here.
+    pub(super) const fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Wish | Self::Object => &[SELF],
+            Self::Response | Self::Done => &[SELF, RESPONSE],
+            Self::Correction => &[SELF, DESIRED, CORRECTION],
+        }
+    }
+
+    /// Why a path below `self` may not be read here.
+    pub(super) fn refusal(self, path: &[String]) -> Option<String> {
+        let written = || std::iter::once(SELF).chain(path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+        if HIDDEN.iter().any(|hidden| path.starts_with(&hidden.map(str::to_owned))) {
+            return Some(format!("`{}` is visible to no template: it changes with our own writes", written()));
+        }
+        let fields: Vec<&str> = path.iter().map(String::as_str).collect();
+        let of_wish = match fields.as_slice() {
+            ["spec", ..] => true,
+            ["metadata", field, ..] => WISH_METADATA.contains(field),
+            _ => false,
+        };
+        (self == Self::Wish && !of_wish).then(|| {
+            format!(
+                "`{}` is not visible here: desired sees self.spec and self.metadata.name, namespace and uid",
+                written()
+            )
+        })
+    }
+}
+
+/// Variables bound for one evaluation.
+pub(super) struct Bound<'a> {
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 4],
+}
+
+impl<'a> Bound<'a> {
+    pub(super) fn new(variables: &Variables<'a>, meter: &'a Meter) -> Self {
+        let json = |name: &'static str| (name, variables.json(name).map(|value| bind(value, meter)));
+        let correction = variables
+            .correction
+            .map(|number| Box::new(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX))) as Box<dyn Val + 'a>);
+        Self { variables: [json(SELF), json(RESPONSE), json(DESIRED), (CORRECTION, correction)] }
+    }
+}
+
+impl VariableResolver for Bound<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let (_, value) = self.variables.iter().find(|(name, _)| *name == variable)?;
+        value.as_ref().map(|value| CowVal::Borrowed(value.as_ref()))
+    }
+}

@@ -1,0 +1,155 @@
+//! A poll target, checked and compiled, and what it says of one object.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
+use crate::compare::{Compare, RuleEffect};
+use crate::correct::Correct;
+use crate::document::DocumentName;
+use crate::objects::ObjectSelection;
+use crate::read::Read;
+use drift_model::condition::Wish;
+use drift_model::field_paths::FieldPaths;
+
+/// Characters of an identity: what the longest names of external systems need, and what fits a message.
+const MAX_IDENTITY_CHARS: usize = 253;
+
+/// One poll target, checked and compiled.
+#[derive(Debug)]
+pub struct Target {
+    /// `metadata.name`, unique over all documents.
+    pub name: String,
+    /// Where it was read.
+    pub document: DocumentName,
+    /// Which objects.
+    pub objects: ObjectSelection,
+    /// Names the external resource; use [`Target::identity_of`].
+    pub identity: TextTemplate,
+    /// What must hold before any read or write; use [`Target::unmet_requirement`].
+    pub require: Vec<Requirement>,
+    /// Time between polls of one object.
+    pub interval: Duration,
+    /// Deadline of one poll.
+    pub timeout: Duration,
+    /// Whether the whole target is suspended.
+    pub suspend: bool,
+    /// Whether it is suspended for one object; use [`Target::is_suspended_for`].
+    pub suspend_when: Option<Expression>,
+    /// How many polls in a row confirm a change of verdict.
+    pub confirm: Confirm,
+    /// How the real state is read.
+    pub read: Read,
+    /// What it is compared with.
+    pub compare: Compare,
+    /// What the controller does.
+    pub correct: Correct,
+    /// Every field of `self` that any template reads: the poller's share (identity, require, suspendWhen, read, compare).
+    pub poll_fields: FieldPaths,
+    /// The poller's share plus what `correct` reads.
+    pub all_fields: FieldPaths,
+    /// Hash of objects, identity, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex digits.
+    pub verdict_hash: String,
+    /// Hash of the whole document: any edit changes it. 16 hex digits.
+    pub document_hash: String,
+}
+
+/// One `require` entry.
+#[derive(Debug)]
+pub struct Requirement {
+    /// Must be true.
+    pub that: Expression,
+    /// Said when it is not.
+    pub otherwise: String,
+}
+
+/// Polls in a row that confirm a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirm {
+    /// Polls that differ before False becomes True; default 1.
+    pub drift: u32,
+    /// Polls that find nothing before an absence is believed; default 2.
+    pub absent: u32,
+    /// Failed polls before False becomes Unknown; default 3.
+    pub unknown: u32,
+}
+
+impl Default for Confirm {
+    fn default() -> Self {
+        Self { drift: 1, absent: 2, unknown: 3 }
+    }
+}
+
+/// What an object wishes for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wished {
+    /// The rendered `desired` without ignored paths.
+    pub desired: Value,
+    /// Its fingerprint without redacted paths.
+    pub wish: Wish,
+}
+
+impl Target {
+    /// Renders what the object wishes for.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn wish_of(&self, object: &Value) -> Result<Wished, EvaluationError> {
+        let mut desired = self.compare.desired.render(&Variables::of_object(object))?;
+        self.compare.without(RuleEffect::Ignore, &mut desired);
+        if !self.compare.has(RuleEffect::Redact) {
+            return Ok(Wished { wish: self.fingerprint(object, &desired), desired });
+        }
+        let mut shown = desired.clone();
+        self.compare.without(RuleEffect::Redact, &mut shown);
+        Ok(Wished { wish: self.fingerprint(object, &shown), desired })
+    }
+
+    /// A verdict speaks of one resource: an object that names another now wishes for something else, though all of
+    /// `desired` be the same. (An identity can hang on a label, which no generation counts.)
+    fn fingerprint(&self, object: &Value, shown: &Value) -> Wish {
+        Wish::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
+    }
+
+    /// The name of the external resource: 1 to 253 characters, no control characters.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated or gives no such text.
+    pub fn identity_of(&self, object: &Value) -> Result<String, EvaluationError> {
+        let identity = self.identity.render(&Variables::of_object(object))?;
+        let refusal = match identity.chars().count() {
+            0 => Some("the identity is empty".to_owned()),
+            length if length > MAX_IDENTITY_CHARS => {
+                Some(format!("the identity is longer than {MAX_IDENTITY_CHARS} characters"))
+            }
+            _ if identity.chars().any(char::is_control) => Some("the identity holds a control character".to_owned()),
+            _ => None,
+        };
+        refusal.map_or(Ok(identity), |cause| Err(self.identity.site().error(cause)))
+    }
+
+    /// The `else` of the first requirement that does not hold.
+    ///
+    /// # Errors
+    /// When a requirement cannot be evaluated.
+    pub fn unmet_requirement(&self, object: &Value) -> Result<Option<&str>, EvaluationError> {
+        for requirement in &self.require {
+            if !requirement.that.evaluate_bool(&Variables::of_object(object))? {
+                return Ok(Some(&requirement.otherwise));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether `suspend` or `suspendWhen` says that this object is not polled.
+    ///
+    /// # Errors
+    /// When `suspendWhen` cannot be evaluated.
+    pub fn is_suspended_for(&self, object: &Value) -> Result<bool, EvaluationError> {
+        match &self.suspend_when {
+            Some(rule) if !self.suspend => rule.evaluate_bool(&Variables::of_object(object)),
+            _ => Ok(self.suspend),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A whole document, checked and compiled: the target.
+
+use std::time::Duration;
+
+use crate::cel::{Expression, Scope, Site, TextTemplate};
+use crate::checked::{Confirm, Requirement, Target};
+use crate::compare::{Compare, read_compare};
+use crate::correct::{Correct, read_correct};
+use crate::durations::{KIB, duration};
+use crate::hash::{document_hash, verdict_hash};
+use crate::names::is_dns_label;
+use crate::objects::{ObjectSelection, read_objects};
+use crate::raw::{Fields, Reader};
+use crate::read::{Read, read_expression, read_read};
+use crate::yaml;
+use crate::yaml::{Fault, Node, Position};
+use drift_model::names::{TARGET_API_VERSION, TARGET_KIND};
+
+/// Longest document, bytes: a ConfigMap holds 1 MiB in all.
+const MAX_DOCUMENT_BYTES: usize = 256 * KIB;
+/// Most `${…}` of one document.
+const MAX_TEMPLATES: usize = 1_000;
+/// Stack on which a document is read: 60 levels overflowed 2 MiB in an unoptimised build; half of them have eight times that.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+/// `require` entries of one target.
+const MAX_REQUIREMENTS: usize = 50;
+/// Characters of an `else`: it stands in a condition's message.
+const MAX_ELSE_CHARS: usize = 256;
+/// Default time between polls.
+const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
+/// Default deadline of a poll; a shorter interval shortens it.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bounds of `interval`.
+const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+/// Bounds of `timeout`: below, no answer could be in time; above, a hung host would hold its place for too long.
+const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
+/// Most polls that a change of verdict may need.
+const MAX_CONFIRM: u32 = 100;
+/// Where a document stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DocumentName {
+    /// The ConfigMap.
+    pub config_map: String,
+    /// Its data key.
+    pub key: String,
+}
+
+/// One thing wrong with a document: where, what, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}/{}{}: {message}", document.config_map, document.key, place(*line, *column))]
+pub struct Problem {
+    /// Which document.
+    pub document: DocumentName,
+    /// 1-based line; 0 where none can be told.
+    pub line: usize,
+    /// 1-based column.
+    pub column: usize,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+/// Where in the document, for people; nothing where no line can be told.
+fn place(line: usize, column: usize) -> String {
+    if line == 0 { String::new() } else { format!(" line {line} column {column}") }
+}
+
+impl Problem {
+    pub(super) fn new(document: &DocumentName, at: Position, message: impl Into<String>) -> Self {
+        Self { document: document.clone(), line: at.line, column: at.column, message: message.into() }
+    }
+}
+
+/// A target and the places in its document that problems between documents are shown at.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) target: Target,
+    pub(super) name_at: Position,
+    pub(super) objects_at: Position,
+}
+
+/// Parses and checks one document; every problem at once.
+///
+/// # Errors
+/// All problems found.
+pub fn parse_document(document: &DocumentName, text: &str) -> Result<Target, Vec<Problem>> {
+    parse(document, text).map(|parsed| parsed.target)
+}
+
+pub(super) fn parse(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+    if text.len() > MAX_DOCUMENT_BYTES {
+        let message = format!("a document is at most {MAX_DOCUMENT_BYTES} bytes long");
+        return Err(vec![Problem::new(document, Position::default(), message)]);
+    }
+    stacker::grow(STACK_BYTES, || parse_within(document, text))
+}
+
+fn parse_within(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+    let problems = |faults: Vec<Fault>| {
+        faults.into_iter().map(|fault| Problem::new(document, fault.at, fault.message)).collect::<Vec<_>>()
+    };
+    let root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
+    let mut reader = Reader::new(text);
+    let mut duplicates = Vec::new();
+    root.duplicates(&mut duplicates);
+    reader.extend(duplicates);
+    if text.matches("${").count() > MAX_TEMPLATES {
+        reader.refuse::<()>(root.at, format!("a document holds at most {MAX_TEMPLATES} templates"));
+    }
+    let parsed = read_document(&mut reader, document, &root);
+    let faults = reader.into_faults();
+    match parsed {
+        Some(parsed) if faults.is_empty() => Ok(parsed),
+        _ => Err(problems(faults)),
+    }
+}
+
+fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) -> Option<Parsed> {
+    let fields = reader.fields(root, "", &["apiVersion", "kind", "metadata", "spec"])?;
+    let version = reader
+        .required(&fields, "apiVersion")
+        .and_then(|node| reader.choice(node, "apiVersion", &[(TARGET_API_VERSION, ())]));
+    let kind = reader.required(&fields, "kind").and_then(|node| reader.choice(node, "kind", &[(TARGET_KIND, ())]));
+    let name = reader.required(&fields, "metadata").and_then(|node| read_metadata(reader, node));
+    let spec = reader.required(&fields, "spec");
+    let target = spec.and_then(|spec| read_spec(reader, spec));
+    let (name, name_at) = name?;
+    let (spec, target) = (spec?, target?);
+    version.and(kind)?;
+    let mut poll_fields = target.compare.desired.fields();
+    poll_fields.extend(&target.identity.fields());
+    poll_fields.extend(&target.read.fields());
+    let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
+    rules.for_each(|rule| poll_fields.extend(rule.fields()));
+    let mut all_fields = poll_fields.clone();
+    all_fields.extend(&target.correct.fields());
+    let target = Target {
+        name,
+        document: document.clone(),
+        poll_fields,
+        all_fields,
+        verdict_hash: verdict_hash(spec),
+        document_hash: document_hash(root),
+        objects: target.objects,
+        identity: target.identity,
+        require: target.require,
+        interval: target.interval,
+        timeout: target.timeout,
+        suspend: target.suspend,
+        suspend_when: target.suspend_when,
+        confirm: target.confirm,
+        read: target.read,
+        compare: target.compare,
+        correct: target.correct,
+    };
+    Some(Parsed { target, name_at, objects_at: spec.get("objects").map_or(spec.at, |objects| objects.at) })
+}
+
+fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {
+    let fields = reader.fields(node, "metadata", &["name"])?;
+    let node = reader.required(&fields, "name")?;
+    let name = reader.literal(node, "metadata.name")?;
+    if !is_dns_label(name) {
+        let message =
+            format!("metadata.name: `{name}` is no name; use at most 63 of a-z, 0-9 and -, none - at the ends");
+        return reader.refuse(node.at, message);
+    }
+    Some((name.to_owned(), node.at))
+}
+
+/// What stands in `spec`.
+struct Spec {
+    objects: ObjectSelection,
+    identity: TextTemplate,
+    require: Vec<Requirement>,
+    interval: Duration,
+    timeout: Duration,
+    suspend: bool,
+    suspend_when: Option<Expression>,
+    confirm: Confirm,
+    read: Read,
+    compare: Compare,
+    correct: Correct,
+}
+
+/// Keys of `spec`.
+const SPEC_KEYS: &[&str] = &[
+    "objects",
+    "identity",
+    "require",
+    "interval",
+    "timeout",
+    "suspend",
+    "suspendWhen",
+    "confirm",
+    "read",
+    "compare",
+    "correct",
+];
+
+fn read_spec(reader: &mut Reader<'_>, node: &Node) -> Option<Spec> {
+    // Places are counted from `spec`, so that errors name `read.http.url`.
+    let fields = reader.fields(node, "spec", SPEC_KEYS)?;
+    let fields = Fields::below(&fields);
+    let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
+    let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
+    let require = reader.or(&fields, "require", Vec::new(), read_requirements);
+    let times = read_times(reader, &fields);
+    let suspend = reader.or(&fields, "suspend", false, Reader::truth);
+    let suspend_when = reader.optional(&fields, "suspendWhen", |reader, node, place| {
+        read_expression(reader, node, &Site::new(place, Scope::Object))
+    });
+    let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
+    let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
+    let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
+    let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
+    let (interval, timeout) = times?;
+    Some(Spec {
+        objects: objects?,
+        identity: identity?,
+        require: require?,
+        interval,
+        timeout,
+        suspend: suspend?,
+        suspend_when: suspend_when?,
+        confirm: confirm?,
+        read: read?,
+        compare: compare?,
+        correct: correct?,
+    })
+}
+
+fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
+    let text = reader.text(node, "identity")?;
+    reader.compiled(node, "identity", TextTemplate::parse(text, &Site::new("identity", Scope::Object)))
+}
+
+fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
+    let interval =
+        reader.or(fields, "interval", DEFAULT_INTERVAL, |reader, node, place| duration(reader, node, place, INTERVAL));
+    let timeout = reader.optional(fields, "timeout", |reader, node, place| duration(reader, node, place, TIMEOUT));
+    let (interval, timeout) = (interval?, timeout?);
+    match (timeout, fields.get("timeout")) {
+        (Some(timeout), Some(node)) if timeout > interval => {
+            let interval = humantime::format_duration(interval);
+            reader.refuse(node.at, format!("timeout: it must not be longer than the interval, which is {interval}"))
+        }
+        _ => Some((interval, timeout.unwrap_or(DEFAULT_TIMEOUT.min(interval)))),
+    }
+}
+
+fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {
+    let items = reader.items(node, place, 1..=MAX_REQUIREMENTS)?;
+    let requirements: Vec<Option<Requirement>> = items
+        .iter()
+        .enumerate()
+        .map(|(position, item)| read_requirement(reader, item, &format!("{place}[{position}]")))
+        .collect();
+    requirements.into_iter().collect()
+}
+
+fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Requirement> {
+    let fields = reader.fields(node, place, &["that", "else"])?;
+    let that = reader
+        .required(&fields, "that")
+        .and_then(|node| read_expression(reader, node, &Site::new(&fields.place("that"), Scope::Object)));
+    let otherwise = reader.required(&fields, "else").and_then(|node| {
+        let place = fields.place("else");
+        let text = reader.literal(node, &place)?;
+        if text.is_empty() || text.chars().count() > MAX_ELSE_CHARS || text.chars().any(char::is_control) {
+            return reader.refuse(node.at, format!("{place}: one line of 1 to {MAX_ELSE_CHARS} characters is needed"));
+        }
+        Some(text.to_owned())
+    });
+    Some(Requirement { that: that?, otherwise: otherwise? })
+}
+
+fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Confirm> {
+    let fields = reader.fields(node, place, &["drift", "absent", "unknown"])?;
+    let default = Confirm::default();
+    let polls = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.whole(node, place, 1..=MAX_CONFIRM);
+    let drift = reader.or(&fields, "drift", default.drift, polls);
+    let absent = reader.or(&fields, "absent", default.absent, polls);
+    let unknown = reader.or(&fields, "unknown", default.unknown, polls);
+    Some(Confirm { drift: drift?, absent: absent?, unknown: unknown? })
+}

@@ -1,0 +1,35 @@
+//! The target language: YAML documents parsed into targets that cannot be wrong.
+//!
+//! Pure. It must not know where documents come from or who acts on them.
+//! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
+//! section means, `document` puts them together, `catalogue` says which documents are in force.
+
+mod catalogue;
+pub mod cel;
+mod checked;
+mod compare;
+mod correct;
+mod document;
+mod durations;
+mod hash;
+mod names;
+mod objects;
+mod raw;
+mod read;
+mod request;
+mod selector;
+mod yaml;
+
+pub use catalogue::{Catalogue, Texts};
+pub use checked::{Confirm, Requirement, Target, Wished};
+pub use compare::{Compare, Rule, RuleEffect};
+pub use correct::{Correct, CorrectLimits, Existing, HttpCorrect, HttpStep, Mode};
+pub use document::{DocumentName, Problem, parse_document};
+pub use objects::ObjectSelection;
+pub use read::{HttpRead, Read, ReadLimits};
+pub use request::{Auth, SecretKey, StatusSet, Tls};
+pub use selector::LabelSelector;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,117 @@
+//! `objects`: which Kubernetes objects a target speaks of.
+
+use serde_json::Value;
+
+use crate::names::{is_api_version, is_dns_label, is_kind};
+use crate::raw::Reader;
+use crate::selector::LabelSelector;
+use crate::yaml::Node;
+
+/// Namespaces of one target: more than that is a selector's work, and each is a watch of its own.
+const MAX_NAMESPACES: usize = 100;
+
+/// Which objects a target speaks of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectSelection {
+    /// For example `demo.driftpoller.dev/v1`.
+    pub api_version: String,
+    /// For example `Proxy`.
+    pub kind: String,
+    /// Only these namespaces; empty means all (and is the only choice for a cluster-scoped kind).
+    pub namespaces: Vec<String>,
+    /// Label selector, matched in-process.
+    pub label_selector: LabelSelector,
+}
+
+impl ObjectSelection {
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Whether it speaks of objects of that kind, in whatever version of the group.
+    #[must_use]
+    pub fn is_of(&self, group: &str, kind: &str) -> bool {
+        self.group() == group && self.kind == kind
+    }
+
+    /// Whether it selects an object of its kind with this namespace and these labels. An object without a namespace is
+    /// of a cluster-scoped kind, for which namespaces mean nothing.
+    #[must_use]
+    pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
+        let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
+        let is_in_scope = self.namespaces.is_empty() || namespace.is_none_or(is_inside);
+        is_in_scope && self.label_selector.matches(labels)
+    }
+
+    /// Whether some object could be selected by both, provably: the same kind, a common namespace, and selectors that
+    /// are the same or of which one selects everything. Other overlaps are found when they happen.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let same_kind = self.is_of(other.group(), &other.kind);
+        let common_namespace = self.namespaces.is_empty()
+            || other.namespaces.is_empty()
+            || self.namespaces.iter().any(|namespace| other.namespaces.contains(namespace));
+        let common_labels = self.label_selector.is_empty()
+            || other.label_selector.is_empty()
+            || self.label_selector == other.label_selector;
+        same_kind && common_namespace && common_labels
+    }
+}
+
+pub(super) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectSelection> {
+    let fields = reader.fields(node, place, &["apiVersion", "kind", "namespaces", "labelSelector"])?;
+    let api_version = reader.required(&fields, "apiVersion").and_then(|node| {
+        let text = reader.literal(node, &fields.place("apiVersion"))?;
+        if !is_api_version(text) {
+            let message =
+                format!("{}: `{text}` is no API version; write group/version, or v1", fields.place("apiVersion"));
+            return reader.refuse(node.at, message);
+        }
+        Some(text.to_owned())
+    });
+    let kind = reader.required(&fields, "kind").and_then(|node| {
+        let text = reader.literal(node, &fields.place("kind"))?;
+        if !is_kind(text) {
+            let message =
+                format!("{}: `{text}` is no kind; write it as in the CRD, for example Proxy", fields.place("kind"));
+            return reader.refuse(node.at, message);
+        }
+        Some(text.to_owned())
+    });
+    let namespaces = reader.or(&fields, "namespaces", Vec::new(), read_namespaces);
+    let label_selector = reader.or(&fields, "labelSelector", LabelSelector::default(), |reader, node, place| {
+        let text = reader.literal(node, place)?;
+        LabelSelector::parse(text).map_or_else(|error| reader.refuse(node.at, format!("{place}: {error}")), Some)
+    });
+    Some(ObjectSelection {
+        api_version: api_version?,
+        kind: kind?,
+        namespaces: namespaces?,
+        label_selector: label_selector?,
+    })
+}
+
+fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
+    let items = reader.items(node, place, 1..=MAX_NAMESPACES)?;
+    let mut namespaces: Vec<String> = Vec::new();
+    let mut whole = true;
+    for item in items {
+        let Some(name) = reader.literal(item, place) else {
+            whole = false;
+            continue;
+        };
+        if !is_dns_label(name) {
+            reader.refuse::<()>(item.at, format!("{place}: `{name}` is no namespace"));
+            whole = false;
+        } else if namespaces.iter().any(|known| known == name) {
+            reader.refuse::<()>(item.at, format!("{place}: `{name}` stands twice"));
+            whole = false;
+        } else {
+            namespaces.push(name.to_owned());
+        }
+    }
+    namespaces.sort();
+    whole.then_some(namespaces)
+}

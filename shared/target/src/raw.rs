@@ -1,0 +1,226 @@
+//! Reads the nodes of a document as what they should be, and collects every problem on the way.
+//!
+//! Reading gives `None` where something is wrong, after noting what: so one look at a document finds all its problems.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::cel::suggest::{did_you_mean, nearest};
+use crate::cel::{TemplateError, is_template};
+use crate::yaml::{Content, Entry, Fault, Node, Position};
+
+/// Collects the problems of one document.
+pub(super) struct Reader<'d> {
+    document: &'d str,
+    faults: Vec<Fault>,
+}
+
+/// The fields of a map, whose keys are all known.
+pub(super) struct Fields<'n> {
+    entries: &'n [Entry],
+    place: String,
+    at: Position,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The path of a key: `read.http.url`.
+    pub(super) fn place(&self, key: &str) -> String {
+        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
+    }
+
+    /// The same fields, with paths counted from here.
+    pub(super) fn below(fields: &Self) -> Self {
+        Self { entries: fields.entries, place: String::new(), at: fields.at }
+    }
+
+    /// Where the map begins.
+    pub(super) fn at(&self) -> Position {
+        self.at
+    }
+
+    /// The keys that stand there.
+    pub(super) fn entries(&self) -> &'n [Entry] {
+        self.entries
+    }
+}
+
+impl<'d> Reader<'d> {
+    pub(super) fn new(document: &'d str) -> Self {
+        Self { document, faults: Vec::new() }
+    }
+
+    /// Everything that was noted, in the order of the document.
+    pub(super) fn into_faults(mut self) -> Vec<Fault> {
+        self.faults.sort_by_key(|fault| fault.at);
+        self.faults
+    }
+
+    /// Notes a problem; gives `None` to return.
+    pub(super) fn refuse<T>(&mut self, at: Position, message: impl Into<String>) -> Option<T> {
+        self.faults.push(Fault { at, message: message.into() });
+        None
+    }
+
+    /// Notes many.
+    pub(super) fn extend(&mut self, faults: Vec<Fault>) {
+        self.faults.extend(faults);
+    }
+
+    fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
+        self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}", node.kind()))
+    }
+
+    /// A map that has no other than the known keys.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
+        let fields = self.any_fields(node, place)?;
+        for entry in fields.entries {
+            if !known.contains(&entry.key.as_str()) {
+                let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
+                let hint = match nearest(&entry.key, known.iter().copied()) {
+                    Some(near) => format!(": did you mean `{near}`?"),
+                    None => format!("; known: {}", known.join(", ")),
+                };
+                self.refuse::<()>(entry.key_at, format!("unknown key `{}`{within}{hint}", entry.key));
+            }
+        }
+        Some(fields)
+    }
+
+    /// A map whose keys are the user's own.
+    pub(super) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
+        match &node.content {
+            Content::Map(entries) => Some(Fields { entries, place: place.to_owned(), at: node.at }),
+            _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
+            _ => self.refuse_kind(node, place, "a map"),
+        }
+    }
+
+    /// A key that must be there.
+    pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
+        let found = fields.get(key);
+        if found.is_none() {
+            self.refuse::<()>(fields.at, format!("{} is missing", fields.place(key)));
+        }
+        found
+    }
+
+    /// The items of a list.
+    pub(super) fn items<'n>(
+        &mut self,
+        node: &'n Node,
+        place: &str,
+        length: RangeInclusive<usize>,
+    ) -> Option<&'n [Node]> {
+        let Content::List(items) = &node.content else {
+            return self.refuse_kind(node, place, "a list");
+        };
+        if !length.contains(&items.len()) {
+            let message = match (items.len(), length.start()) {
+                (0, _) => format!("{place}: the list is empty; leave the key out instead"),
+                _ => format!("{place}: at most {} items", length.end()),
+            };
+            return self.refuse(node.at, message);
+        }
+        Some(items)
+    }
+
+    /// A text in which nothing is evaluated.
+    pub(super) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        let Some(text) = node.as_text() else {
+            return self.refuse_kind(node, place, "a text");
+        };
+        if is_template(text) {
+            return self.refuse(node.at, format!("{place} is literal: no ${{…}} here"));
+        }
+        Some(text)
+    }
+
+    /// A text that is a template.
+    pub(super) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        match node.as_text() {
+            Some(text) => Some(text),
+            None => self.refuse_kind(node, place, "a text"),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
+        match node.content {
+            Content::Bool(truth) => Some(truth),
+            _ => self.refuse_kind(node, place, "true or false"),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole<T>(&mut self, node: &Node, place: &str, bounds: RangeInclusive<T>) -> Option<T>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        let Content::Number(number) = &node.content else {
+            return self.refuse_kind(node, place, "a whole number");
+        };
+        let whole = number.as_u64().and_then(|whole| T::try_from(whole).ok()).filter(|whole| bounds.contains(whole));
+        match whole {
+            Some(whole) => Some(whole),
+            None => self.refuse(
+                node.at,
+                format!("{place}: a whole number from {} to {} is needed", bounds.start(), bounds.end()),
+            ),
+        }
+    }
+
+    /// One of a few words.
+    pub(super) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.literal(node, place)?;
+        if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        let words = choices.iter().map(|(word, _)| *word);
+        let hint = did_you_mean(text, words.clone());
+        let hint = if hint.is_empty() { format!("; one of {}", words.collect::<Vec<_>>().join(", ")) } else { hint };
+        self.refuse(node.at, format!("{place}: unknown `{text}`{hint}"))
+    }
+
+    /// A compiled template, or its errors at their places in the document.
+    pub(super) fn compiled<T>(&mut self, node: &Node, place: &str, result: Result<T, Vec<TemplateError>>) -> Option<T> {
+        match result {
+            Ok(compiled) => Some(compiled),
+            Err(errors) => {
+                for error in errors {
+                    let at = node.locate(self.document, error.offset);
+                    self.refuse::<()>(at, format!("{place}: {}", error.message));
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads a key that may be left out; `None` only where it is there and wrong.
+    pub(super) fn optional<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match fields.get(key) {
+            None => Some(None),
+            Some(node) => read(self, node, &fields.place(key)).map(Some),
+        }
+    }
+
+    /// Reads a key that has a default.
+    pub(super) fn or<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        default: T,
+        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
+    ) -> Option<T> {
+        self.optional(fields, key, read).map(|value| value.unwrap_or(default))
+    }
+}

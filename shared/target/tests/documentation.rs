@@ -1,0 +1,115 @@
+//! The documentation holds what it promises: its targets parse, its links lead somewhere, its tables are complete.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
+use drift_model::names::TARGET_KIND;
+use drift_target::{DocumentName, parse_document};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+/// Every page with its text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let folders = [root(), root().join("docs"), root().join("docs/adr")];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let pages = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// The YAML blocks of a page, without the indentation of their fences.
+fn yaml_blocks(text: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        open = match open.take() {
+            None if trimmed == "```yaml" => Some((line.len() - trimmed.len(), String::new())),
+            None => None,
+            Some((_, block)) if trimmed == "```" => {
+                blocks.push(block);
+                None
+            }
+            Some((indent, block)) => Some((indent, block + line.get(indent..).unwrap_or_default() + "\n")),
+        };
+    }
+    blocks
+}
+
+/// The target documents of a block: itself, or the values of a ConfigMap.
+fn targets(block: &str) -> Vec<String> {
+    let value: Value = serde_saphyr::from_str(block).unwrap_or_default();
+    if value["kind"] == TARGET_KIND {
+        return vec![block.to_owned()];
+    }
+    let data = value["data"].as_object().into_iter().flatten();
+    data.filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn every_target_in_the_documentation_parses() {
+    let mut count = 0;
+    for (path, text) in pages() {
+        for document in yaml_blocks(&text).iter().flat_map(|block| targets(block)) {
+            let name = DocumentName { config_map: path.display().to_string(), key: "block".to_owned() };
+            let problems = parse_document(&name, &document).err().unwrap_or_default();
+            assert!(problems.is_empty(), "{problems:#?}\n{document}");
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "only {count} targets were found");
+}
+
+#[test]
+fn every_reason_stands_in_the_operations_guide_with_its_status() {
+    let guide = page("docs/operations.md");
+    let observed = ObservedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
+    let corrected = CorrectedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
+    for (status, reason) in observed.chain(corrected) {
+        let status = match status {
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
+        };
+        assert!(guide.contains(&format!("| {status} | {reason} | ")), "{status} {reason} is missing");
+    }
+}
+
+/// Where the links of a page lead, without those to other sites.
+fn links(text: &str) -> Vec<&str> {
+    let ends = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    ends.map(|(link, _)| link).filter(|link| !link.contains("://")).collect()
+}
+
+/// The anchor that a heading gets.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    for (path, text) in pages() {
+        for link in links(&text) {
+            let (file, wanted) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: {link} leads nowhere", path.display());
+            if wanted.is_empty() {
+                continue;
+            }
+            let text = fs::read_to_string(&target).unwrap();
+            let headings = text.lines().filter(|line| line.starts_with('#'));
+            let found = headings.map(|line| anchor(line.trim_start_matches('#').trim())).any(|known| known == wanted);
+            assert!(found, "{}: {link} names no heading", path.display());
+        }
+    }
+}
