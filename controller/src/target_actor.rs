@@ -18,7 +18,7 @@ use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
 use drift_cluster::process::{clock, tasks};
 use drift_cluster::watch::ObjectEvent;
-use drift_model::fifo::Line;
+use drift_model::fifo::Fifo;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use tokio::sync::{mpsc, watch};
@@ -89,7 +89,7 @@ pub struct TargetActor {
     /// To be decided now.
     due: VecDeque<Uid>,
     /// To be decided when the limits allow.
-    queue: Line,
+    queue: Fifo,
     working: HashSet<Uid>,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
@@ -119,7 +119,7 @@ impl TargetActor {
             reports,
             inbox,
             due: VecDeque::new(),
-            queue: Line::default(),
+            queue: Fifo::default(),
             working: HashSet::new(),
             told_deletions: HashSet::new(),
             alarms: Alarms::default(),

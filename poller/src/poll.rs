@@ -133,7 +133,7 @@ impl Outside {
 /// # Errors
 /// The failure, where a template cannot be evaluated for this object.
 pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Failure> {
-    let wished = target.wish_of(view).map_err(|error| crate::core::appraisal::rule_error(&error))?;
-    let request = target.read.http.render(view).map_err(|error| crate::core::appraisal::rule_error(&error))?;
+    let wished = target.wish_of(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
+    let request = target.read.http.render(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
     Ok((wished, request))
 }

@@ -8,8 +8,8 @@ use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_model::object::LeanObject;
-use drift_poller::core::appraisal::Appraisal;
 use drift_poller::core::finding::Finding;
+use drift_poller::core::rendered::Rendered;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{Arrival, BegunPoll, NextWrite, Pace, SILENT_INTERVALS, Track};
 use drift_poller::core::write_attempts::WriteOutcome;
@@ -144,7 +144,7 @@ impl World {
         edit(&mut self.object);
         let version: u64 = self.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
         self.object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
-        self.track.see(lean(&self.object), appraisal(&self.object), self.now.moment);
+        self.track.see(lean(&self.object), rendered(&self.object), self.now.moment);
     }
 
     fn set_condition(&mut self, kind: &str, entry: Option<Value>) {
@@ -321,13 +321,13 @@ fn lean(object: &Value) -> LeanObject {
     LeanObject::prune(object, &FieldPaths::default())
 }
 
-fn appraisal(object: &Value) -> Appraisal {
+fn rendered(object: &Value) -> Rendered {
     let wish = Wish::of(&object["metadata"]["generation"]);
-    Appraisal { wish: Some(wish), identity: Some("x".to_owned()), barred: None }
+    Rendered { wish: Some(wish), identity: Some("x".to_owned()), barred: None }
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> Track {
-    Track::new(lean(object), appraisal(object), PACE, (arrival, now))
+    Track::new(lean(object), rendered(object), PACE, (arrival, now))
 }
 
 proptest! {

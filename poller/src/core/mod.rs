@@ -4,12 +4,12 @@
 //! done goes out as one.
 
 pub mod announcement;
-pub mod appraisal;
 pub mod confirmation;
 pub mod description;
 pub mod difference;
 pub mod finding;
 pub mod flapping;
+pub mod rendered;
 pub mod reply;
 pub mod roster;
 pub mod schedule;

@@ -16,10 +16,10 @@ use drift_target::Confirm;
 
 pub use polling::BegunPoll;
 
-use super::appraisal::Appraisal;
 use super::confirmation::Confirmation;
 use super::finding::Failure;
 use super::flapping::Flapping;
+use super::rendered::Rendered;
 use super::schedule::{Now, Schedule};
 use super::verdict::Basis;
 use super::write::{Definite, Urgency, quiet_bucket};
@@ -79,7 +79,7 @@ pub enum NextWrite {
 #[derive(Debug)]
 pub struct Track {
     object: LeanObject,
-    appraisal: Appraisal,
+    rendered: Rendered,
     pace: Pace,
     schedule: Schedule,
     confirmation: Confirmation,
@@ -104,10 +104,10 @@ pub struct Track {
 impl Track {
     /// Begins to follow an object.
     #[must_use]
-    pub fn new(object: LeanObject, appraisal: Appraisal, pace: Pace, arrival: (Arrival, Now)) -> Self {
+    pub fn new(object: LeanObject, rendered: Rendered, pace: Pace, arrival: (Arrival, Now)) -> Self {
         let (arrival, now) = arrival;
         let standing = object.conditions.observed().and_then(Standing::read);
-        let means_something_else = means_something_else(standing.as_ref(), &object, &appraisal);
+        let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
             // It may be one of many that come over from another target.
@@ -129,7 +129,7 @@ impl Track {
             disturbed: false,
             owing: owes.then_some(owing),
             object,
-            appraisal,
+            rendered,
             pace,
         };
         let may_be_late = track.schedule.may_have_been_missed(now.moment);
@@ -151,8 +151,8 @@ impl Track {
 
     /// What was found out about it without a read.
     #[must_use]
-    pub const fn appraisal(&self) -> &Appraisal {
-        &self.appraisal
+    pub const fn rendered(&self) -> &Rendered {
+        &self.rendered
     }
 
     /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
@@ -175,13 +175,13 @@ impl Track {
     pub fn basis(&self) -> Basis {
         Basis {
             generation: self.object.generation,
-            wish: self.appraisal.wish,
+            wish: self.rendered.wish,
             correction: self.object.conditions.correction(),
         }
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
-    pub fn see(&mut self, object: LeanObject, appraisal: Appraisal, now: Moment) {
+    pub fn see(&mut self, object: LeanObject, rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
@@ -189,9 +189,9 @@ impl Track {
         let edited = object.view != self.object.view;
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         self.note_foreign_write(&object, now);
-        let unbarred = self.appraisal.barred.is_some() && appraisal.barred.is_none();
+        let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
         self.object = object;
-        self.appraisal = appraisal;
+        self.rendered = rendered;
         let after = self.basis();
         if after.correction > before.correction {
             self.settle_from(now);
@@ -209,9 +209,9 @@ impl Track {
     }
 
     /// Says whether another object of the target has the same external resource, with precedence over this one.
-    pub fn set_appraisal(&mut self, appraisal: Appraisal, now: Moment) {
-        if self.appraisal != appraisal {
-            self.see(self.object.clone(), appraisal, now);
+    pub fn set_appraisal(&mut self, rendered: Rendered, now: Moment) {
+        if self.rendered != rendered {
+            self.see(self.object.clone(), rendered, now);
         }
     }
 
@@ -232,10 +232,10 @@ impl Track {
 
 /// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
 /// that the breaker sees them all: a typo in a target must not be written to the first dozen of them.
-fn means_something_else(standing: Option<&Standing>, object: &LeanObject, appraisal: &Appraisal) -> bool {
+fn means_something_else(standing: Option<&Standing>, object: &LeanObject, rendered: &Rendered) -> bool {
     standing.is_some_and(|standing| {
         let same_spec = object.generation.is_some() && standing.generation == object.generation;
-        same_spec && standing.proves_seen() && standing.tag.wish != appraisal.wish
+        same_spec && standing.proves_seen() && standing.tag.wish != rendered.wish
     })
 }
 

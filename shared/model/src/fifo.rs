@@ -8,13 +8,13 @@ use crate::identity::Uid;
 
 /// A line.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct Fifo {
     /// With those who left before their turn.
     order: VecDeque<Uid>,
     waiting: HashSet<Uid>,
 }
 
-impl Line {
+impl Fifo {
     /// Puts an object at the end, unless it stands in line.
     pub fn join(&mut self, uid: &Uid) {
         // Who left and comes back may have its old turn as well; the later of both is skipped.
@@ -55,13 +55,13 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn everybody(line: &mut Line) -> Vec<Uid> {
+    fn everybody(line: &mut Fifo) -> Vec<Uid> {
         std::iter::from_fn(|| line.call_next()).collect()
     }
 
     #[test]
     fn each_comes_once_and_in_order_and_who_left_does_not_come() {
-        let mut line = Line::default();
+        let mut line = Fifo::default();
         let [a, b, c] = ["a", "b", "c"].map(Uid::from);
         for uid in [&a, &b, &a, &c] {
             line.join(uid);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn who_comes_back_comes_once() {
-        let mut line = Line::default();
+        let mut line = Fifo::default();
         let [a, b] = ["a", "b"].map(Uid::from);
         line.join(&a);
         line.leave(&a);

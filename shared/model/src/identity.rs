@@ -11,7 +11,7 @@ pub type Uid = Arc<str>;
 
 /// What an object says of identities.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bearer {
+pub struct Claimant {
     /// The identity that its spec names; `None` where it names none.
     pub wants: Option<String>,
     /// The identity that it claimed.
@@ -28,7 +28,7 @@ pub struct Bearer {
 /// goes costs no more than finding it, and concerns two others.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
-    bearers: HashMap<Uid, Bearer>,
+    claimants: HashMap<Uid, Claimant>,
     by_identity: BTreeMap<String, Contenders>,
 }
 
@@ -49,9 +49,9 @@ struct Rank {
 }
 
 impl Rank {
-    fn of(uid: &Uid, bearer: &Bearer, identity: &str) -> Self {
-        let without_claim = bearer.owns.as_deref() != Some(identity);
-        Self { without_claim, created: bearer.created.clone(), uid: uid.clone() }
+    fn of(uid: &Uid, claimant: &Claimant, identity: &str) -> Self {
+        let without_claim = claimant.owns.as_deref() != Some(identity);
+        Self { without_claim, created: claimant.created.clone(), uid: uid.clone() }
     }
 }
 
@@ -74,15 +74,15 @@ impl Contenders {
 
 impl IdentityIndex {
     /// Takes an object in as it is now; gives the other objects whose right to act may have changed.
-    pub fn insert(&mut self, uid: &Uid, bearer: Bearer) -> Vec<Uid> {
-        if self.bearers.get(uid) == Some(&bearer) {
+    pub fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+        if self.claimants.get(uid) == Some(&claimant) {
             return Vec::new();
         }
         let mut concerned = Vec::new();
-        let old = self.bearers.insert(uid.clone(), bearer.clone());
-        let named: BTreeSet<&str> = old.iter().flat_map(identities).chain(identities(&bearer)).collect();
+        let old = self.claimants.insert(uid.clone(), claimant.clone());
+        let named: BTreeSet<&str> = old.iter().flat_map(identities).chain(identities(&claimant)).collect();
         for identity in named {
-            concerned.extend(self.exchange(uid, identity, old.as_ref(), Some(&bearer)));
+            concerned.extend(self.exchange(uid, identity, old.as_ref(), Some(&claimant)));
         }
         concerned.sort_unstable();
         concerned.dedup();
@@ -92,7 +92,7 @@ impl IdentityIndex {
 
     /// Drops an object; gives the others whose right to act may have changed.
     pub fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        let old = self.bearers.remove(uid);
+        let old = self.claimants.remove(uid);
         let mut concerned = Vec::new();
         for identity in old.iter().flat_map(identities) {
             concerned.extend(self.exchange(uid, identity, old.as_ref(), None));
@@ -101,27 +101,27 @@ impl IdentityIndex {
         concerned
     }
 
-    /// Whether `bearer`, as the object of this uid, has the identity it wants: nobody else claimed it, or nobody
+    /// Whether `claimant`, as the object of this uid, has the identity it wants: nobody else claimed it, or nobody
     /// older did; without any claim, nobody older wants it.
     #[must_use]
-    pub fn has(&self, uid: &Uid, bearer: &Bearer) -> bool {
-        let Some(identity) = &bearer.wants else { return false };
+    pub fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
+        let Some(identity) = &claimant.wants else { return false };
         let others = self.by_identity.get(identity).into_iter().flat_map(|contenders| &contenders.ranked);
         let first_other = others.into_iter().find(|rank| rank.uid != *uid);
-        first_other.is_none_or(|other| Rank::of(uid, bearer, identity) < *other)
+        first_other.is_none_or(|other| Rank::of(uid, claimant, identity) < *other)
     }
 
     /// Whether another object that is not being deleted wants or claims the identity, so that a deletion leaves the outside.
     #[must_use]
     pub fn is_shared(&self, uid: &Uid, identity: &str) -> bool {
         let living = self.by_identity.get(identity).map_or(0, |contenders| contenders.living);
-        let own = self.bearers.get(uid).filter(|bearer| identities(bearer).any(|named| named == identity));
-        living > usize::from(own.is_some_and(|bearer| !bearer.deleting))
+        let own = self.claimants.get(uid).filter(|claimant| identities(claimant).any(|named| named == identity));
+        living > usize::from(own.is_some_and(|claimant| !claimant.deleting))
     }
 
     /// Puts an object among the contenders for `identity` as it is now, in place of what it was.
-    fn exchange(&mut self, uid: &Uid, identity: &str, old: Option<&Bearer>, new: Option<&Bearer>) -> Vec<Uid> {
-        let names = |bearer: &&Bearer| identities(bearer).any(|named| named == identity);
+    fn exchange(&mut self, uid: &Uid, identity: &str, old: Option<&Claimant>, new: Option<&Claimant>) -> Vec<Uid> {
+        let names = |claimant: &&Claimant| identities(claimant).any(|named| named == identity);
         let contenders = self.by_identity.entry(identity.to_owned()).or_default();
         let before = (contenders.first(), contenders.living);
         if let Some(old) = old.filter(names) {
@@ -140,9 +140,9 @@ impl IdentityIndex {
     }
 }
 
-fn identities(bearer: &Bearer) -> impl Iterator<Item = &str> {
-    let owned = bearer.owns.as_deref().filter(|owned| Some(*owned) != bearer.wants.as_deref());
-    bearer.wants.as_deref().into_iter().chain(owned)
+fn identities(claimant: &Claimant) -> impl Iterator<Item = &str> {
+    let owned = claimant.owns.as_deref().filter(|owned| Some(*owned) != claimant.wants.as_deref());
+    claimant.wants.as_deref().into_iter().chain(owned)
 }
 
 #[cfg(test)]
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bearer(wants: &str, owns: Option<&str>, created: &str) -> Bearer {
-        Bearer {
+    fn claimant(wants: &str, owns: Option<&str>, created: &str) -> Claimant {
+        Claimant {
             wants: Some(wants.to_owned()),
             owns: owns.map(str::to_owned),
             created: created.to_owned(),
@@ -159,19 +159,19 @@ mod tests {
         }
     }
 
-    fn index(bearers: &[(&str, &Bearer)]) -> IdentityIndex {
+    fn index(claimants: &[(&str, &Claimant)]) -> IdentityIndex {
         let mut index = IdentityIndex::default();
-        for (uid, bearer) in bearers {
-            index.insert(&Uid::from(*uid), (*bearer).clone());
+        for (uid, claimant) in claimants {
+            index.insert(&Uid::from(*uid), (*claimant).clone());
         }
         index
     }
 
     #[test]
     fn the_claimant_has_it_else_the_oldest_and_the_uid_breaks_ties() {
-        let old = bearer("db", None, "2026-01-01T00:00:00Z");
-        let young = bearer("db", None, "2026-01-02T00:00:00Z");
-        let claimant = bearer("db", Some("db"), "2026-01-03T00:00:00Z");
+        let old = claimant("db", None, "2026-01-01T00:00:00Z");
+        let young = claimant("db", None, "2026-01-02T00:00:00Z");
+        let claimant = claimant("db", Some("db"), "2026-01-03T00:00:00Z");
         let (a, b, c) = (Uid::from("a"), Uid::from("b"), Uid::from("c"));
         let without_claim = index(&[("a", &young), ("b", &old)]);
         assert!(without_claim.has(&b, &old) && !without_claim.has(&a, &young));
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_claim_holds_while_the_claimant_wants_something_else() {
-        let moved = bearer("new", Some("db"), "2026-01-03T00:00:00Z");
-        let other = bearer("db", None, "2026-01-01T00:00:00Z");
+        let moved = claimant("new", Some("db"), "2026-01-03T00:00:00Z");
+        let other = claimant("db", None, "2026-01-01T00:00:00Z");
         let index = index(&[("a", &moved), ("b", &other)]);
         assert!(!index.has(&Uid::from("b"), &other));
         assert!(index.has(&Uid::from("a"), &moved));
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn an_identity_is_shared_while_another_living_object_names_it() {
-        let one = bearer("db", Some("db"), "2026-01-01T00:00:00Z");
-        let mut other = bearer("db", None, "2026-01-02T00:00:00Z");
+        let one = claimant("db", Some("db"), "2026-01-01T00:00:00Z");
+        let mut other = claimant("db", None, "2026-01-02T00:00:00Z");
         let a = Uid::from("a");
         assert!(index(&[("a", &one), ("b", &other)]).is_shared(&a, "db"));
         assert!(!index(&[("a", &one)]).is_shared(&a, "db"));
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn whoever_shares_an_identity_is_told_when_it_changes_hands() {
-        let one = bearer("db", None, "2026-01-01T00:00:00Z");
-        let two = bearer("db", None, "2026-01-02T00:00:00Z");
+        let one = claimant("db", None, "2026-01-01T00:00:00Z");
+        let two = claimant("db", None, "2026-01-02T00:00:00Z");
         let mut index = index(&[("a", &one)]);
         assert_eq!(index.insert(&Uid::from("b"), two.clone()), [Uid::from("a")]);
         assert_eq!(index.insert(&Uid::from("b"), two), [] as [Uid; 0]);
-        assert_eq!(index.insert(&Uid::from("a"), bearer("x", None, "")), [Uid::from("b")]);
+        assert_eq!(index.insert(&Uid::from("a"), claimant("x", None, "")), [Uid::from("b")]);
         assert_eq!(index.remove(&Uid::from("b")), [] as [Uid; 0]);
     }
 
@@ -218,30 +218,30 @@ mod tests {
         let uid = |number: u32| Uid::from(format!("u{number:05}"));
         let mut concerned = 0;
         for number in 0..10_000 {
-            concerned += index.insert(&uid(number), bearer("db", None, "2026-01-01T00:00:00Z")).len();
+            concerned += index.insert(&uid(number), claimant("db", None, "2026-01-01T00:00:00Z")).len();
         }
         assert!(concerned <= 2, "{concerned} when they come");
-        assert_eq!(index.insert(&uid(7), bearer("db", Some("db"), "2026-01-01T00:00:00Z")), [uid(0)]);
+        assert_eq!(index.insert(&uid(7), claimant("db", Some("db"), "2026-01-01T00:00:00Z")), [uid(0)]);
         assert_eq!(index.remove(&uid(7)), [uid(0)]);
     }
 
     /// What each object may do, found the long way.
-    fn rights(bearers: &BTreeMap<u8, Bearer>) -> BTreeMap<u8, (bool, bool)> {
+    fn rights(claimants: &BTreeMap<u8, Claimant>) -> BTreeMap<u8, (bool, bool)> {
         let uid = |number: u8| Uid::from(number.to_string());
-        let rank = |number: u8, bearer: &Bearer, identity: &str| {
-            (bearer.owns.as_deref() != Some(identity), bearer.created.clone(), uid(number))
+        let rank = |number: u8, claimant: &Claimant, identity: &str| {
+            (claimant.owns.as_deref() != Some(identity), claimant.created.clone(), uid(number))
         };
-        let of = |(number, bearer): (&u8, &Bearer)| {
-            let Some(identity) = bearer.wants.as_deref() else { return (*number, (false, false)) };
-            let others: Vec<_> = bearers
+        let of = |(number, claimant): (&u8, &Claimant)| {
+            let Some(identity) = claimant.wants.as_deref() else { return (*number, (false, false)) };
+            let others: Vec<_> = claimants
                 .iter()
                 .filter(|(other, theirs)| *other != number && identities(theirs).any(|named| named == identity))
                 .collect();
-            let own = rank(*number, bearer, identity);
+            let own = rank(*number, claimant, identity);
             let has = others.iter().all(|(other, theirs)| own < rank(**other, theirs, identity));
             (*number, (has, others.iter().any(|(_, theirs)| !theirs.deleting)))
         };
-        bearers.iter().map(of).collect()
+        claimants.iter().map(of).collect()
     }
 
     proptest! {
@@ -251,32 +251,32 @@ mod tests {
                 (0_u8..6, proptest::option::of((0_u8..3, 0_u8..4, 0_u8..3, any::<bool>()))), 1..40)
         ) {
             let mut index = IdentityIndex::default();
-            let mut bearers = BTreeMap::new();
+            let mut claimants = BTreeMap::new();
             for (number, step) in steps {
-                let before = rights(&bearers);
+                let before = rights(&claimants);
                 let uid = Uid::from(number.to_string());
                 let told = match step {
                     Some((wants, owns, created, deleting)) => {
                         let name = |number: u8| (number > 0).then(|| number.to_string());
-                        let bearer = Bearer { wants: name(wants), owns: name(owns), created: created.to_string(), deleting };
-                        bearers.insert(number, bearer.clone());
-                        index.insert(&uid, bearer)
+                        let claimant = Claimant { wants: name(wants), owns: name(owns), created: created.to_string(), deleting };
+                        claimants.insert(number, claimant.clone());
+                        index.insert(&uid, claimant)
                     }
                     None => {
-                        bearers.remove(&number);
+                        claimants.remove(&number);
                         index.remove(&uid)
                     }
                 };
-                for (other, after) in rights(&bearers) {
-                    let (bearer, uid) = (&bearers[&other], Uid::from(other.to_string()));
-                    let shared = bearer.wants.as_ref().is_some_and(|wants| index.is_shared(&uid, wants));
-                    prop_assert_eq!((index.has(&uid, bearer), shared), after);
+                for (other, after) in rights(&claimants) {
+                    let (claimant, uid) = (&claimants[&other], Uid::from(other.to_string()));
+                    let shared = claimant.wants.as_ref().is_some_and(|wants| index.is_shared(&uid, wants));
+                    prop_assert_eq!((index.has(&uid, claimant), shared), after);
                     if other != number && before.get(&other).is_some_and(|before| *before != after) {
                         prop_assert!(told.contains(&uid), "{} was not told", other);
                     }
                 }
             }
-            if bearers.is_empty() {
+            if claimants.is_empty() {
                 prop_assert!(index.by_identity.is_empty());
             }
         }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn an_object_without_identity_has_none() {
-        let nameless = Bearer { wants: None, ..bearer("", None, "") };
+        let nameless = Claimant { wants: None, ..claimant("", None, "") };
         assert!(!IdentityIndex::default().has(&Uid::from("a"), &nameless));
     }
 }

@@ -26,7 +26,7 @@ impl Track {
     /// When the next poll may begin; `None` while one is under way or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
-        let wanted = self.polling.is_none() && !self.object.deleting && self.appraisal.barred.is_none();
+        let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.barred.is_none();
         wanted.then(|| self.schedule.due())
     }
 
@@ -39,7 +39,7 @@ impl Track {
     /// When [`Track::notice_silence`] has to be asked.
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
-        let polled = !self.object.deleting && self.appraisal.barred.is_none();
+        let polled = !self.object.deleting && self.rendered.barred.is_none();
         polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
     }
 
@@ -66,7 +66,7 @@ impl Track {
             return;
         }
         let basis = begun.basis;
-        if basis != self.basis() || self.appraisal.barred.is_some() {
+        if basis != self.basis() || self.rendered.barred.is_some() {
             self.schedule.want_promptly(now);
             return;
         }
@@ -140,7 +140,7 @@ impl Track {
     }
 
     pub(super) fn believe_bar(&mut self) {
-        if let Some(failure) = self.appraisal.barred.clone() {
+        if let Some(failure) = self.rendered.barred.clone() {
             self.believe(&Finding::Failed(failure));
         }
     }

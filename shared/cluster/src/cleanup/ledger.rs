@@ -31,14 +31,14 @@ pub struct Ledger {
 /// What is known of one kind.
 #[derive(Debug)]
 struct Standing {
-    words: Words,
+    snapshot: Snapshot,
     due: Option<Moment>,
     failures: u32,
 }
 
 /// All that says which objects of a kind are selected, and of which targets nothing is known.
 #[derive(Debug, PartialEq)]
-struct Words {
+struct Snapshot {
     selections: Vec<(String, ObjectSelection)>,
     undecided: BTreeSet<Scope>,
     noted: BTreeSet<Scope>,
@@ -97,12 +97,12 @@ impl Ledger {
         let noted: BTreeSet<KindName> = notes.iter().map(|(scope, _)| scope.kind_name()).collect();
         self.kinds.retain(|kind, _| noted.contains(kind));
         for kind in noted {
-            let words = Words::of(&kind, notes, in_force);
+            let snapshot = Snapshot::of(&kind, notes, in_force);
             let standing = self.kinds.get(&kind);
-            if standing.is_none_or(|standing| standing.words.say_more_than(&words)) {
-                self.kinds.insert(kind, Standing { words, due: Some(now + self.patience), failures: 0 });
+            if standing.is_none_or(|standing| standing.snapshot.say_more_than(&snapshot)) {
+                self.kinds.insert(kind, Standing { snapshot, due: Some(now + self.patience), failures: 0 });
             } else if let Some(standing) = self.kinds.get_mut(&kind) {
-                standing.words = words;
+                standing.snapshot = snapshot;
             }
         }
     }
@@ -157,10 +157,10 @@ impl Ledger {
                 Vec::new()
             }
             SweepEnd::Clean if is_anybody_young => {
-                standing.due = standing.words.finished().next().is_some().then(|| now + patience);
+                standing.due = standing.snapshot.finished().next().is_some().then(|| now + patience);
                 Vec::new()
             }
-            SweepEnd::Clean => standing.words.finished().cloned().collect(),
+            SweepEnd::Clean => standing.snapshot.finished().cloned().collect(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Ledger {
     }
 }
 
-impl Words {
+impl Snapshot {
     fn of(kind: &KindName, notes: &Notes, in_force: InForce<'_>) -> Self {
         let of_kind = in_force.targets.values().filter(|target| target.objects.is_of(&kind.group, &kind.kind));
         let noted = || notes.iter().filter(|(scope, _)| scope.kind_name() == *kind);

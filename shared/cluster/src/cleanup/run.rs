@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::{mpsc, watch};
 
 use crate::cleanup::note_board::NoteBoard;
-use crate::cleanup::sweep::Round;
+use crate::cleanup::sweep::Sweep;
 use crate::cleanup::{Judgement, KindName, judge};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
@@ -90,7 +90,7 @@ impl CleanUp {
 
     /// Cleans up for as long as it is polled: one term of leadership.
     pub async fn run<C: Cleaner>(&self, cleaner: C, leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>) {
-        Round::new(self, cleaner, leavers).run().await;
+        Sweep::new(self, cleaner, leavers).run().await;
     }
 
     pub(super) fn judge(&self, kind: &KindName, object: &LeanObject) -> Judgement {

@@ -30,7 +30,7 @@ const TRIES: usize = 3;
 const REFUSALS: u32 = 3;
 
 /// One term of leadership.
-pub(super) struct Round<'a, C> {
+pub(super) struct Sweep<'a, C> {
     clean_up: &'a CleanUp,
     cleaner: C,
     ledger: Ledger,
@@ -48,7 +48,7 @@ enum Cleaned {
     Refused,
 }
 
-impl<'a, C: Cleaner> Round<'a, C> {
+impl<'a, C: Cleaner> Sweep<'a, C> {
     /// A term that begins now.
     pub(super) fn new(
         clean_up: &'a CleanUp,
@@ -61,7 +61,7 @@ impl<'a, C: Cleaner> Round<'a, C> {
     }
 }
 
-impl<C: Cleaner> Round<'_, C> {
+impl<C: Cleaner> Sweep<'_, C> {
     /// Cleans up for as long as it is polled.
     pub(super) async fn run(mut self) {
         let mut configuration = self.clean_up.parts.configuration.clone();

@@ -21,7 +21,7 @@ use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::lease::Leadership;
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
-use crate::watch::store::{Effect, Mirror};
+use crate::watch::store::{Effect, Store};
 use drift_model::names::{TARGETS_LABEL, TRUE};
 use drift_target::{DocumentName, Problem, Target};
 
@@ -80,7 +80,7 @@ pub struct ConfigSettings {
 /// The watch of the configuration.
 pub struct ConfigWatch {
     settings: ConfigSettings,
-    mirror: Mirror<KeptMap>,
+    store: Store<KeptMap>,
     published: watch::Sender<Arc<Configuration>>,
     logged: Told,
     told: Told,
@@ -98,8 +98,8 @@ impl ConfigWatch {
     #[must_use]
     pub fn new(settings: ConfigSettings) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
-        let (mirror, logged, told) = (Mirror::default(), Told::default(), Told::default());
-        (Self { settings, mirror, published, logged, told, is_failing: false }, receiver)
+        let (store, logged, told) = (Store::default(), Told::default(), Told::default());
+        (Self { settings, store, published, logged, told, is_failing: false }, receiver)
     }
 
     /// Follows the ConfigMaps until `stop`.
@@ -165,7 +165,7 @@ impl ConfigWatch {
 
     /// Whether the documents say something else now.
     fn hear(&mut self, change: Change) -> bool {
-        let effect = self.mirror.hear(change, kept);
+        let effect = self.store.hear(change, kept);
         match &effect {
             Effect::Changed | Effect::Same => {
                 self.is_failing = false;
@@ -184,11 +184,11 @@ impl ConfigWatch {
     }
 
     fn judge(&mut self) {
-        let present = self.mirror.present().iter();
+        let present = self.store.present().iter();
         let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
         let configuration = Configuration { loaded: true, ..(self.settings.judge)(&documents) };
         self.settings.documents.judged(configuration.targets.len(), texts(&configuration.problems).len());
-        for news in self.logged.catch_up(&configuration.problems, |document| is_there(&self.mirror, document)) {
+        for news in self.logged.catch_up(&configuration.problems, |document| is_there(&self.store, document)) {
             match news {
                 News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
                 News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
@@ -201,7 +201,7 @@ impl ConfigWatch {
     fn tell(&mut self) {
         let configuration = Arc::clone(&self.published.borrow());
         let Some((writer, _)) = &self.settings.teller else { return };
-        for news in self.told.catch_up(&configuration.problems, |document| is_there(&self.mirror, document)) {
+        for news in self.told.catch_up(&configuration.problems, |document| is_there(&self.store, document)) {
             let (document, kind, reason, note) = match news {
                 News::Invalid(document, text) => (document, NoticeKind::Warning, "TargetInvalid", text),
                 News::Mended(document) => {
@@ -209,7 +209,7 @@ impl ConfigWatch {
                     (document, NoticeKind::Normal, "TargetLoaded", note)
                 }
             };
-            let map = self.mirror.present().get(&document.config_map);
+            let map = self.store.present().get(&document.config_map);
             let regarding = ObjectReference {
                 api_version: Some("v1".to_owned()),
                 kind: Some("ConfigMap".to_owned()),
@@ -247,8 +247,8 @@ async fn acquired(leadership: Option<&Leadership>) -> CancellationToken {
     }
 }
 
-fn is_there(mirror: &Mirror<KeptMap>, document: &DocumentName) -> bool {
-    mirror.present().get(&document.config_map).is_some_and(|map| map.data.contains_key(&document.key))
+fn is_there(store: &Store<KeptMap>, document: &DocumentName) -> bool {
+    store.present().get(&document.config_map).is_some_and(|map| map.data.contains_key(&document.key))
 }
 
 fn kept(object: &Value) -> KeptMap {

@@ -29,33 +29,38 @@ where
     S: Fn(Arc<Target>, CancellationToken) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let mut crew =
-        Crew { start, tasks: JoinSet::new(), posts: BTreeMap::new(), names: HashMap::new(), stop: stop.clone() };
+    let mut supervisor = Supervisor {
+        start,
+        tasks: JoinSet::new(),
+        children: BTreeMap::new(),
+        names: HashMap::new(),
+        stop: stop.clone(),
+    };
     loop {
         let targets = configuration.borrow_and_update().targets.clone();
-        crew.arrange(&targets);
-        let restart = crew.next_restart();
+        supervisor.arrange(&targets);
+        let restart = supervisor.next_restart();
         tokio::select! {
             () = stop.cancelled() => break,
             changed = configuration.changed() => if changed.is_err() { break },
-            Some(ended) = crew.tasks.join_next_with_id(), if !crew.tasks.is_empty() => crew.note_end(ended),
+            Some(ended) = supervisor.tasks.join_next_with_id(), if !supervisor.tasks.is_empty() => supervisor.note_end(ended),
             () = tokio::time::sleep_until(clock::instant_of(restart)) => {}
         }
     }
-    crew.posts.values().for_each(|post| post.stop.cancel());
-    while crew.tasks.join_next().await.is_some() {}
+    supervisor.children.values().for_each(|post| post.stop.cancel());
+    while supervisor.tasks.join_next().await.is_some() {}
 }
 
-struct Crew<S> {
+struct Supervisor<S> {
     start: S,
     tasks: JoinSet<()>,
-    posts: BTreeMap<String, Post>,
+    children: BTreeMap<String, Child>,
     names: HashMap<Id, String>,
     stop: CancellationToken,
 }
 
 /// What is known of one target's task.
-struct Post {
+struct Child {
     hash: String,
     stop: CancellationToken,
     task: Option<Id>,
@@ -64,14 +69,14 @@ struct Post {
     restart_at: Moment,
 }
 
-impl<S, F> Crew<S>
+impl<S, F> Supervisor<S>
 where
     S: Fn(Arc<Target>, CancellationToken) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     fn arrange(&mut self, targets: &BTreeMap<String, Arc<Target>>) {
         let now = clock::now();
-        self.posts.retain(|name, post| {
+        self.children.retain(|name, post| {
             let stays = targets.get(name).is_some_and(|target| target.document_hash == post.hash);
             if !stays {
                 post.stop.cancel();
@@ -81,7 +86,7 @@ where
         });
         for (name, target) in targets {
             let (restarts, due) = self
-                .posts
+                .children
                 .get(name)
                 .map_or((0, true), |post| (post.restarts, post.task.is_none() && post.restart_at <= now));
             if due {
@@ -96,8 +101,8 @@ where
         self.names.insert(task, name.to_owned());
         let now = clock::now();
         let hash = target.document_hash.clone();
-        self.posts
-            .insert(name.to_owned(), Post { hash, stop, task: Some(task), began: now, restarts, restart_at: now });
+        self.children
+            .insert(name.to_owned(), Child { hash, stop, task: Some(task), began: now, restarts, restart_at: now });
     }
 
     fn note_end(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
@@ -106,10 +111,10 @@ where
             Err(error) => error.id(),
         };
         let Some(name) = self.names.remove(&id) else { return };
-        let Some(post) = self.posts.get_mut(&name).filter(|post| post.task == Some(id)) else { return };
+        let Some(post) = self.children.get_mut(&name).filter(|post| post.task == Some(id)) else { return };
         post.task = None;
         if post.stop.is_cancelled() {
-            self.posts.remove(&name);
+            self.children.remove(&name);
             return;
         }
         let now = clock::now();
@@ -124,7 +129,7 @@ where
     }
 
     fn next_restart(&self) -> Moment {
-        let waiting = self.posts.values().filter(|post| post.task.is_none()).map(|post| post.restart_at);
+        let waiting = self.children.values().filter(|post| post.task.is_none()).map(|post| post.restart_at);
         waiting.min().unwrap_or_else(|| clock::now() + MAX_RESTART)
     }
 }

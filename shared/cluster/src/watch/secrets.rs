@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
-use crate::watch::store::{Effect, Mirror};
+use crate::watch::store::{Effect, Store};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 
@@ -29,7 +29,7 @@ pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
     part: Part,
-    mirror: Mirror<LabelledSecret>,
+    store: Store<LabelledSecret>,
     published: Arc<ArcSwap<LabelledSecrets>>,
     is_failing: bool,
 }
@@ -48,7 +48,7 @@ impl SecretWatch {
         let collection = Collection { path, label_selector: Some(format!("{CREDENTIAL_LABEL}={credential}")) };
         let published = Arc::new(ArcSwap::default());
         let readers = Arc::clone(&published);
-        (Self { client, collection, part, mirror: Mirror::default(), published, is_failing: false }, readers)
+        (Self { client, collection, part, store: Store::default(), published, is_failing: false }, readers)
     }
 
     /// Follows them until `stop`.
@@ -69,9 +69,9 @@ impl SecretWatch {
     }
 
     fn hear(&mut self, change: Change) {
-        match self.mirror.hear(change, kept) {
+        match self.store.hear(change, kept) {
             Effect::Changed => {
-                let secrets = self.mirror.present().iter();
+                let secrets = self.store.present().iter();
                 self.published.store(Arc::new(secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()));
                 self.recover();
             }
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_secret_that_loses_its_label_is_given_out_no_more() {
-        let mut mirror = Mirror::default();
-        mirror.hear(Change::Changed(secret("h", "x")), kept);
-        assert_eq!(mirror.present().len(), 1);
-        mirror.hear(Change::Deleted(secret("h", "x")), kept);
-        assert!(mirror.present().is_empty());
+        let mut store = Store::default();
+        store.hear(Change::Changed(secret("h", "x")), kept);
+        assert_eq!(store.present().len(), 1);
+        store.hear(Change::Deleted(secret("h", "x")), kept);
+        assert!(store.present().is_empty());
     }
 }

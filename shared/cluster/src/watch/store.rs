@@ -11,12 +11,12 @@ use crate::watch::collection::Change;
 
 /// What is there, by name.
 #[derive(Debug)]
-pub(crate) struct Mirror<T> {
+pub(crate) struct Store<T> {
     present: BTreeMap<String, T>,
     listing: BTreeMap<String, T>,
 }
 
-/// What a change meant for the mirror.
+/// What a change meant for the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It says something else now.
@@ -29,13 +29,13 @@ pub(crate) enum Effect {
     Failing(String),
 }
 
-impl<T> Default for Mirror<T> {
+impl<T> Default for Store<T> {
     fn default() -> Self {
         Self { present: BTreeMap::new(), listing: BTreeMap::new() }
     }
 }
 
-impl<T> Mirror<T> {
+impl<T> Store<T> {
     /// Takes in a change; `keep` takes what is needed of an object.
     pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value) -> T) -> Effect {
         match change {
@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn a_list_replaces_everything_only_when_it_is_whole() {
-        let mut mirror = Mirror::default();
+        let mut store = Store::default();
         let mut hear = |change| {
-            let effect = mirror.hear(change, |object| object["value"].as_u64());
-            (effect, mirror.present().clone())
+            let effect = store.hear(change, |object| object["value"].as_u64());
+            (effect, store.present().clone())
         };
         let with = |entries: &[(&str, u64)]| -> BTreeMap<_, _> {
             entries.iter().map(|(name, value)| ((*name).to_owned(), Some(*value))).collect()

@@ -12,7 +12,7 @@ use super::finding::Failure;
 
 /// What an object is, seen through its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Appraisal {
+pub struct Rendered {
     /// Fingerprint of its wish; `None` where it cannot be rendered.
     pub wish: Option<Wish>,
     /// Name of its external resource; `None` where it cannot be rendered.
@@ -23,13 +23,13 @@ pub struct Appraisal {
 
 /// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
 #[must_use]
-pub fn appraise(target: &Target, object: &LeanObject) -> Appraisal {
+pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     let wish = target.wish_of(&object.view).map(|wished| wished.wish);
     let identity = target.identity_of(&object.view);
     let barred = find_bar(target, object)
         .or_else(|| identity.as_ref().err().map(rule_error))
         .or_else(|| wish.as_ref().err().map(rule_error));
-    Appraisal { wish: wish.ok(), identity: identity.ok(), barred }
+    Rendered { wish: wish.ok(), identity: identity.ok(), barred }
 }
 
 /// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.

@@ -1,0 +1,172 @@
+use super::*;
+use serde_json::json;
+
+fn kind() -> ResolvedKind {
+    let resource = kube::core::ApiResource {
+        group: "demo.example".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "demo.example/v1".to_owned(),
+        kind: "Proxy".to_owned(),
+        plural: "proxies".to_owned(),
+    };
+    ResolvedKind { resource, namespaced: true }
+}
+
+fn items() -> Value {
+    let time = json!({"type": "string", "format": "date-time"});
+    json!({"type": "object", "required": ["type", "status"], "properties": {
+        "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
+        "message": {"type": "string"}, "observedGeneration": {"type": "integer"}, "lastTransitionTime": time}})
+}
+
+fn document(status: &Value) -> Value {
+    json!({
+        "paths": {"/apis/demo.example/v1/namespaces/{namespace}/proxies/{name}/status": {"get": {}, "patch": {}}},
+        "components": {"schemas": {
+            "other": {"type": "object"},
+            "shared.Condition": items(),
+            "example.demo.v1.Proxy": {
+                "type": "object",
+                "properties": {"spec": {"type": "object"}, "status": status},
+                "x-kubernetes-group-version-kind": [{"group": "demo.example", "version": "v1", "kind": "Proxy"}]}}}
+    })
+}
+
+fn status(items: &Value) -> Value {
+    json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}})
+}
+
+#[test]
+fn a_kind_that_can_carry_conditions_has_no_problem() {
+    let preserve = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let shared = json!({"default": {}, "allOf": [{"$ref": "#/components/schemas/shared.Condition"}]});
+    let mut free = document(&Value::Null);
+    free.pointer_mut("/components/schemas/example.demo.v1.Proxy/properties")
+        .unwrap()
+        .as_object_mut()
+        .unwrap()
+        .remove("status");
+    free["components"]["schemas"]["example.demo.v1.Proxy"]["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    let good = [
+        document(&status(&items())),
+        document(&status(&preserve)),
+        document(&status(&shared)),
+        document(&status(&json!({"$ref": "#/components/schemas/shared.Condition"}))),
+        document(&preserve),
+        free,
+    ];
+    for document in good {
+        assert_eq!(schema_problems(&document, &kind()), Vec::<String>::new(), "{document}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_with_its_place() {
+    let place = "at .spec.versions[name=v1].schema.openAPIV3Schema.properties";
+    let crd = "of CustomResourceDefinition proxies.demo.example";
+    let mut old = items();
+    old["properties"].as_object_mut().unwrap().remove("observedGeneration");
+    let mut typed = items();
+    typed["properties"]["observedGeneration"]["type"] = json!("string");
+    let generation = "observedGeneration: {type: integer}";
+    let cases = [
+        (
+            json!({"type": "object"}),
+            format!(
+                "demo.example/v1 Proxy has no .status.conditions: add a list of conditions {place}.status.properties {crd}"
+            ),
+        ),
+        (
+            json!({"type": "object", "properties": {"conditions": {"type": "object"}}}),
+            format!(
+                "demo.example/v1 Proxy has a .status.conditions that is no list: add type: array {place}.status.properties.conditions {crd}"
+            ),
+        ),
+        (
+            status(&old),
+            format!(
+                "demo.example/v1 Proxy has no field observedGeneration in the items of .status.conditions: add {generation} {place}.status.properties.conditions.items.properties {crd}"
+            ),
+        ),
+        (
+            status(&typed),
+            format!(
+                "demo.example/v1 Proxy has a field observedGeneration of type string in the items of .status.conditions: add {generation} {place}.status.properties.conditions.items.properties {crd}"
+            ),
+        ),
+    ];
+    for (status, expected) in cases {
+        assert_eq!(schema_problems(&document(&status), &kind()), [expected], "{status}");
+    }
+}
+
+#[test]
+fn a_kind_without_the_subresource_is_refused() {
+    let mut document = document(&status(&items()));
+    document["paths"] = json!({"/apis/demo.example/v1/namespaces/{namespace}/others/{name}/status": {"patch": {}}});
+    let problems = schema_problems(&document, &kind());
+    assert_eq!(
+        problems,
+        [
+            "demo.example/v1 Proxy has no /status subresource: add subresources: {status: {}} at .spec.versions[name=v1] of CustomResourceDefinition proxies.demo.example"
+        ]
+    );
+}
+
+#[test]
+fn nobody_is_told_to_change_a_built_in_kind() {
+    let mut built_in = kind();
+    built_in.resource.group = String::new();
+    let problems = schema_problems(&json!({}), &built_in);
+    assert_eq!(problems[0], "demo.example/v1 Proxy has no /status subresource, and a built-in kind cannot be changed");
+}
+
+#[test]
+fn a_condition_that_requires_more_is_refused() {
+    let mut strict = items();
+    strict["required"] = json!(["type", "severity"]);
+    let problems = schema_problems(&document(&status(&strict)), &kind());
+    assert!(problems.len() == 1 && problems[0].contains("requires severity in"), "{problems:?}");
+}
+
+#[test]
+fn a_field_that_is_too_narrow_for_ours_is_refused() {
+    let place =
+        "at .spec.versions[name=v1].schema.openAPIV3Schema.properties.status.properties.conditions.items.properties";
+    let crd = "of CustomResourceDefinition proxies.demo.example";
+    let cases = [
+        (
+            "type",
+            json!({"type": "string", "enum": ["Ready", "driftObserved"]}),
+            format!("does not take driftCorrected as type in .status.conditions: add them {place}.type.enum {crd}"),
+        ),
+        (
+            "message",
+            json!({"type": "string", "maxLength": 64}),
+            format!(
+                "takes no more than 64 characters as message in .status.conditions: add maxLength: 1024 or more {place}.message {crd}"
+            ),
+        ),
+    ];
+    for (field, schema, expected) in cases {
+        let mut narrow = items();
+        narrow["properties"][field] = schema;
+        let problems = schema_problems(&document(&status(&narrow)), &kind());
+        assert_eq!(problems, [format!("demo.example/v1 Proxy {expected}")]);
+    }
+    let mut wide = items();
+    wide["properties"]["status"]["enum"] = json!(["True", "False", "Unknown", "Maybe"]);
+    wide["properties"]["message"]["maxLength"] = json!(32768);
+    wide["properties"]["type"]["maxLength"] = json!(316);
+    assert_eq!(schema_problems(&document(&status(&wide)), &kind()), Vec::<String>::new());
+    wide["properties"]["reason"]["enum"] = json!(["AsExpected"]);
+    let problems = schema_problems(&document(&status(&wide)), &kind());
+    assert!(problems.len() == 1 && problems[0].contains("does not take InSync, NotCreated"), "{problems:?}");
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_ends() {
+    let mut document = document(&json!({"$ref": "#/components/schemas/loop"}));
+    document["components"]["schemas"]["loop"] = json!({"$ref": "#/components/schemas/loop"});
+    assert_eq!(schema_problems(&document, &kind()).len(), 1);
+}
