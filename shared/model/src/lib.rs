@@ -13,3 +13,4 @@ pub mod names;
 pub mod object;
 pub mod token_bucket;
 pub mod voucher;
+pub mod work_queue;

@@ -1,0 +1,277 @@
+//! The objects that are to be worked on, as client-go's work queue keeps them: each at most once, in the order in which
+//! they were added, now or at a time to come.
+//!
+//! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object
+//! are under way. What is added meanwhile comes back after that. This file must not know what is done with an object.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::identity::Uid;
+use crate::moment::Moment;
+
+/// A work queue, keyed by object.
+#[derive(Clone, Debug, Default)]
+pub struct WorkQueue {
+    /// To be handed out, by the turn that they got when they were added.
+    ready: BTreeMap<u64, Uid>,
+    /// To be added when their time comes.
+    later: BTreeSet<(Moment, Uid)>,
+    items: HashMap<Uid, Item>,
+    turns: u64,
+}
+
+/// How one object stands. One that is nothing of this is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Item {
+    turn: Option<u64>,
+    after: Option<Moment>,
+    working: bool,
+    /// It was added while it was worked on.
+    again: bool,
+}
+
+impl WorkQueue {
+    /// The object is to be worked on now; where it is worked on already, once more after that.
+    pub fn add(&mut self, uid: &Uid) {
+        let item = self.items.entry(uid.clone()).or_default();
+        if item.working {
+            item.again = true;
+        } else if item.turn.is_none() {
+            self.turns += 1;
+            item.turn = Some(self.turns);
+            self.ready.insert(self.turns, uid.clone());
+        }
+    }
+
+    /// The object is to be worked on at that time, or at the earlier one that it has. Being handed out takes the time
+    /// away: whoever works on an object says anew when to look again.
+    pub fn add_after(&mut self, uid: &Uid, at: Moment) {
+        let item = self.items.entry(uid.clone()).or_default();
+        if item.after.is_some_and(|after| after <= at) {
+            return;
+        }
+        if let Some(after) = item.after.replace(at) {
+            self.later.remove(&(after, uid.clone()));
+        }
+        self.later.insert((at, uid.clone()));
+    }
+
+    /// The next object; it is under way from now on, until it is [`done`](Self::done).
+    pub fn next(&mut self, now: Moment) -> Option<Uid> {
+        self.add_what_is_due(now);
+        let (_, uid) = self.ready.pop_first()?;
+        let item = self.items.entry(uid.clone()).or_default();
+        let after = item.after.take();
+        *item = Item { working: true, ..Item::default() };
+        if let Some(after) = after {
+            self.later.remove(&(after, uid.clone()));
+        }
+        Some(uid)
+    }
+
+    /// The work on the object ended; what was added meanwhile gets its turn now.
+    pub fn done(&mut self, uid: &Uid) {
+        let Some(item) = self.items.get_mut(uid) else { return };
+        let again = std::mem::take(&mut item.again);
+        item.working = false;
+        if again {
+            self.add(uid);
+        } else {
+            self.drop_if_idle(uid);
+        }
+    }
+
+    /// The object is not to be worked on any more. Work that is under way stays so until it is done.
+    pub fn remove(&mut self, uid: &Uid) {
+        let Some(item) = self.items.get_mut(uid) else { return };
+        let Item { turn, after, working, .. } = std::mem::take(item);
+        item.working = working;
+        if let Some(turn) = turn {
+            self.ready.remove(&turn);
+        }
+        if let Some(after) = after {
+            self.later.remove(&(after, uid.clone()));
+        }
+        self.drop_if_idle(uid);
+    }
+
+    /// Whether the object was handed out and is not done.
+    #[must_use]
+    pub fn is_working(&self, uid: &Uid) -> bool {
+        self.items.get(uid).is_some_and(|item| item.working)
+    }
+
+    /// How many objects wait for their turn, without those whose time has not come.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// When the next object is to be worked on: `now` where one waits already, `None` where there is none.
+    #[must_use]
+    pub fn next_at(&self, now: Moment) -> Option<Moment> {
+        if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
+    }
+
+    fn add_what_is_due(&mut self, now: Moment) {
+        while self.later.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, uid)) = self.later.pop_first() else { return };
+            if let Some(item) = self.items.get_mut(&uid) {
+                item.after = None;
+            }
+            self.add(&uid);
+        }
+    }
+
+    fn drop_if_idle(&mut self, uid: &Uid) {
+        if self.items.get(uid) == Some(&Item::default()) {
+            self.items.remove(uid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    fn all(queue: &mut WorkQueue, now: u64) -> Vec<Uid> {
+        std::iter::from_fn(|| queue.next(at(now))).collect()
+    }
+
+    #[test]
+    fn each_comes_once_in_order() {
+        let mut queue = WorkQueue::default();
+        let [a, b, c] = ["a", "b", "c"].map(Uid::from);
+        for uid in [&b, &a, &b, &c] {
+            queue.add(uid);
+        }
+        queue.remove(&a);
+        assert_eq!(queue.ready(), 2);
+        assert_eq!(all(&mut queue, 0), [b, c]);
+    }
+
+    #[test]
+    fn what_is_under_way_comes_back_after_done() {
+        let mut queue = WorkQueue::default();
+        let a = Uid::from("a");
+        queue.add(&a);
+        assert_eq!(queue.next(at(0)), Some(a.clone()));
+        queue.add(&a);
+        queue.add_after(&a, at(1));
+        assert_eq!(queue.next(at(2)), None);
+        queue.done(&a);
+        assert_eq!(all(&mut queue, 2), std::slice::from_ref(&a));
+        assert!(queue.is_working(&a));
+        queue.done(&a);
+        assert_eq!((queue.next(at(9)), queue.items.len()), (None, 0));
+    }
+
+    #[test]
+    fn the_earliest_time_counts() {
+        let mut queue = WorkQueue::default();
+        let a = Uid::from("a");
+        queue.add_after(&a, at(5));
+        queue.add_after(&a, at(3));
+        queue.add_after(&a, at(4));
+        assert_eq!(queue.next_at(at(1)), Some(at(3)));
+        assert_eq!((queue.next(at(2)), queue.next(at(3))), (None, Some(a.clone())));
+        queue.done(&a);
+        assert_eq!(queue.next_at(at(4)), None);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Add(u8),
+        AddAfter(u8, u64),
+        Remove(u8),
+        Pass(u64),
+        Next,
+        Done(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let object = 0..4_u8;
+        prop_oneof![
+            object.clone().prop_map(Step::Add),
+            (object.clone(), 0..6_u64).prop_map(|(object, span)| Step::AddAfter(object, span)),
+            object.clone().prop_map(Step::Remove),
+            (1..4_u64).prop_map(Step::Pass),
+            Just(Step::Next),
+            object.prop_map(Step::Done),
+        ]
+    }
+
+    /// What is to come, told in the plainest way: since when an object is due, and which are under way.
+    #[derive(Default)]
+    struct Model {
+        due: BTreeMap<u8, u64>,
+        working: BTreeSet<u8>,
+    }
+
+    impl Model {
+        fn add(&mut self, object: u8, at: u64) {
+            let due = self.due.entry(object).or_insert(at);
+            *due = at.min(*due);
+        }
+
+        /// Those of which one has to come now.
+        fn may_come(&self, now: u64) -> BTreeSet<u8> {
+            let due = self.due.iter().filter(|(object, at)| **at <= now && !self.working.contains(object));
+            due.map(|(object, _)| *object).collect()
+        }
+    }
+
+    fn name(object: u8) -> Uid {
+        Uid::from(object.to_string().as_str())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_comes_twice(steps in proptest::collection::vec(step(), 0..80)) {
+            let (mut queue, mut model, mut now) = (WorkQueue::default(), Model::default(), 0);
+            for step in steps {
+                match step {
+                    Step::Add(object) => {
+                        queue.add(&name(object));
+                        model.add(object, now);
+                    }
+                    Step::AddAfter(object, span) => {
+                        queue.add_after(&name(object), at(now + span));
+                        model.add(object, now + span);
+                    }
+                    Step::Remove(object) => {
+                        queue.remove(&name(object));
+                        model.due.remove(&object);
+                    }
+                    Step::Pass(span) => now += span,
+                    Step::Done(object) => {
+                        queue.done(&name(object));
+                        model.working.remove(&object);
+                    }
+                    Step::Next => {
+                        let expected = model.may_come(now);
+                        let next = queue.next(at(now)).and_then(|uid| uid.parse::<u8>().ok());
+                        prop_assert_eq!(next.is_none(), expected.is_empty());
+                        if let Some(object) = next {
+                            prop_assert!(expected.contains(&object));
+                            model.due.remove(&object);
+                            model.working.insert(object);
+                        }
+                    }
+                }
+            }
+            let known: BTreeSet<Uid> = model.due.keys().chain(&model.working).map(|object| name(*object)).collect();
+            let kept: BTreeSet<Uid> = queue.items.keys().cloned().collect();
+            prop_assert_eq!(kept, known);
+        }
+    }
+}
