@@ -2,6 +2,7 @@
 //!
 //! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
 
+pub mod backoff;
 pub mod condition;
 pub mod field_paths;
 pub mod fifo;
