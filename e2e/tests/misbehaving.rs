@@ -25,6 +25,7 @@ fn cases() -> Vec<(&'static str, Answer, &'static str)> {
         ("ingress", Answer::html(404), "ResponseInvalid"),
         ("portal", Answer::html(200), "ResponseInvalid"),
         ("empty", Answer::json(200, &json!({})), "ResponseInvalid"),
+        ("maintenance", Answer::json(200, &json!({"error": "maintenance"})), "ResponseInvalid"),
         ("nothing", Answer::status(200), "ResponseInvalid"),
         ("truncated", Answer::truncated(200, r#"{"listen": "127"#, 100), "ResponseInvalid"),
         ("huge", Answer::streamed(200, HUNDRED_MEGABYTES), "ResponseInvalid"),

@@ -38,23 +38,30 @@ pub fn compare(target: &Target, wished: &Wished, observation: Observation) -> Fi
     match observation {
         Observation::Absent => Finding::Absent,
         Observation::Failed(failure) => Finding::Failed(failure),
-        Observation::Present(observed) if !can_hold(&wished.desired, &observed) => {
-            Finding::Failed(Failure::of(ObservedReason::ResponseInvalid))
+        Observation::Present(observed) => {
+            if let Some(mistake) = mistake(&target.read.http, &wished.desired, &observed) {
+                return Finding::Failed(invalid(mistake));
+            }
+            match differences(&wished.desired, &observed) {
+                none if none.is_empty() => Finding::InSync,
+                some => Finding::Differs(describe(&some, &target.compare.rules)),
+            }
         }
-        Observation::Present(observed) => match differences(&wished.desired, &observed) {
-            none if none.is_empty() => Finding::InSync,
-            some => Finding::Differs(describe(&some, &target.compare.rules)),
-        },
     }
 }
 
-/// An answer of another shape than the wish, or an empty one, says nothing about the resource: `{}` is what broken
-/// proxies and half-started servers answer, and would otherwise look like drift in every field.
-fn can_hold(desired: &Value, observed: &Value) -> bool {
+/// Why an observation says nothing about the resource. `{}` and `{"error": "maintenance"}` are what half-started servers
+/// and proxies answer with status 200, and would otherwise look like drift in every field.
+fn mistake(read: &HttpRead, desired: &Value, observed: &Value) -> Option<&'static str> {
     match (desired, observed) {
-        (Value::Object(wished), Value::Object(real)) => wished.is_empty() || !real.is_empty(),
-        (Value::Object(_), _) | (_, Value::Null) => false,
-        _ => true,
+        // `validWhen` has had its say in `judge`.
+        (Value::Object(wished), Value::Object(real)) => {
+            let is_foreign = !wished.is_empty() && !wished.keys().any(|field| real.contains_key(field));
+            (read.valid_when.is_none() && is_foreign).then_some("none of desired's fields")
+        }
+        (Value::Object(_), _) => Some("no map, as desired is"),
+        (_, Value::Null) => Some("nothing is observed"),
+        _ => None,
     }
 }
 
@@ -72,6 +79,11 @@ fn judge(read: &HttpRead, object: &Value, reply: &HttpReply) -> Result<Observati
     }
     if !accepted {
         return Err(Failure::of(ObservedReason::ExternalError));
+    }
+    if let Some(valid) = &read.valid_when
+        && !valid.evaluate_bool(&variables).map_err(|error| invalid(&error.place))?
+    {
+        return Err(invalid("validWhen is false"));
     }
     if let Some(settling) = &read.settling_when
         && settling.evaluate_bool(&variables).map_err(|error| invalid(&error.place))?
@@ -100,20 +112,19 @@ fn is_absent(read: &HttpRead, status: u16, variables: &Variables<'_>) -> Result<
 
 /// The variable `response`; only an empty or a JSON body makes one, since an ingress answers HTML in the name of anybody.
 fn parse(reply: &HttpReply) -> Result<Value, Failure> {
-    let invalid = || Failure::of(ObservedReason::ResponseInvalid);
     let body = match &reply.body {
         ReplyBody::Whole(bytes) if bytes.is_empty() => Value::Null,
-        ReplyBody::Whole(bytes) => serde_json::from_slice(bytes).map_err(|_| invalid())?,
-        ReplyBody::TooLarge => return Err(Failure::with(ObservedReason::ResponseInvalid, "larger than maxBytes")),
-        ReplyBody::Truncated => return Err(Failure::with(ObservedReason::ResponseInvalid, "it ends too early")),
+        ReplyBody::Whole(bytes) => serde_json::from_slice(bytes).map_err(|_| invalid("not JSON"))?,
+        ReplyBody::TooLarge => return Err(invalid("larger than maxBytes")),
+        ReplyBody::Truncated => return Err(invalid("it ends too early")),
     };
     let headers: BTreeMap<_, _> =
         reply.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
     Ok(json!({"status": reply.status.as_u16(), "headers": headers, "body": body}))
 }
 
-fn invalid(place: &str) -> Failure {
-    Failure::with(ObservedReason::ResponseInvalid, place)
+fn invalid(mistake: &str) -> Failure {
+    Failure::with(ObservedReason::ResponseInvalid, mistake)
 }
 
 #[cfg(test)]
@@ -195,6 +206,7 @@ spec:
             (200, whole("null"), ResponseInvalid),
             (200, whole("[]"), ResponseInvalid),
             (200, whole("{}"), ResponseInvalid),
+            (200, whole(r#"{"error": "maintenance"}"#), ResponseInvalid),
             (200, ReplyBody::TooLarge, ResponseInvalid),
             (200, ReplyBody::Truncated, ResponseInvalid),
             (200, whole(&"[".repeat(100_000)), ResponseInvalid),
@@ -228,6 +240,35 @@ spec:
         let mapped = target(r#"      observed: {a: "${response.body.data.a}"}"#);
         assert_eq!(finding(&mapped, 200, whole(r#"{"data": {"a": 1}}"#)), Finding::InSync);
         assert_eq!(reason(&mapped, 200, whole(r#"{"other": 1}"#)), Some(ResponseInvalid));
+    }
+
+    #[test]
+    fn an_answer_without_any_wished_field_is_invalid() {
+        let none = "none of desired's fields";
+        let said = |target: &Target, body: &str| match finding(target, 200, whole(body)) {
+            Finding::Failed(Failure { reason: ResponseInvalid, text }) => text,
+            other => format!("{other:?}"),
+        };
+        for body in [r#"{"error": "maintenance"}"#, r#"{"error": {"a": 1}}"#, "{}"] {
+            assert!(said(&target(""), body).ends_with(none), "{body}: {}", said(&target(""), body));
+        }
+        let mapped = target(r#"      observed: {a: "${response.body.?a}", b: "${response.body.?b}"}"#);
+        assert!(said(&mapped, r#"{"b": 1}"#).ends_with(none));
+        let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+        assert_eq!(finding(&target(""), 200, whole(r#"{"a": null}"#)), differs, "null counts");
+    }
+
+    #[test]
+    fn valid_when_stands_in_place_of_the_default() {
+        let target = target(
+            "      validWhen: \"${has(response.body.kind)}\"\n      settlingWhen: \"${response.body.?busy.orValue(false)}\"",
+        );
+        let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+        assert_eq!(finding(&target, 200, whole(r#"{"kind": "Role"}"#)), differs);
+        assert_eq!(reason(&target, 200, whole(r#"{"kind": "Role", "busy": true}"#)), Some(Settling));
+        for body in [r#"{"a": 1}"#, r#"{"a": 1, "busy": true}"#, "[]", r#""text""#] {
+            assert_eq!(reason(&target, 200, whole(body)), Some(ResponseInvalid), "{body}");
+        }
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub struct HttpStep {
     pub headers: Vec<(HeaderName, TextTemplate)>,
     /// JSON body.
     pub body: Option<ValueTemplate>,
-    /// Statuses that mean done; default 200–299, and always 404 for a step of a deletion.
+    /// Statuses that mean done; default 200–299, and always 404 and 410 for a step of a deletion.
     pub accept: StatusSet,
     /// Statuses that mean that the resource is gone, for a step of a deletion; any other that is accepted means that it
     /// is under way. The same as `accept` where the target says nothing, and for all other steps.
@@ -212,7 +212,7 @@ impl Purpose {
     /// What a step accepts and what means done. What is gone already need not be deleted, and what means done is
     /// accepted.
     fn settle(self, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
-        let gone = || StatusSet(vec![404..=404]);
+        let gone = || StatusSet(vec![404..=404, 410..=410]);
         let accept = if self == Self::Deleting { accept.and(&gone()) } else { accept };
         match done_on {
             None => (accept.clone(), accept),

@@ -66,6 +66,8 @@ pub struct HttpRead {
     pub accept: StatusSet,
     /// Says that the resource is absent; default 404 or 410.
     pub absent_when: Option<Expression>,
+    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
+    pub valid_when: Option<Expression>,
     /// Says that the external system is still at work.
     pub settling_when: Option<Expression>,
     /// Maps the answer to what is compared; default `${response.body}`.
@@ -89,7 +91,7 @@ impl HttpRead {
         let mut fields = self.url.fields();
         self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
         self.body.iter().chain([&self.observed]).for_each(|template| fields.extend(&template.fields()));
-        let rules = self.absent_when.iter().chain(&self.settling_when);
+        let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
         fields
     }
@@ -131,6 +133,7 @@ const HTTP_KEYS: &[&str] = &[
     "tls",
     "accept",
     "absentWhen",
+    "validWhen",
     "settlingWhen",
     "observed",
     "maxBytes",
@@ -153,6 +156,7 @@ fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRe
     let tls = reader.optional(&fields, "tls", read_tls);
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_accept);
     let absent_when = reader.optional(&fields, "absentWhen", read_rule);
+    let valid_when = reader.optional(&fields, "validWhen", read_rule);
     let settling_when = reader.optional(&fields, "settlingWhen", read_rule);
     let observed = match fields.get("observed") {
         Some(node) => read_value(reader, node, &Site::new(&fields.place("observed"), Scope::Response)),
@@ -170,6 +174,7 @@ fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRe
         tls: tls?,
         accept: accept?,
         absent_when: absent_when?,
+        valid_when: valid_when?,
         settling_when: settling_when?,
         observed: observed?,
         max_bytes: max_bytes?,

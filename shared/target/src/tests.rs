@@ -146,7 +146,7 @@ fn a_full_target_is_read_whole() {
     assert_eq!(correct.auth, Some(Auth::Basic { secret: "proxies-write".to_owned() }));
     assert_eq!(correct.create[0].accept, StatusSet(vec![201..=201]));
     assert_eq!(correct.update[0].accept, StatusSet(vec![200..=299]));
-    assert_eq!(correct.delete[0].accept, StatusSet(vec![200..=299, 404..=404]));
+    assert_eq!(correct.delete[0].accept, StatusSet(vec![200..=299, 404..=404, 410..=410]));
 }
 
 #[test]
@@ -154,18 +154,18 @@ fn a_deletion_takes_what_is_gone_whatever_it_says() {
     let own = PROXIES.replace("      delete: [{method: DELETE,", "      delete: [{accept: [204], method: DELETE,");
     assert_ne!(own, PROXIES);
     let correct = parse(&own).correct.http.unwrap();
-    assert!(correct.delete[0].accept.contains(404) && correct.delete[0].accept.contains(204));
+    assert!([204, 404, 410].iter().all(|status| correct.delete[0].accept.contains(*status)));
     assert!(!correct.delete[0].accept.contains(200));
     assert_eq!(correct.delete[0].done_on, correct.delete[0].accept);
 }
 
 #[test]
 fn a_deletion_that_is_done_later_says_what_done_looks_like() {
-    let later = "      delete: [{accept: [202], doneOn: [410], method: DELETE,";
+    let later = "      delete: [{accept: [202], doneOn: [204], method: DELETE,";
     let correct = parse(&PROXIES.replace("      delete: [{method: DELETE,", later)).correct.http.unwrap();
     let delete = &correct.delete[0];
-    assert!([202, 404, 410].iter().all(|status| delete.accept.contains(*status)));
-    assert!([404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
+    assert!([202, 204, 404, 410].iter().all(|status| delete.accept.contains(*status)));
+    assert!([204, 404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
     assert_eq!(correct.update[0].done_on, correct.update[0].accept);
 }
 
@@ -457,6 +457,11 @@ fn every_mistake_is_told_with_its_place() {
         ),
         ("maxBytes: 64KiB", "maxBytes: 9MiB", &["25:17 read.http.maxBytes: 9MiB is out of bounds: 1KiB to 8MiB"]),
         ("maxBytes: 64KiB", "body: {a: 1}", &["25:13 read.http.body: only a POST has a body; write method: POST"]),
+        (
+            "maxBytes: 64KiB",
+            "validWhen: \"${has(desired.listen)}\"",
+            &["25:25 read.http.validWhen: `desired` does not exist here; known: self, response"],
+        ),
         ("maxBytes: 64KiB", "method: PUT", &["25:15 read.http.method: unknown `PUT`; one of GET, HEAD, POST"]),
         ("maxBytes: 64KiB", "method: get", &["25:15 read.http.method: unknown `get`: did you mean `GET`?"]),
         (

@@ -59,7 +59,7 @@ pub enum Scope {
     Wish,
     /// `self`: identity, require, suspendWhen, read.http url/headers/body.
     Object,
-    /// `self` and `response`: observed, absentWhen, settlingWhen.
+    /// `self` and `response`: observed, absentWhen, validWhen, settlingWhen.
     Response,
     /// `self`, `desired`, `correction`: correct steps.
     Correction,
