@@ -263,7 +263,7 @@ impl Hands {
                 (Newest::State(Box::new(written)), ended)
             }
             Err(WriteError::Gone) => (Newest::Gone, Ended::Lost),
-            Err(WriteError::Moved) => (Newest::Unknown, Ended::Lost),
+            Err(WriteError::Moved | WriteError::NotLeading) => (Newest::Unknown, Ended::Lost),
             Err(WriteError::Unavailable(sentence)) => {
                 tracing::warn!(object = %object.id, "a write did not land: {sentence}");
                 (Newest::Unknown, Ended::Lost)

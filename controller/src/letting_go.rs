@@ -47,7 +47,7 @@ impl Releaser<'_> {
                 self.announcer.write_refused(&self.pen.kind, &live, &sentence);
                 true
             }
-            Err(WriteError::Moved | WriteError::Unavailable(_)) => false,
+            Err(WriteError::Moved | WriteError::Unavailable(_) | WriteError::NotLeading) => false,
         }
     }
 }

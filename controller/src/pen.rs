@@ -128,8 +128,7 @@ impl Pen {
     }
 
     fn ensure_leading(&self) -> Result<(), WriteError> {
-        let lost = || WriteError::Unavailable("the Lease is not ours any more".to_owned());
-        if self.leadership.is_held() { Ok(()) } else { Err(lost()) }
+        if self.leadership.is_held() { Ok(()) } else { Err(WriteError::NotLeading) }
     }
 
     /// Nobody closes the semaphore; were it closed, writing without its limit would be right.
@@ -138,13 +137,7 @@ impl Pen {
     }
 
     fn count(&self, kind: &'static str, written: &Result<LeanObject, WriteError>) {
-        let outcome = match written {
-            Ok(_) => "written",
-            Err(WriteError::Moved) => "moved",
-            Err(WriteError::Gone) => "gone",
-            Err(WriteError::Refused(_)) => "refused",
-            Err(WriteError::Unavailable(_)) => "unavailable",
-        };
+        let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
         self.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
     }
 }

@@ -79,9 +79,9 @@ pub async fn record(
                 races += 1;
                 races::pause(races)
             }
-            Err(WriteError::Unavailable(sentence)) => {
+            Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading)) => {
                 failures += 1;
-                tracing::warn!(object = %object.id, "the outcome of a correction is not noted yet: {sentence}");
+                tracing::warn!(object = %object.id, "the outcome of a correction is not noted yet: {error}");
                 pause_after(failures, MAX_PAUSE)
             }
             Err(WriteError::Refused(sentence)) => {

@@ -227,7 +227,7 @@ impl Release<'_> {
             let live = objects.read(kind, &object.id, &fields).await?;
             let Some(patch) = live.as_ref().and_then(release_patch) else { return Ok(()) };
             if !self.lease.leadership().is_held() {
-                return Err(WriteError::Unavailable("the Lease is not ours any more".to_owned()));
+                return Err(WriteError::NotLeading);
             }
             match objects.patch(kind, &object.id, patch, &fields).await {
                 Ok(_) | Err(WriteError::Gone) => return Ok(()),

@@ -26,7 +26,7 @@ impl Cleaner for VerdictCleaner {
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
         if !self.leadership.is_held() {
-            return Err(WriteError::Unavailable("the Lease is not held".to_owned()));
+            return Err(WriteError::NotLeading);
         }
         let base = PatchBase {
             uid: &object.id.uid,

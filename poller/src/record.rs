@@ -89,6 +89,7 @@ impl Recorder {
                 tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
                 (None, WriteOutcome::Refused, None, "unavailable")
             }
+            Err(WriteError::NotLeading) => (None, WriteOutcome::Refused, None, "not_leading"),
             Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
         };
         WriteResult { before, condition, object, outcome, refusal, word }

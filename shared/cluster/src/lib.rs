@@ -10,6 +10,7 @@ pub mod config;
 pub mod events;
 pub mod kinds;
 pub mod lease;
+pub mod object_writer;
 pub mod process;
 pub mod sightings;
 pub mod telemetry;

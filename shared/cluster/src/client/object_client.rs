@@ -33,6 +33,23 @@ pub enum WriteError {
     /// No answer in time, or 429/502/503/504. Whether it landed is unknown.
     #[error("the API server is unavailable: {0}")]
     Unavailable(String),
+    /// Nothing was sent: we do not hold the Lease.
+    #[error("the Lease is not ours any more")]
+    NotLeading,
+}
+
+impl WriteError {
+    /// The label of a metric.
+    #[must_use]
+    pub const fn as_label(&self) -> &'static str {
+        match self {
+            Self::Moved => "moved",
+            Self::Gone => "gone",
+            Self::Refused(_) => "refused",
+            Self::Unavailable(_) => "unavailable",
+            Self::NotLeading => "not_leading",
+        }
+    }
 }
 
 impl From<CallError> for WriteError {
@@ -242,12 +259,7 @@ mod tests {
         for (code, reason, message, expected) in cases {
             let (client, log) = answering(move |_| refuse(code, reason, message));
             let error = write(client).await.unwrap_err();
-            let got = match &error {
-                WriteError::Moved => "moved",
-                WriteError::Gone => "gone",
-                WriteError::Refused(_) => "refused",
-                WriteError::Unavailable(_) => "unavailable",
-            };
+            let got = error.as_label();
             assert_eq!(got, expected, "{code} {message}: {error}");
             assert_eq!(log.all().len(), 1, "{code} must not be tried again here");
         }

@@ -1,0 +1,143 @@
+//! Reads and writes of the objects of one kind: while we hold the Lease, and within the program's limit of calls.
+//!
+//! Both programs write through it. A write goes out onto exactly the state that it was computed for. It must not know
+//! what is written, or why.
+
+use std::sync::Arc;
+
+use drift_model::condition::{Condition, PatchBase, Placed, condition_patch, removal_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::{LeanObject, ObjectId};
+use json_patch::Patch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::client::{ObjectClient, WriteError};
+use crate::kinds::ResolvedKind;
+use crate::lease::Leadership;
+
+/// Calls under way at once, over all targets of a program: enough that an API server that answers within 50 ms takes
+/// its 600 status patches a second, and far below its limit of requests in flight.
+pub const CONCURRENT_CALLS: usize = 32;
+
+/// The calls of one program that may be under way at once. Who waits is served in turn.
+#[derive(Clone, Debug)]
+pub struct CallSlots(Arc<Semaphore>);
+
+impl Default for CallSlots {
+    fn default() -> Self {
+        Self::new(CONCURRENT_CALLS)
+    }
+}
+
+/// Calls may be made, one after the other, while this lives.
+#[derive(Debug)]
+#[must_use = "the slot is given back when this is dropped"]
+pub struct CallSlot {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl CallSlots {
+    /// So many at once.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self(Arc::new(Semaphore::new(count)))
+    }
+
+    /// Waits for a slot.
+    pub async fn enter(&self) -> CallSlot {
+        // Nobody closes the semaphore; were it closed, calling without its limit would be right.
+        CallSlot { _permit: self.0.clone().acquire_owned().await.ok() }
+    }
+
+    /// A slot, if one is free and nobody waits for it.
+    #[must_use]
+    pub fn try_enter(&self) -> Option<CallSlot> {
+        self.0.clone().try_acquire_owned().ok().map(|permit| CallSlot { _permit: Some(permit) })
+    }
+}
+
+/// Reads and writes objects of one kind. Each call takes the [`CallSlot`] in which it is made.
+#[derive(Clone, Debug)]
+pub struct ObjectWriter {
+    /// The way to the objects.
+    pub objects: ObjectClient,
+    /// Their kind.
+    pub kind: ResolvedKind,
+    /// What is kept of an answer.
+    pub fields: FieldPaths,
+    /// Whether we lead: a process that was stopped between a decision and its write must not go on with it.
+    pub leadership: Leadership,
+    /// The limit over all targets.
+    pub slots: CallSlots,
+}
+
+impl ObjectWriter {
+    /// Reads an object live; `None` where it is gone.
+    ///
+    /// # Errors
+    /// When the API server does not answer or refuses.
+    pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
+        self.objects.read(&self.kind, id, &self.fields).await
+    }
+
+    /// Writes `condition` in place of `placed`, the one that stands on `object`. With `generation` the write insists on it.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` also where another condition stands by now.
+    pub async fn write_condition(
+        &self,
+        slot: &CallSlot,
+        (object, generation): (&LeanObject, Option<i64>),
+        placed: Option<&Placed>,
+        condition: &Condition,
+    ) -> Result<LeanObject, WriteError> {
+        let patch = condition_patch(&base(object, generation), placed, condition);
+        self.patch_status(slot, object, patch).await
+    }
+
+    /// Removes the condition that stands at `placed`.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn remove_condition(
+        &self,
+        slot: &CallSlot,
+        object: &LeanObject,
+        placed: &Placed,
+    ) -> Result<LeanObject, WriteError> {
+        self.patch_status(slot, object, removal_patch(&base(object, None), placed)).await
+    }
+
+    /// Patches the object itself: finalizers.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
+        self.ensure_leading()?;
+        self.objects.patch(&self.kind, &object.id, patch, &self.fields).await
+    }
+
+    async fn patch_status(
+        &self,
+        _slot: &CallSlot,
+        object: &LeanObject,
+        patch: Patch,
+    ) -> Result<LeanObject, WriteError> {
+        self.ensure_leading()?;
+        self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await
+    }
+
+    /// Asked in the slot, right before the write.
+    fn ensure_leading(&self) -> Result<(), WriteError> {
+        if self.leadership.is_held() { Ok(()) } else { Err(WriteError::NotLeading) }
+    }
+}
+
+fn base(object: &LeanObject, generation: Option<i64>) -> PatchBase<'_> {
+    PatchBase {
+        uid: &object.id.uid,
+        resource_version: &object.resource_version,
+        generation,
+        conditions: &object.conditions,
+    }
+}
