@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use drift_cluster::cleanup::{KindName, Notes};
 use drift_cluster::client;
 use drift_cluster::client::{ObjectClient, ObjectPages, WriteError};
-use drift_cluster::kinds::{KindError, ResolvedKind, locate_kind};
+use drift_cluster::kinds::{KindError, ResolvedKind};
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
@@ -198,16 +198,13 @@ impl Release<'_> {
         Ok(self.held(&kind).await?.len())
     }
 
-    /// The kind in the first noted version that the cluster has; without any there are no objects of it.
+    /// The kind; without it in any served version there are no objects of it.
     async fn locate(&self) -> anyhow::Result<Option<ResolvedKind>> {
-        for scope in self.notes.of_kind(self.name) {
-            match locate_kind(&self.site.client, &scope.api_version, &scope.kind).await {
-                Ok(kind) => return Ok(Some(kind)),
-                Err(KindError::Missing { .. }) => {}
-                Err(error) => return Err(error).with_context(|| format!("looking {} up", scope.kind)),
-            }
+        match self.notes.locate(&self.site.client, self.name).await {
+            Ok(kind) => Ok(Some(kind)),
+            Err(KindError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("looking {} up", self.name.kind)),
         }
-        Ok(None)
     }
 
     async fn held(&self, kind: &ResolvedKind) -> anyhow::Result<Vec<LeanObject>> {

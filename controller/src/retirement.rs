@@ -11,7 +11,7 @@ use drift_cluster::cleanup::{KindName, Scope, is_in_doubt, left_scopes};
 use drift_cluster::client::CallError;
 use drift_cluster::client::ObjectPages;
 use drift_cluster::config::Configuration;
-use drift_cluster::kinds::{KindError, ResolvedKind, locate_kind};
+use drift_cluster::kinds::{KindError, ResolvedKind};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 use tokio::task::JoinSet;
@@ -82,7 +82,8 @@ async fn retire(place: Workplace, scope: Scope, stop: CancellationToken) {
 /// The kind; `None` where the cluster does not have it, and so no object of it.
 async fn locate(place: &Workplace, scope: &Scope) -> Option<ResolvedKind> {
     loop {
-        match locate_kind(&place.client, &scope.api_version, &scope.kind).await {
+        let notes = place.shared.notes.notes();
+        match notes.locate(&place.client, &scope.kind_name()).await {
             Ok(kind) => return Some(kind),
             Err(KindError::Missing { .. } | KindError::Unsuitable(_)) => return None,
             Err(KindError::Unavailable(sentence)) => {

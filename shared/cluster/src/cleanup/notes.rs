@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kinds::{KindError, ResolvedKind, locate_served_kind};
 use drift_target::{ObjectSelection, Target};
 
 /// A kind of objects, whatever the version: an object is the same in all of them.
@@ -136,6 +137,15 @@ impl Notes {
     /// The scopes of one kind.
     pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Scope> {
         self.config_maps.keys().filter(move |scope| scope.kind_name() == *kind)
+    }
+
+    /// Finds a noted kind in a version that the cluster serves.
+    ///
+    /// # Errors
+    /// [`KindError`]; `Missing` where no served version has it.
+    pub async fn locate(&self, client: &kube::Client, kind: &KindName) -> Result<ResolvedKind, KindError> {
+        let noted = self.of_kind(kind).map(|scope| scope.api_version.as_str());
+        locate_served_kind(client, (&kind.group, &kind.kind), noted).await
     }
 
     /// The namespaces in which objects of a kind may carry something of ours; empty means all.

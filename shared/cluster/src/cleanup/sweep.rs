@@ -14,7 +14,7 @@ use crate::client::ObjectPages;
 use crate::client::WriteError;
 use crate::config::Configuration;
 use crate::kinds::KindError;
-use crate::kinds::{ResolvedKind, locate_kind};
+use crate::kinds::ResolvedKind;
 use crate::process::clock;
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
@@ -134,19 +134,10 @@ impl<C: Cleaner> Sweep<'_, C> {
         }
     }
 
-    /// The kind, in the first noted version that the cluster has.
+    /// The kind, in a version that the cluster serves.
     async fn locate(&self, name: &KindName) -> Result<ResolvedKind, KindError> {
         let notes = self.clean_up.parts.notes.notes();
-        let mut found = Err(KindError::Missing { api_version: name.group.clone(), kind: name.kind.clone() });
-        for scope in notes.of_kind(name) {
-            match locate_kind(&self.clean_up.parts.client, &scope.api_version, &scope.kind).await {
-                Ok(kind) => return Ok(kind),
-                // Missing is what all of them have to be.
-                Err(KindError::Missing { .. }) => {}
-                Err(error) => found = Err(error),
-            }
-        }
-        found
+        notes.locate(&self.clean_up.parts.client, name).await
     }
 
     async fn sweep(&mut self, name: &KindName) -> SweepEnd {

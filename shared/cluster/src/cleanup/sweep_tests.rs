@@ -39,6 +39,8 @@ struct Cluster {
     writes: Arc<Mutex<Vec<Moment>>>,
     refuses: bool,
     has_no_kind: bool,
+    /// The noted version is served no more, and v2 is.
+    is_at_v2: bool,
 }
 
 impl Cluster {
@@ -56,13 +58,16 @@ impl Cluster {
 
     fn answer(&self, sent: &Sent) -> Response<Body> {
         let path = sent.uri.split('?').next().unwrap_or_default();
+        let version = if self.is_at_v2 { "v2" } else { "v1" };
         let name = path
-            .strip_prefix("/apis/demo.example/v1/namespaces/x/proxies/")
+            .strip_prefix(&format!("/apis/demo.example/{version}/namespaces/x/proxies/"))
             .map(|name| name.trim_end_matches("/status"));
         match (sent.method.as_str(), name) {
             ("GET", Some(name)) => reply(200, &self.object(name)),
             _ if self.has_no_kind => refuse(404, "NotFound", "404 page not found"),
-            ("GET", None) if path == "/apis/demo.example/v1" => reply(200, &kinds()),
+            ("GET", None) if path == "/apis/demo.example" => reply(200, &group(version)),
+            ("GET", None) if path == format!("/apis/demo.example/{version}") => reply(200, &kinds(version)),
+            ("GET", None) if !path.contains(version) => refuse(404, "NotFound", "404 page not found"),
             ("GET", None) => self.page(sent.uri.contains("continue=second")),
             ("PATCH", Some(name)) => {
                 self.writes.lock().unwrap().push(clock::now());
@@ -85,8 +90,13 @@ impl Cluster {
     }
 }
 
-fn kinds() -> Value {
-    json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1", "resources": [
+fn group(version: &str) -> Value {
+    json!({"kind": "APIGroup", "name": "demo.example", "versions": [
+        {"groupVersion": format!("demo.example/{version}"), "version": version}]})
+}
+
+fn kinds(version: &str) -> Value {
+    json!({"kind": "APIResourceList", "groupVersion": format!("demo.example/{version}"), "resources": [
         {"name": "proxies", "singularName": "proxy", "namespaced": true, "kind": "Proxy", "verbs": ["list", "watch", "patch"]}]})
 }
 
@@ -213,6 +223,18 @@ async fn the_note_of_a_kind_that_is_gone_goes_with_its_target() {
         bench.say(&[], &["m"]);
         tokio::time::sleep(PATIENCE + MINUTE).await;
         assert_eq!((bench.is_noted(), bench.writes().len()), (false, 0));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_served_in_another_version_is_not_gone() {
+    let cluster = Cluster { is_at_v2: true, ..Cluster::of(3) };
+    Bench::play(cluster, async |bench| {
+        tokio::time::sleep(MINUTE).await;
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(11 * MINUTE).await;
+        assert_eq!((bench.is_noted(), bench.writes().len()), (false, 3));
     })
     .await;
 }

@@ -9,6 +9,7 @@ pub use schema::schema_problems;
 pub use search::{KindNews, KindSearch, find_kind};
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use kube::discovery::{Scope, pinned_kind, verbs};
 use serde_json::Value;
@@ -92,7 +93,7 @@ pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) 
 ///
 /// # Errors
 /// [`KindError`].
-pub async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
     let version: GroupVersion = api_version.parse().map_err(|_| missing())?;
     let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
@@ -114,6 +115,53 @@ pub async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -
         }
     }
     Ok(ResolvedKind { resource, namespaced: capabilities.scope == Scope::Namespaced })
+}
+
+/// Looks a kind up in any version that the cluster serves, the `noted` ones first: an object is the same in all of them,
+/// so a kind is gone only when no served version has it.
+///
+/// # Errors
+/// [`KindError`]; `Missing` only where no served version of the group has the kind.
+pub async fn locate_served_kind<'a>(
+    client: &kube::Client,
+    (group, kind): (&str, &str),
+    noted: impl Iterator<Item = &'a str>,
+) -> Result<ResolvedKind, KindError> {
+    let served = served_versions(client, group).await?;
+    let is_served = |version: &&str| served.iter().any(|one| one == version);
+    let noted: Vec<&str> = noted.filter(is_served).collect();
+    let others = served.iter().map(String::as_str).filter(|version| !noted.contains(version));
+    let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
+    for version in noted.iter().copied().chain(others) {
+        match locate_kind(client, version, kind).await {
+            Ok(kind) => return Ok(kind),
+            // Missing is what all of them have to be.
+            Err(KindError::Missing { .. }) => {}
+            Err(other) => error = other,
+        }
+    }
+    Err(error)
+}
+
+/// Every `apiVersion` of a group that the cluster serves, the preferred one first.
+async fn served_versions(client: &kube::Client, group: &str) -> Result<Vec<String>, KindError> {
+    if group.is_empty() {
+        return Ok(vec!["v1".to_owned()]);
+    }
+    let request = http::Request::get(format!("/apis/{group}"))
+        .body(Vec::new())
+        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+    let found: APIGroup = match client::request(client, CALL_DEADLINE, request).await {
+        Err(error) if error.code() == Some(404) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut versions: Vec<String> = found.preferred_version.into_iter().map(|version| version.group_version).collect();
+    for version in found.versions {
+        if !versions.contains(&version.group_version) {
+            versions.push(version.group_version);
+        }
+    }
+    Ok(versions)
 }
 
 fn schema_path(resource: &ApiResource) -> String {
@@ -168,5 +216,24 @@ mod tests {
         let (client, _) = answering(|_| refuse(503, "ServiceUnavailable", "no"));
         let error = resolve_kind(&client, "demo.example/v1", "Proxy").await.unwrap_err();
         assert!(matches!(error, KindError::Unavailable(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_kind_is_found_in_any_served_version() {
+        let all = &["list", "watch", "patch"];
+        let group = json!({"kind": "APIGroup", "name": "demo.example", "versions": [
+            {"groupVersion": "demo.example/v2", "version": "v2"}, {"groupVersion": "demo.example/v1", "version": "v1"}]});
+        let (client, _) = answering(move |sent| match sent.uri.as_str() {
+            "/apis/demo.example" => reply(200, &group),
+            "/apis/demo.example/v1" => reply(200, &resources(all)),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        let find = async |kind, noted| locate_served_kind(&client, ("demo.example", kind), [noted].into_iter()).await;
+        let found = find("Proxy", "demo.example/v1alpha1").await.unwrap();
+        assert_eq!(found.resource.api_version, "demo.example/v1");
+        let error = find("Gone", "demo.example/v1").await.unwrap_err();
+        assert!(matches!(error, KindError::Missing { .. }), "{error}");
+        let gone = locate_served_kind(&client, ("gone.example", "Proxy"), std::iter::empty()).await.unwrap_err();
+        assert!(matches!(gone, KindError::Missing { .. }), "{gone}");
     }
 }
