@@ -324,7 +324,7 @@ fn url(template: &str, object: &Value) -> Result<String, String> {
 #[test]
 fn urls_are_escaped_by_place() {
     let object = json!({"spec": {"a": "x y/z?&=#%é", "n": 3, "p": "a/b c", "dot": ".", "dots": "..", "empty": "", "slash": "/a", "trail": "a/", "up": "a/../b", "none": null}});
-    let dots = Err("here: a value in the URL's path is empty, `.` or `..`");
+    let dots = Err("here: a value in the URL's path is empty, `.` or `..`, or has such a part");
     let table = [
         ("http://h.example/a/${self.spec.a}", Ok("http://h.example/a/x%20y%2Fz%3F%26%3D%23%25%C3%A9")),
         (
@@ -351,6 +351,53 @@ fn urls_are_escaped_by_place() {
     for (template, expected) in table {
         assert_eq!(url(template, &object), expected.map(str::to_owned).map_err(str::to_owned), "{template}");
     }
+}
+
+#[test]
+fn no_value_leads_out_of_its_segment() {
+    let url = |template: &str, value: &str| url(template, &json!({"spec": {"a": value}}));
+    let refused = [
+        "x/../../admin",
+        "x\\..\\admin",
+        "../x",
+        "x/.",
+        "./x",
+        "%2e",
+        "%2E%2e",
+        ".%2e",
+        "x%2f..%2Fadmin",
+        "x%5c%2e%2e%5cadmin",
+        "%252e%252E",
+        "x%252f%252e%252e%252fadmin",
+        "/..",
+    ];
+    for value in refused {
+        for template in ["http://h/v/${self.spec.a}/y", "http://h/${path(self.spec.a)}", "http://h/a-${self.spec.a}-b"]
+        {
+            let error = url(template, value).unwrap_err();
+            assert!(error.starts_with("here: a value in the URL's path"), "{template} {value}: {error}");
+        }
+        assert!(url("http://h/?q=${self.spec.a}", value).is_ok(), "{value}");
+    }
+    let taken = [
+        ("/", "%2F"),
+        ("a/b", "a%2Fb"),
+        ("a//b", "a%2F%2Fb"),
+        ("..a", "..a"),
+        ("a.b/c..d", "a.b%2Fc..d"),
+        ("%2f", "%252f"),
+    ];
+    for (value, expected) in taken {
+        assert_eq!(url("http://h/${self.spec.a}/y", value), Ok(format!("http://h/{expected}/y")), "{value}");
+    }
+    for value in ["/", "a//b", "/a", "a/"] {
+        assert!(url("http://h/${path(self.spec.a)}", value).is_err(), "{value}");
+    }
+    // Neither do a value and what stands beside it in the template.
+    for (template, value) in [("http://h/${self.spec.a}../y", "x/"), ("http://h/x%2F.${self.spec.a}", "./y")] {
+        assert!(url(template, value).is_err(), "{template} {value}");
+    }
+    assert!(url("http://h/a%2F..%2F${self.spec.a}", "x").unwrap_err().starts_with("a part of the path is"));
 }
 
 #[test]
@@ -478,7 +525,7 @@ proptest! {
                 prop_assert_eq!(rendered.host_str(), Some("h.example"));
             }
             Err(error) => {
-                prop_assert!(matches!(value.as_str(), "" | "." | ".."), "{} {}", value, error);
+                prop_assert!(value.is_empty() || value.contains(['.', '%']), "{} {}", value, error);
             }
         }
     }

@@ -1,8 +1,11 @@
 //! A URL template: scheme and host are literal, each value is percent-encoded for the place where it stands.
 //!
-//! No value can add a segment, leave its segment, or change where the request goes.
+//! No value can add a segment, leave its segment, or change where the request goes; nor can it where a gateway decodes
+//! the path before it routes.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use url::{Position, Url};
 
 use crate::cel::expression::{EvaluationError, Expression, Site};
@@ -15,6 +18,9 @@ use drift_model::field_paths::FieldPaths;
 
 /// Everything but the unreserved characters of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How often a path is decoded in search of `.` and `..`: a value may be encoded twice already, and is once by us.
+const MAX_DECODINGS: usize = 3;
 
 /// Stands for each value when a URL is tried out at load.
 const SAMPLE: &str = "x";
@@ -85,7 +91,7 @@ impl UrlTemplate {
     /// Renders the URL.
     ///
     /// # Errors
-    /// When a field is missing, or a path segment is empty, `.` or `..`.
+    /// When a field is missing, or a value in the path is empty, `.` or `..`, or has such a part.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
         let value = |expression| render_text(expression, variables, &self.site);
         let mut text = self.base.clone();
@@ -105,8 +111,8 @@ impl UrlTemplate {
     }
 
     fn segment(&self, value: &str) -> Result<String, EvaluationError> {
-        if matches!(value, "" | "." | "..") {
-            return Err(self.site.error("a value in the URL's path is empty, `.` or `..`"));
+        if value.is_empty() || has_dot_part(value) {
+            return Err(self.site.error("a value in the URL's path is empty, `.` or `..`, or has such a part"));
         }
         Ok(escape(value))
     }
@@ -117,7 +123,8 @@ impl UrlTemplate {
             return Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes")));
         }
         match Url::parse(text) {
-            Ok(url) if url.as_str() == text => Ok(url),
+            // Values and what stands between them may make such a part only together.
+            Ok(url) if url.as_str() == text && !has_dot_part(url.path()) => Ok(url),
             _ => Err(self.site.error("the rendered text is no URL in normal form")),
         }
     }
@@ -129,6 +136,7 @@ impl UrlTemplate {
             text.push_str(if let Part::Literal(literal) = part { literal } else { SAMPLE });
         }
         match Url::parse(&text) {
+            Ok(url) if has_dot_part(url.path()) => Err(TemplateError::new(0, "a part of the path is `.` or `..`")),
             Ok(url) if url.as_str() == text => Ok(()),
             Ok(url) => {
                 let path = url[Position::BeforePath..].to_owned();
@@ -137,6 +145,22 @@ impl UrlTemplate {
             Err(error) => Err(TemplateError::new(0, format!("no URL: {error}"))),
         }
     }
+}
+
+/// Whether a text has a part `.` or `..` between `/` or `\`, as it stands or decoded.
+fn has_dot_part(text: &str) -> bool {
+    let mut bytes = Cow::Borrowed(text.as_bytes());
+    for _ in 0..=MAX_DECODINGS {
+        let mut parts = bytes.split(|byte| matches!(byte, b'/' | b'\\'));
+        if parts.any(|part| matches!(part, b"." | b"..")) {
+            return true;
+        }
+        match percent_decode(&bytes).into() {
+            Cow::Owned(decoded) => bytes = Cow::Owned(decoded),
+            Cow::Borrowed(_) => return false,
+        }
+    }
+    false
 }
 
 fn escape(value: &str) -> String {
