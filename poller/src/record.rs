@@ -92,6 +92,7 @@ impl Recorder {
             Err(WriteError::NotLeading) => (None, WriteOutcome::Refused, None, "not_leading"),
             Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused, Some(sentence), "refused"),
         };
+        let object = object.map(|object| object.read_after(&before));
         WriteResult { before, condition, object, outcome, refusal, word }
     }
 

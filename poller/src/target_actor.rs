@@ -79,6 +79,8 @@ pub struct TargetActor {
     read_rate: TokenBucket,
     polls: Pending<PollResult>,
     writes: Pending<WriteResult>,
+    /// Live reads of objects that a list showed older than they are known.
+    reads: Pending<Option<LeanObject>>,
     tally: Tally,
     overlap: Overlap,
 }
@@ -93,6 +95,7 @@ impl TargetActor {
             read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
             polls: FuturesUnordered::new(),
             writes: FuturesUnordered::new(),
+            reads: FuturesUnordered::new(),
             tally: Tally::new(&target.name, shared.metrics.clone()),
             overlap: Overlap::new(&target.name, shared.sightings.clone()),
             target,
@@ -116,6 +119,7 @@ impl TargetActor {
                 () = stop.cancelled() => break,
                 Some(result) = self.polls.next(), if !self.polls.is_empty() => self.take_poll(result),
                 Some(result) = self.writes.next(), if !self.writes.is_empty() => self.take_write(result),
+                Some(live) = self.reads.next(), if !self.reads.is_empty() => self.take_read(live),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
@@ -190,6 +194,13 @@ impl TargetActor {
 
     /// An object that a target before us by name selects too is that target's, and skipped here.
     fn take_seen(&mut self, object: LeanObject, now: Now) {
+        let known = self.roster.track(&object.id.uid).map(Track::object);
+        if let Some(known) = known.filter(|known| object.is_listed_before(known)).cloned() {
+            let (objects, kind, fields) =
+                (self.recorder.objects.clone(), self.recorder.kind.clone(), self.recorder.fields.clone());
+            self.reads.push(Box::pin(async move { objects.read_anew(&kind, &known, &fields).await }));
+            return;
+        }
         match self.overlap.admit(object) {
             Admission::Ours(object) => self.roster.see(*object, now),
             Admission::Anothers { object, is_news } => {
@@ -198,6 +209,13 @@ impl TargetActor {
                     crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.recorder.kind, &object);
                 }
             }
+        }
+    }
+
+    /// An object that left meanwhile stays forgotten.
+    fn take_read(&mut self, live: Option<LeanObject>) {
+        if let Some(live) = live.filter(|live| self.roster.track(&live.id.uid).is_some()) {
+            self.take_seen(live, read_clock());
         }
     }
 

@@ -22,6 +22,8 @@ use drift_cluster::sightings::Busy;
 pub(super) enum Report {
     /// The object was read before it is acted on.
     Looked { id: ObjectId, result: Result<Option<Box<LeanObject>>, WriteError>, busy: Busy, reserved: Reserved },
+    /// It was read because a list showed it older than it was known.
+    ReadAnew(Option<Box<LeanObject>>),
     /// It was acted on.
     Acted { uid: Uid, newest: Newest, ended: Ended, spent: Option<Place> },
     /// An object out of the selection was let go, or not.
@@ -58,7 +60,8 @@ impl TargetActor {
                 Some(correction) => hands.steps.take_place(&hands.target, &object, correction).await,
                 None => None,
             };
-            let result = hands.pen.read(&object.id).await.map(|live| live.map(Box::new));
+            let live = hands.pen.read(&object.id).await;
+            let result = live.map(|live| live.map(|live| Box::new(live.read_after(&object))));
             reach(KillPoint::ControllerAfterLiveRead);
             Report::Looked { id: object.id, result, busy, reserved: Reserved { limits, host } }
         });
@@ -67,6 +70,11 @@ impl TargetActor {
     pub(super) fn take_report(&mut self, report: Report) {
         match report {
             Report::Looked { id, result, busy, reserved } => self.take_look(&id, result, busy, reserved),
+            // An object that left the selection meanwhile is not brought back.
+            Report::ReadAnew(live) => match live.filter(|live| self.roster.object(&live.id.uid).is_some()) {
+                Some(live) => self.see(*live, clock::now()),
+                None => {}
+            },
             Report::Acted { uid, newest, ended, spent } => self.take_act(&uid, newest, ended, spent),
             Report::StrayDone { uid, done } => {
                 self.working.remove(&uid);

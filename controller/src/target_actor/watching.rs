@@ -21,6 +21,10 @@ impl TargetActor {
             ObjectEvent::Seen(object) => {
                 let uid = object.id.uid.clone();
                 self.strays.remove(&uid);
+                let known = self.roster.object(&uid).filter(|known| object.is_listed_before(known));
+                if let Some(known) = known.cloned() {
+                    return self.read_anew(known);
+                }
                 // A target that only looks has nothing to do but to let go what an earlier text of it held.
                 if self.hands.target.correct.mode == Mode::Correct || object.has_finalizer() {
                     self.see(*object, now);
@@ -49,6 +53,12 @@ impl TargetActor {
             }
             ObjectEvent::Alive { .. } => {}
         }
+    }
+
+    /// A list shows the object older than it is known: only a live read tells which of both holds.
+    fn read_anew(&self, known: LeanObject) {
+        let hands = self.hands.clone();
+        self.spawn(async move { Report::ReadAnew(hands.pen.read_anew(&known).await.map(Box::new)) });
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Moment) {

@@ -131,6 +131,41 @@ async fn nothing_is_corrected_until_the_poller_vouches() {
     running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
 
+/// An object that is drifted and owned, as a store has it that was put back to version 5.
+fn owned() -> serde_json::Value {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    drifted
+}
+
+#[tokio::test]
+async fn a_live_read_of_a_smaller_version_is_decided_on() {
+    let mut paused = owned();
+    paused["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
+    let running = Running::begin(Bench::new(paused, "Refuse").await);
+    let mut known = running.bench.lean();
+    (known.resource_version, known.paused) = ("500".to_owned(), false);
+    running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
+    running.list().await;
+    running.vouch();
+    a_while().await;
+    assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
+}
+
+#[tokio::test]
+async fn a_list_of_a_smaller_version_is_checked_live() {
+    let running = Running::begin(Bench::new(owned(), "Refuse").await);
+    let mut known = running.bench.lean();
+    (known.resource_version, known.paused) = ("500".to_owned(), true);
+    running.vouch();
+    running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
+    running.list().await;
+    running.events.send(ObjectEvent::Seen(Box::new(running.bench.lean().listed_at("50")))).await.unwrap();
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
+}
+
 #[tokio::test]
 async fn an_object_that_is_paused_while_its_correction_waits_for_the_host_is_not_corrected() {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);

@@ -39,6 +39,9 @@ pub struct LeanObject {
     pub id: ObjectId,
     /// `metadata.resourceVersion` it was read at.
     pub resource_version: String,
+    /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
+    /// that was known before it was read live. Without one, its own.
+    pub current_at: Option<u128>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`, RFC 3339 in UTC, so that texts order as times do.
@@ -75,6 +78,7 @@ impl LeanObject {
                 uid: text("uid").into(),
             },
             resource_version: text("resourceVersion").to_owned(),
+            current_at: None,
             generation: metadata.get("generation").and_then(Value::as_i64),
             created: text("creationTimestamp").to_owned(),
             deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
@@ -97,11 +101,34 @@ impl LeanObject {
     /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
-        match (self.resource_version.parse::<u128>(), other.resource_version.parse::<u128>()) {
-            (Ok(ours), Ok(theirs)) => ours >= theirs,
+        match (version_number(&self.resource_version), version_number(&other.resource_version)) {
+            (Some(ours), Some(theirs)) => self.current_at.unwrap_or_default().max(ours) >= theirs,
             _ => true,
         }
     }
+
+    /// The object as it came in a list of that version. It replaces what is known unless that is newer than the list:
+    /// after the API server's store was put back to an older state, its own version is smaller than one that is known.
+    #[must_use]
+    pub fn listed_at(self, list_version: &str) -> Self {
+        Self { current_at: version_number(list_version), ..self }
+    }
+
+    /// Whether it came in a list that is older than what is known: only a live read can tell which of both holds.
+    #[must_use]
+    pub fn is_listed_before(&self, known: &Self) -> bool {
+        self.current_at.is_some() && !self.is_as_new_as(known)
+    }
+
+    /// The object as it was read live after `known` was known: it replaces that and everything older.
+    #[must_use]
+    pub fn read_after(self, known: &Self) -> Self {
+        Self { current_at: version_number(&known.resource_version), ..self }
+    }
+}
+
+fn version_number(version: &str) -> Option<u128> {
+    version.parse().ok()
 }
 
 fn finalizers(metadata: &Value) -> Vec<String> {
@@ -144,5 +171,18 @@ mod tests {
         assert!(paused("true") && paused("yes") && paused("True"));
         assert!(!paused("false") && !paused(""));
         assert!(!LeanObject::prune(&json!({}), &FieldPaths::default()).paused);
+    }
+
+    #[test]
+    fn a_list_and_a_live_read_win_over_older_versions() {
+        let at = |version: &str| {
+            LeanObject::prune(&json!({"metadata": {"resourceVersion": version}}), &FieldPaths::default())
+        };
+        assert!(at("8").is_as_new_as(&at("7")) && at("7").is_as_new_as(&at("7")) && !at("6").is_as_new_as(&at("7")));
+        assert!(at("6").listed_at("7").is_as_new_as(&at("7")), "the list is as new");
+        assert!(at("5").listed_at("6").is_listed_before(&at("7")), "known is newer than the list");
+        let live = at("5").read_after(&at("7"));
+        assert!(live.is_as_new_as(&at("7")) && !live.is_as_new_as(&at("8")), "another state came meanwhile");
+        assert!(at("6").is_as_new_as(&live), "what follows is judged by the state itself");
     }
 }

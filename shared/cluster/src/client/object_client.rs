@@ -11,6 +11,8 @@ use serde_json::Value;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError};
 use crate::kinds::ResolvedKind;
+use crate::process::clock;
+use drift_model::backoff::{Backoff, Series};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::{LeanObject, ObjectId};
 
@@ -107,6 +109,19 @@ impl ObjectClient {
         }
     }
 
+    /// Reads live, until the API server answers, an object of which a list and what is known say different things.
+    /// `None` where it is gone, which the watch tells too.
+    pub async fn read_anew(&self, kind: &ResolvedKind, known: &LeanObject, fields: &FieldPaths) -> Option<LeanObject> {
+        let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
+        loop {
+            match self.read(kind, &known.id, fields).await {
+                Ok(live) => return live.map(|live| live.read_after(known)),
+                Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
+            }
+            tokio::time::sleep(backoff.fail(clock::now())).await;
+        }
+    }
+
     /// Applies a JSON Patch to `/status`; gives the object as it is after the write.
     ///
     /// # Errors
@@ -165,7 +180,6 @@ fn collection_of(kind: &ResolvedKind, id: &ObjectId) -> Request {
 mod tests {
     use super::*;
     use crate::client::fake_api::{Log, answering, client, refuse, reply};
-    use crate::process::clock;
     use drift_model::names::POLLER_MANAGER;
     use serde_json::json;
 

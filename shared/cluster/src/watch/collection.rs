@@ -22,6 +22,10 @@ use crate::process::clock;
 /// and short, so that a connection that died without a word is given up early.
 const WATCH_SECONDS: u32 = 90;
 
+/// A watch that the server kept open for so long and ended without a bookmark begins at a version that the server does
+/// not have: its store was put back to an older state, and what happens there is not told before it gets so far.
+const BOOKMARK_DUE: Duration = Duration::from_secs(75);
+
 /// Silence after which a connection is dead: the server ends every watch before.
 const SILENCE_LIMIT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 15);
 
@@ -51,8 +55,8 @@ pub(crate) struct Collection {
 pub(crate) enum Change {
     /// A whole list begins; what is not `Found` until `ListEnded` is gone.
     ListBegan,
-    /// An object in the list.
-    Found(Value),
+    /// An object in the list, and the version of the list.
+    Found(Value, String),
     /// The list is whole.
     ListEnded,
     /// An object was created or changed.
@@ -123,7 +127,7 @@ impl Follower {
         while let Some(page) = pages.next().await? {
             version = page.version;
             for object in page.items {
-                self.say(Change::Found(object)).await?;
+                self.say(Change::Found(object, version.clone())).await?;
             }
         }
         self.say(Change::ListEnded).await?;
@@ -140,6 +144,7 @@ impl Follower {
                 *pauses = self::pauses();
             }
             match ending {
+                Ok(()) if version == before && clock::now().is_past(began, BOOKMARK_DUE) => return Ending::Expired,
                 Ok(()) if clock::now().is_past(began, SHORT_WATCH) => {}
                 Ok(()) => sleep(pauses).await,
                 Err(Ending::Failed(text)) => {
@@ -289,8 +294,8 @@ mod tests {
         ]);
         let expected = vec![
             Change::ListBegan,
-            Change::Found(object("a", "7")),
-            Change::Found(object("b", "7")),
+            Change::Found(object("a", "7"), "7".to_owned()),
+            Change::Found(object("b", "7"), "7".to_owned()),
             Change::ListEnded,
             Change::Changed(object("b", "8")),
             Change::Deleted(object("b", "9")),
@@ -318,6 +323,18 @@ mod tests {
             let all = heard(client, 5).await;
             assert_eq!(all[3..], [Change::ListBegan, Change::ListEnded]);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_put_back_to_an_older_state_is_listed() {
+        let nothing = futures::stream::once(async {
+            tokio::time::sleep(Duration::from_secs(WATCH_SECONDS.into())).await;
+            Ok::<_, std::io::Error>(Vec::new())
+        });
+        let silent = Response::new(Body::from_stream(nothing));
+        let (client, _) = scripted(vec![page(&["a"], "100", ""), silent, page(&["a"], "50", "")]);
+        let all = heard(client, 5).await;
+        assert_eq!(all[3..], [Change::ListBegan, Change::Found(object("a", "50"), "50".to_owned())]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -146,8 +146,8 @@ impl ObjectWatch {
                 }
                 return Ok(());
             }
-            Change::Found(object) => return self.take_in(number, object).await,
-            Change::Changed(object) => self.take_in(number, object).await?,
+            Change::Found(object, version) => return self.take_in(number, object, Some(&version)).await,
+            Change::Changed(object) => self.take_in(number, object, None).await?,
             Change::Deleted(object) => self.drop_out(number, &object).await?,
             Change::ListEnded => self.end_list(number).await?,
             Change::Bookmark => {}
@@ -156,12 +156,17 @@ impl ObjectWatch {
         self.sign(number).await
     }
 
-    /// An object as it is now: selected, or not.
-    async fn take_in(&mut self, number: usize, mut object: Value) -> Result<(), Closed> {
+    /// An object as it is now, or as it was in a list of that version: selected, or not.
+    async fn take_in(&mut self, number: usize, mut object: Value, list: Option<&str>) -> Result<(), Closed> {
         complete(&mut object, &self.request.kind);
         let labels = object.pointer("/metadata/labels");
         let is_selected = self.request.selection.label_selector.matches(labels);
-        self.place(number, Box::new(LeanObject::prune(&object, &self.request.fields)), is_selected).await
+        let lean = LeanObject::prune(&object, &self.request.fields);
+        let lean = match list {
+            Some(version) => lean.listed_at(version),
+            None => lean,
+        };
+        self.place(number, Box::new(lean), is_selected).await
     }
 
     async fn place(&mut self, number: usize, lean: Box<LeanObject>, is_selected: bool) -> Result<(), Closed> {

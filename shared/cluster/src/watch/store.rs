@@ -40,7 +40,7 @@ impl<T> Store<T> {
     pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value) -> T) -> Effect {
         match change {
             Change::ListBegan => self.listing.clear(),
-            Change::Found(object) => _ = self.listing.insert(name_of(&object), keep(&object)),
+            Change::Found(object, _) => _ = self.listing.insert(name_of(&object), keep(&object)),
             Change::ListEnded => {
                 self.present = std::mem::take(&mut self.listing);
                 return Effect::Changed;
@@ -88,14 +88,18 @@ mod tests {
         let with = |entries: &[(&str, u64)]| -> BTreeMap<_, _> {
             entries.iter().map(|(name, value)| ((*name).to_owned(), Some(*value))).collect()
         };
-        for change in [Change::ListBegan, Change::Found(object("a", 1)), Change::Found(object("b", 2))] {
+        for change in [
+            Change::ListBegan,
+            Change::Found(object("a", 1), String::new()),
+            Change::Found(object("b", 2), String::new()),
+        ] {
             assert_eq!(hear(change), (Effect::Pending, with(&[])));
         }
         assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[("a", 1), ("b", 2)])));
         assert_eq!(hear(Change::Changed(object("a", 3))), (Effect::Changed, with(&[("a", 3), ("b", 2)])));
         assert_eq!(hear(Change::Deleted(object("b", 2))), (Effect::Changed, with(&[("a", 3)])));
         assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
-        assert_eq!(hear(Change::Found(object("half", 1))).1, with(&[("a", 3)]));
+        assert_eq!(hear(Change::Found(object("half", 1), String::new())).1, with(&[("a", 3)]));
         assert_eq!(hear(Change::Failing("no".to_owned())), (Effect::Failing("no".to_owned()), with(&[("a", 3)])));
         assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
         assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[])));

@@ -66,14 +66,14 @@ impl Heard {
 async fn a_second_list_reports_what_vanished_and_is_no_news_otherwise() {
     let mut heard = Heard::new(&[]);
     assert!(heard.after(0, Change::ListBegan).await.is_empty());
-    assert_eq!(heard.after(0, Change::Found(object("p", "1"))).await, ["seen p 1"]);
-    assert_eq!(heard.after(0, Change::Found(object("q", "2"))).await, ["seen q 2"]);
+    assert_eq!(heard.after(0, Change::Found(object("p", "1"), "1".to_owned())).await, ["seen p 1"]);
+    assert_eq!(heard.after(0, Change::Found(object("q", "2"), "1".to_owned())).await, ["seen q 2"]);
     assert_eq!(heard.after(0, Change::ListEnded).await, ["listed", "alive"]);
     assert_eq!(heard.after(0, Change::Changed(object("r", "3"))).await, ["seen r 3"]);
     heard.after(0, Change::ListBegan).await;
     // p was deleted and created anew meanwhile, q is gone, r is as it was.
-    assert_eq!(heard.after(0, Change::Found(object("p", "9"))).await, ["seen p 9"]);
-    assert_eq!(heard.after(0, Change::Found(object("r", "3"))).await, ["seen r 3"]);
+    assert_eq!(heard.after(0, Change::Found(object("p", "9"), "1".to_owned())).await, ["seen p 9"]);
+    assert_eq!(heard.after(0, Change::Found(object("r", "3"), "1".to_owned())).await, ["seen r 3"]);
     let mut left = heard.after(0, Change::ListEnded).await;
     left.sort();
     assert_eq!(left, ["left p 1", "left q 2"]);
