@@ -8,6 +8,7 @@ use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, read_correct};
 use crate::durations::{KIB, duration};
 use crate::hash::{document_hash, verdict_hash};
+use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::objects::{ObjectSelection, read_objects};
 use crate::raw::{Fields, Reader};
@@ -192,14 +193,15 @@ const SPEC_KEYS: &[&str] = &[
     "suspend",
     "suspendWhen",
     "confirm",
+    "insecure",
     "read",
     "compare",
     "correct",
 ];
 
-fn read_spec(reader: &mut Reader<'_>, node: &Node) -> Option<Spec> {
+fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     // Places are counted from `spec`, so that errors name `read.http.url`.
-    let fields = reader.fields(node, "spec", SPEC_KEYS)?;
+    let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
     let fields = Fields::below(&fields);
     let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
@@ -210,10 +212,15 @@ fn read_spec(reader: &mut Reader<'_>, node: &Node) -> Option<Spec> {
         read_expression(reader, node, &Site::new(place, Scope::Object))
     });
     let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
+    let insecure = reader.or(&fields, "insecure", false, Reader::truth);
     let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
     let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
+    let (read, correct) = (read?, correct?);
+    if !insecure? {
+        check_credentials(reader, spec, &read, &correct);
+    }
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -223,9 +230,9 @@ fn read_spec(reader: &mut Reader<'_>, node: &Node) -> Option<Spec> {
         suspend: suspend?,
         suspend_when: suspend_when?,
         confirm: confirm?,
-        read: read?,
+        read,
         compare: compare?,
-        correct: correct?,
+        correct,
     })
 }
 

@@ -12,6 +12,7 @@ mod correct;
 mod document;
 mod durations;
 mod hash;
+mod insecure;
 mod names;
 mod objects;
 mod raw;

@@ -545,6 +545,39 @@ fn every_mistake_is_told_with_its_place() {
 }
 
 #[test]
+fn a_credential_goes_unencrypted_only_where_said() {
+    let auth = "auth: {bearer: {secretRef: {name: s, key: token}}}";
+    let reading =
+        LEAST.replace("{url: \"http://127.0.0.1:8474", &format!("{{{auth}, url: \"http://proxies.example:8474"));
+    let correcting = format!(
+        "{LEAST}  correct: {{http: {{{auth}, delete: [{{method: DELETE, url: \"https://h.example\"}}, {{method: DELETE, url: \"http://h.example\"}}]}}}}\n"
+    );
+    let refused = [
+        (
+            &reading,
+            "8:23 read.http.auth: the credential would go unencrypted to proxies.example:8474; write https, or insecure: true beside read",
+        ),
+        (
+            &correcting,
+            "11:26 correct.http.auth: the credential would go unencrypted to h.example:80; write https, or insecure: true beside correct",
+        ),
+    ];
+    for (text, problem) in refused {
+        assert_eq!(problems(text), [problem]);
+        let taken = [
+            text.replace("  identity:", "  insecure: true\n  identity:"),
+            text.replace("http://proxies.example", "http://proxies.team.svc")
+                .replace("http://h.example", "http://[::1]:80"),
+            text.replace("http://", "https://"),
+            text.replace(auth, "").replace("{, ", "{"),
+        ];
+        for text in taken {
+            assert_eq!(problems(&text), Vec::<String>::new(), "{text}");
+        }
+    }
+}
+
+#[test]
 fn documents_that_are_none_say_so() {
     let table = [
         ("", "1:1 a document is a map, not nothing"),

@@ -70,6 +70,11 @@ impl UrlTemplate {
         &self.host
     }
 
+    /// Literal scheme, host and port.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Whether requests are encrypted.
     #[must_use]
     pub fn is_https(&self) -> bool {

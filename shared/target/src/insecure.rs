@@ -1,0 +1,100 @@
+//! Where a credential may go: over TLS, or on a way that nobody else can read. Elsewhere only with `insecure: true`.
+//!
+//! Whoever reads a plain request on its way has the credential from then on. Loopback leaves no machine, and the way to
+//! a Service is the cluster's own matter. A name of one label counts for neither: the resolver tries a node's search
+//! domains too. This file must not know what a credential is.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use crate::cel::UrlTemplate;
+use crate::correct::Correct;
+use crate::raw::Reader;
+use crate::read::Read;
+use crate::yaml::Node;
+
+/// How names of Services end; other cluster domains cannot be told from names outside.
+const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
+
+/// Refuses `auth` beside a URL that would carry the credential in the clear.
+pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
+    if read.http.auth.is_some() {
+        check_section(reader, spec, "read", [&read.http.url]);
+    }
+    if let Some(http) = correct.http.as_ref().filter(|http| http.auth.is_some()) {
+        let steps = http.create.iter().chain(&http.update).chain(&http.delete);
+        check_section(reader, spec, "correct", steps.map(|step| &step.url));
+    }
+}
+
+fn check_section<'u>(
+    reader: &mut Reader<'_>,
+    spec: &Node,
+    section: &str,
+    urls: impl IntoIterator<Item = &'u UrlTemplate>,
+) {
+    let Some(url) = urls.into_iter().find(|url| !is_unread(url.base())) else { return };
+    let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
+    let message = format!(
+        "{section}.http.auth: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
+        url.host()
+    );
+    reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
+}
+
+/// Whether nobody on the way to a URL can read what is sent there.
+fn is_unread(base: &str) -> bool {
+    let Ok(url) = Url::parse(base) else { return false };
+    url.scheme() == "https"
+        || match url.host() {
+            Some(Host::Domain(name)) => is_local_name(name.strip_suffix('.').unwrap_or(name)),
+            Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
+            Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
+            None => false,
+        }
+}
+
+fn is_local_name(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost") || SERVICE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_and_services_are_unread_without_tls() {
+        let unread = [
+            "https://api.example",
+            "http://127.0.0.1:80",
+            "http://127.9.9.9",
+            "http://[::1]:8080",
+            "http://localhost:1",
+            "http://a.localhost",
+            "http://proxy.ns.svc",
+            "http://proxy.ns.svc:80",
+            "http://proxy.ns.svc.cluster.local",
+            "http://proxy.ns.svc.cluster.local.",
+        ];
+        for base in unread {
+            assert!(is_unread(base), "{base}");
+        }
+        let read = [
+            "http://api.example",
+            "http://10.0.0.1",
+            "http://0.0.0.0",
+            "http://[fe80::1]",
+            "http://proxy",
+            "http://proxy.ns",
+            "http://svc",
+            "http://proxy.svc.example",
+            "http://svc.cluster.local.example",
+            "http://notlocalhost",
+            "http://127.0.0.1.example",
+        ];
+        for base in read {
+            assert!(!is_unread(base), "{base}");
+        }
+    }
+}
