@@ -70,11 +70,7 @@ impl TargetActor {
     pub(super) fn take_report(&mut self, report: Report) {
         match report {
             Report::Looked { id, result, busy, reserved } => self.take_look(&id, result, busy, reserved),
-            // An object that left the selection meanwhile is not brought back.
-            Report::ReadAnew(live) => match live.filter(|live| self.roster.object(&live.id.uid).is_some()) {
-                Some(live) => self.see(*live, clock::now()),
-                None => {}
-            },
+            Report::ReadAnew(live) => self.take_live(live),
             Report::Acted { uid, newest, ended, spent } => self.take_act(&uid, newest, ended, spent),
             Report::StrayDone { uid, done } => {
                 self.working.remove(&uid);
@@ -84,6 +80,13 @@ impl TargetActor {
                 // It may have come back into the selection meanwhile.
                 self.due.push_back(uid);
             }
+        }
+    }
+
+    /// An object that left the selection meanwhile is not brought back.
+    fn take_live(&mut self, live: Option<Box<LeanObject>>) {
+        if let Some(live) = live.filter(|live| self.roster.object(&live.id.uid).is_some()) {
+            self.see(*live, clock::now());
         }
     }
 
