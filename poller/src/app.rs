@@ -16,6 +16,7 @@ use drift_cluster::client::ObjectClient;
 use drift_cluster::config::Configuration;
 use drift_cluster::events::EventWriter;
 use drift_cluster::lease::LeaseHandle;
+use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
@@ -29,7 +30,7 @@ use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_outside::HttpSender;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +38,6 @@ use crate::clean_up::VerdictCleaner;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::poll::Outside;
-use crate::record::CONCURRENT_WRITES;
 use crate::target_actor::Shared;
 use crate::target_work::{Workplace, work};
 
@@ -140,7 +140,7 @@ impl Program {
             objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
             client: site.client.clone(),
             kinds: site.search_kinds(),
-            write_slots: Arc::new(Semaphore::new(CONCURRENT_WRITES)),
+            call_slots: CallSlots::default(),
             leadership: lease.leadership(),
             rights,
             notes,

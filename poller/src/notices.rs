@@ -8,7 +8,7 @@ use drift_cluster::kinds::{KindNews, ResolvedKind};
 use drift_model::object::ObjectId;
 use drift_target::Target;
 
-use crate::core::announcement::{Announcement, announce};
+use crate::core::announcement::Announcement;
 use crate::core::write_attempts::WriteOutcome;
 use crate::record::WriteResult;
 
@@ -47,26 +47,20 @@ pub(crate) fn tell_of_flapping(events: &EventWriter, target: &Target, kind: &Res
 
 /// Sends the Event that belongs to a write, if any.
 pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &WriteResult) {
-    let notice = |kind_of_news, reason, action, note: &str| Notice {
+    let Some(announcement) = result.begun.announcement.filter(|_| result.outcome == WriteOutcome::Written) else {
+        return;
+    };
+    events.emit(Notice {
         target: target.name.clone(),
         regarding: kind.reference(&result.before.id),
-        kind: kind_of_news,
-        reason,
-        action,
-        note: note.to_owned(),
-    };
-    if result.outcome != WriteOutcome::Written {
-        return;
-    }
-    match announce(result.before.conditions.observed(), &result.condition) {
-        Some(Announcement::DriftObserved) => {
-            events.emit(notice(NoticeKind::Warning, "DriftObserved", "Poll", &result.condition.message));
-        }
-        Some(Announcement::DriftCleared) => {
-            events.emit(notice(NoticeKind::Normal, "DriftCleared", "Poll", &result.condition.message));
-        }
-        None => {}
-    }
+        kind: match announcement {
+            Announcement::DriftObserved => NoticeKind::Warning,
+            Announcement::DriftCleared => NoticeKind::Normal,
+        },
+        reason: announcement.reason(),
+        action: "Poll",
+        note: result.begun.condition.message.clone(),
+    });
 }
 
 /// Says on an object that two targets select it, and which leaves it alone.

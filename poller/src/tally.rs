@@ -74,10 +74,12 @@ impl Drop for Tally {
         }
         self.metrics.flapping.remove(&of_target(&self.target));
         self.metrics.lateness.remove(&of_target(&self.target));
+        self.metrics.skipped.remove(&of_target(&self.target));
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use prometheus_client::registry::Registry;
     use serde_json::json;
@@ -101,5 +103,18 @@ mod tests {
         roster.update(&"first".into(), at(23).moment, |track| track.begin_poll(at(23)));
         tally.count(roster.tracks(), at(23).moment);
         assert_eq!(lateness(), 8.0);
+    }
+
+    #[test]
+    fn what_is_counted_of_a_target_goes_with_it() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.skipped.get_or_create(&of_target("t")).set(3);
+        let mut tally = Tally::new("t", metrics);
+        tally.count(std::iter::empty(), at(0).moment);
+        drop(tally);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(!text.contains("target=\"t\""), "{text}");
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use drift_cluster::cleanup::KindName;
 use drift_cluster::cleanup::Leavers;
 use drift_cluster::events::EventWriter;
+use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
 use drift_cluster::sightings::Sightings;
 use drift_cluster::telemetry::health::Health;
@@ -36,7 +37,7 @@ use crate::in_force::InForceList;
 use crate::metrics::{Metrics, of_target};
 use crate::overlap::{Admission, Overlap};
 use crate::poll::{Outside, PollResult};
-use crate::record::{Recorder, WriteResult};
+use crate::record::WriteResult;
 use crate::tally::Tally;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
@@ -74,7 +75,7 @@ pub struct Shared {
 pub struct TargetActor {
     target: Arc<Target>,
     shared: Shared,
-    recorder: Recorder,
+    writer: ObjectWriter,
     roster: Roster,
     read_rate: TokenBucket,
     polls: Pending<PollResult>,
@@ -88,7 +89,7 @@ pub struct TargetActor {
 impl TargetActor {
     /// An actor that has seen nothing yet.
     #[must_use]
-    pub fn new(target: Arc<Target>, shared: Shared, recorder: Recorder) -> Self {
+    pub fn new(target: Arc<Target>, shared: Shared, writer: ObjectWriter) -> Self {
         let per_second = target.read.limits.per_second.max(1);
         Self {
             roster: Roster::new(target.clone()),
@@ -100,7 +101,7 @@ impl TargetActor {
             overlap: Overlap::new(&target.name, shared.sightings.clone()),
             target,
             shared,
-            recorder,
+            writer,
         }
     }
 
@@ -197,7 +198,7 @@ impl TargetActor {
         let known = self.roster.track(&object.id.uid).map(Track::object);
         if let Some(known) = known.filter(|known| object.is_listed_before(known)).cloned() {
             let (objects, kind, fields) =
-                (self.recorder.objects.clone(), self.recorder.kind.clone(), self.recorder.fields.clone());
+                (self.writer.objects.clone(), self.writer.kind.clone(), self.writer.fields.clone());
             self.reads.push(Box::pin(async move { objects.read_anew(&kind, &known, &fields).await }));
             return;
         }
@@ -206,7 +207,7 @@ impl TargetActor {
             Admission::Anothers { object, is_news } => {
                 self.forget(&object.uid, now.moment);
                 if is_news {
-                    crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.recorder.kind, &object);
+                    crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.writer.kind, &object);
                 }
             }
         }

@@ -11,13 +11,13 @@ use drift_cluster::cleanup::NoteBoard;
 use drift_cluster::client::ObjectClient;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
+use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_cluster::watch::{WatchRequest, watch_objects};
 use drift_target::Target;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::of_target;
-use crate::record::Recorder;
 use crate::target_actor::{Shared, TargetActor};
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
@@ -33,8 +33,8 @@ pub struct Workplace {
     pub kinds: KindSearch,
     /// The way to single objects.
     pub objects: ObjectClient,
-    /// The limit of writes over all targets.
-    pub write_slots: Arc<Semaphore>,
+    /// The limit of calls over all targets.
+    pub call_slots: CallSlots,
     /// Whether we lead, asked before each write.
     pub leadership: Leadership,
     /// Where the rights that are needed are noted.
@@ -75,14 +75,14 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
         target: target.name.clone(),
         health: place.shared.health.clone(),
     };
-    let recorder = Recorder {
+    let writer = ObjectWriter {
         objects: place.objects.clone(),
         kind: found,
         fields: target.poll_fields.clone(),
-        slots: place.write_slots.clone(),
+        slots: place.call_slots.clone(),
         leadership: place.leadership.clone(),
     };
-    let actor = TargetActor::new(target, place.shared.clone(), recorder);
+    let actor = TargetActor::new(target, place.shared.clone(), writer);
     tokio::join!(watch_objects(place.client.clone(), request, sender, stop.clone()), actor.run(receiver, stop.clone()),);
 }
 

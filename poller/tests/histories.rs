@@ -8,7 +8,8 @@ use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_model::object::LeanObject;
-use drift_poller::core::finding::Finding;
+use drift_poller::core::announcement::Announcement;
+use drift_poller::core::finding::{Failure, Finding};
 use drift_poller::core::rendered::Rendered;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{Arrival, BegunPoll, NextWrite, Pace, SILENT_INTERVALS, Track};
@@ -51,6 +52,10 @@ enum Step {
     Answer,
     /// Somebody deletes the object, and a finalizer keeps it.
     Delete,
+    /// The object is suspended, not allowed or contested, or free again.
+    Bar(bool),
+    /// The next write lands, and its answer is lost on the way.
+    LoseAnswer,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -69,6 +74,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<bool>().prop_map(Step::Slow),
         3 => Just(Step::Answer),
         1 => prop_oneof![4 => Just(Step::Answer), 1 => Just(Step::Delete)],
+        1 => any::<bool>().prop_map(Step::Bar),
+        1 => Just(Step::LoseAnswer),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -82,6 +89,8 @@ struct World {
     /// Whether the next write, in which the process dies, lands.
     death: Option<bool>,
     slow: bool,
+    barred: bool,
+    lose_answer: bool,
     /// A poll under way: what its result is held against, what it will find, and what the outside was when it looked.
     under_way: Option<(BegunPoll, Finding, Outside)>,
     /// What the outside was when the last complete poll looked.
@@ -93,6 +102,7 @@ struct World {
     now: Now,
     track: Track,
     writes: u32,
+    announced: Vec<Announcement>,
     /// Writes that the history itself asks for: each change of the world may cost some.
     allowance: u32,
 }
@@ -110,6 +120,8 @@ impl World {
             lose_races: 0,
             death: None,
             slow: false,
+            barred: false,
+            lose_answer: false,
             under_way: None,
             looked_at: Outside::Absent,
             sighted: None,
@@ -118,6 +130,7 @@ impl World {
             now,
             track,
             writes: 0,
+            announced: Vec::new(),
             allowance: 1,
         }
     }
@@ -144,7 +157,7 @@ impl World {
         edit(&mut self.object);
         let version: u64 = self.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
         self.object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
-        self.track.see(lean(&self.object), rendered(&self.object), self.now.moment);
+        self.track.see(lean(&self.object), self.rendered(), self.now.moment);
     }
 
     fn set_condition(&mut self, kind: &str, entry: Option<Value>) {
@@ -211,6 +224,11 @@ impl World {
             Step::LoseRace => self.lose_races += 1,
             Step::Slow(slow) => self.slow = slow,
             Step::Answer => self.answer(),
+            Step::Bar(barred) => {
+                self.barred = barred;
+                self.change(|_| ());
+            }
+            Step::LoseAnswer => self.lose_answer = true,
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));
             }
@@ -221,7 +239,7 @@ impl World {
         self.allowance += 6;
         self.under_way = None;
         self.corrected_at = None;
-        self.track = start(&self.object, self.now, Arrival::Listed);
+        self.track = Track::new(lean(&self.object), self.rendered(), PACE, (Arrival::Listed, self.now));
     }
 
     fn run_for(&mut self, span: Duration) {
@@ -260,7 +278,9 @@ impl World {
         }
         if let NextWrite::Write(verdict, urgency) = self.track.next_write(self.now.moment) {
             assert!(!self.is_deleting(), "a deleting object is written");
-            let condition = self.track.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
+            let begun = self.track.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
+            self.announced.extend(begun.announcement);
+            let condition = begun.condition;
             if self.lose_races > 0 {
                 self.lose_races -= 1;
                 self.track.finish_write(&WriteOutcome::Moved, self.now.moment);
@@ -279,6 +299,12 @@ impl World {
                 conditions: &before.conditions,
             };
             let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+            if std::mem::take(&mut self.lose_answer) {
+                self.track.finish_write(&WriteOutcome::Unavailable, self.now.moment);
+                self.change(|object| json_patch::patch(object, &patch).unwrap());
+                self.writes += 1;
+                return;
+            }
             self.change(|object| json_patch::patch(object, &patch).unwrap());
             self.writes += 1;
             if death == Some(true) {
@@ -302,6 +328,11 @@ impl World {
             }
             ConditionStatus::Unknown => {}
         }
+    }
+
+    fn rendered(&self) -> Rendered {
+        let barred = self.barred.then(|| Failure::of(ObservedReason::Suspended));
+        Rendered { barred, ..rendered(&self.object) }
     }
 
     fn is_deleting(&self) -> bool {
@@ -354,6 +385,7 @@ proptest! {
         }
         world.failing = false;
         world.slow = false;
+        world.take(Step::Bar(false));
         world.lose_races = 0;
         world.run_for(INTERVAL * 6);
         let expected = if world.is_drifted() { ConditionStatus::True } else { ConditionStatus::False };
@@ -487,4 +519,48 @@ fn a_verdict_that_lost_its_race_is_not_written_after_the_world_was_seen_otherwis
     }
     world.run_for(INTERVAL * 6);
     assert_eq!(world.status(), Some(ConditionStatus::True));
+}
+
+#[test]
+fn an_object_that_is_free_again_gets_its_true_verdict_first() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.take(Step::Bar(true));
+    world.run_for(INTERVAL * (SILENT_INTERVALS + 1));
+    assert_eq!((world.status(), world.writes), (Some(ConditionStatus::Unknown), 1));
+    world.slow = true;
+    world.take(Step::Bar(false));
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.writes, 1, "something is written before its poll has ended");
+    world.take(Step::Slow(false));
+    world.run_for(Duration::from_secs(1));
+    assert_eq!((world.status(), world.writes), (Some(ConditionStatus::False), 2));
+}
+
+#[test]
+fn a_write_whose_answer_was_lost_is_our_own() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(0);
+    world.take(Step::LoseAnswer);
+    world.run_for(Duration::from_millis(1));
+    assert_eq!((world.status(), world.writes), (Some(ConditionStatus::True), 1));
+    assert!(!world.track.owes_verdict(), "it is taken for somebody else's");
+    assert!(!world.track.wants_prompt_poll(), "it is polled to put right what nobody did");
+}
+
+#[test]
+fn an_outage_does_not_hide_that_drift_was_cleared() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.take(Step::Drift);
+    world.run_for(INTERVAL);
+    world.take(Step::Fail(true));
+    world.run_for(INTERVAL);
+    assert_eq!(world.status(), Some(ConditionStatus::Unknown));
+    world.failing = false;
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    assert_eq!(world.status(), Some(ConditionStatus::False));
+    assert_eq!(world.announced, [Announcement::DriftObserved, Announcement::DriftCleared]);
 }

@@ -212,7 +212,7 @@ impl World {
         match self.roster.update(&uid, now, |track| track.next_write(now)) {
             Some(NextWrite::Write(verdict, urgency)) => {
                 let begin = |track: &mut drift_poller::core::track::Track| {
-                    track.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z")
+                    track.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z").condition
                 };
                 let condition = self.roster.update(&uid, now, begin).unwrap();
                 let (object, own) = self.objects.get_mut(&number).unwrap();

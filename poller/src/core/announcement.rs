@@ -1,9 +1,9 @@
-//! Which Event, if any, tells people of a verdict that was just written.
+//! Which Event, if any, tells people of a verdict when it is written.
 //!
 //! Events mark transitions only, and installing or editing an object is no incident. This file must not know how
 //! an Event is sent.
 
-use drift_model::condition::{Condition, ConditionStatus, ObservedReason};
+use drift_model::condition::{ConditionStatus, ObservedReason};
 
 /// What is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +25,13 @@ impl Announcement {
     }
 }
 
-/// What to say of the transition from `before` to `after`.
+/// What to say of a verdict, after `before`, the last one on the object that was not Unknown: an outage between two
+/// verdicts changes nothing of what happened outside.
 #[must_use]
-pub fn announce(before: Option<&Condition>, after: &Condition) -> Option<Announcement> {
-    let incident = |condition: &Condition| {
-        condition.status == ConditionStatus::True
-            && ObservedReason::parse(&condition.reason).is_some_and(ObservedReason::is_incident)
-    };
-    let was = before.is_some_and(incident);
-    match after.status {
-        ConditionStatus::True if incident(after) && !was => Some(Announcement::DriftObserved),
+pub fn announce(before: Option<ObservedReason>, after: ObservedReason) -> Option<Announcement> {
+    let was = before.is_some_and(ObservedReason::is_incident);
+    match after.status() {
+        ConditionStatus::True if after.is_incident() && !was => Some(Announcement::DriftObserved),
         ConditionStatus::False if was => Some(Announcement::DriftCleared),
         _ => None,
     }
@@ -45,30 +42,20 @@ mod tests {
     use super::*;
     use ObservedReason::*;
 
-    fn condition(reason: ObservedReason) -> Condition {
-        Condition {
-            kind: String::new(),
-            status: reason.status(),
-            reason: reason.as_str().to_owned(),
-            message: String::new(),
-            observed_generation: None,
-            last_transition_time: String::new(),
-        }
-    }
-
     #[test]
     fn only_incidents_and_their_end_are_announced() {
         for (before, after, expected) in [
             (None, NotCreated, None),
+            (None, FieldsDiffer, Some(Announcement::DriftObserved)),
             (Some(NotCreated), InSync, None),
             (Some(InSync), FieldsDiffer, Some(Announcement::DriftObserved)),
             (Some(FieldsDiffer), FieldsDiffer, None),
             (Some(FieldsDiffer), ExternalMissing, None),
             (Some(FieldsDiffer), InSync, Some(Announcement::DriftCleared)),
-            (Some(PollTimedOut), FieldsDiffer, Some(Announcement::DriftObserved)),
+            (Some(FieldsDiffer), PollTimedOut, None),
             (Some(InSync), PollTimedOut, None),
         ] {
-            assert_eq!(announce(before.map(condition).as_ref(), &condition(after)), expected, "{before:?} to {after}");
+            assert_eq!(announce(before, after), expected, "{before:?} to {after}");
         }
     }
 }

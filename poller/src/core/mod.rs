@@ -9,6 +9,7 @@ pub mod description;
 pub mod difference;
 pub mod finding;
 pub mod flapping;
+pub mod poll_turns;
 pub mod rendered;
 pub mod reply;
 pub mod roster;

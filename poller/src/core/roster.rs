@@ -16,9 +16,10 @@ use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_target::Target;
 
 use super::finding::Failure;
+use super::poll_turns::{PollTurn, PollTurns};
 use super::rendered::{Rendered, appraise};
 use super::schedule::Now;
-use super::track::{Arrival, NextWrite, Pace, Track};
+use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
 use super::write::Urgency;
 
 /// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
@@ -33,9 +34,7 @@ pub struct Roster {
     identities: IdentityIndex,
     wakes: BTreeSet<(Moment, Uid)>,
     wake_of: HashMap<Uid, Moment>,
-    /// Polls that were asked for go before the regular ones: an edit or a correction waits for nobody's round.
-    prompt_polls: Fifo,
-    regular_polls: Fifo,
+    polls: PollTurns,
     writes: Fifo,
     slow_slots: HashMap<Uid, Moment>,
     owing: HashSet<Uid>,
@@ -53,8 +52,7 @@ impl Roster {
             identities: IdentityIndex::default(),
             wakes: BTreeSet::new(),
             wake_of: HashMap::new(),
-            prompt_polls: Fifo::default(),
-            regular_polls: Fifo::default(),
+            polls: PollTurns::default(),
             writes: Fifo::default(),
             slow_slots: HashMap::new(),
             owing: HashSet::new(),
@@ -88,8 +86,7 @@ impl Roster {
     pub fn forget(&mut self, uid: &Uid, now: Moment) {
         let affected = self.identities.remove(uid);
         self.tracks.remove(uid);
-        self.prompt_polls.leave(uid);
-        self.regular_polls.leave(uid);
+        self.polls.remove(uid);
         self.writes.leave(uid);
         self.slow_slots.remove(uid);
         self.owing.remove(uid);
@@ -162,29 +159,34 @@ impl Roster {
     /// Puts an object whose poll is due into the line for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
         if self.tracks.get(uid).is_some_and(Track::wants_prompt_poll) {
-            self.regular_polls.leave(uid);
-            self.prompt_polls.join(uid);
-        } else if !self.prompt_polls.has(uid) {
-            self.regular_polls.join(uid);
+            self.polls.add_prompt(uid);
+        } else {
+            self.polls.add_regular(uid);
         }
     }
 
     /// Whether polls wait for the read limits.
     #[must_use]
     pub fn has_waiting_polls(&self) -> bool {
-        !(self.prompt_polls.is_empty() && self.regular_polls.is_empty())
+        !self.polls.is_empty()
     }
 
     /// The object whose turn it is to be polled. One whose poll was put off while it stood in line, as by a correction
     /// that has to settle, comes again when it is due.
-    pub fn next_poll(&mut self, now: Moment) -> Option<Uid> {
-        while let Some(uid) = self.prompt_polls.call_next().or_else(|| self.regular_polls.call_next()) {
-            if self.tracks.get(&uid).and_then(Track::poll_due).is_some_and(|due| due <= now) {
-                return Some(uid);
+    pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
+        while let Some(turn) = self.polls.call_next() {
+            if self.tracks.get(&turn.uid).and_then(Track::poll_due).is_some_and(|due| due <= now) {
+                return Some(turn);
             }
-            self.rearrange(&uid, now);
+            self.rearrange(&turn.uid, now);
         }
         None
+    }
+
+    /// Begins the poll of an object whose turn it is.
+    pub fn begin_poll(&mut self, turn: &PollTurn, now: Now) -> Option<BegunPoll> {
+        self.polls.note_used(turn);
+        self.update(&turn.uid, now.moment, |track| track.begin_poll(now))
     }
 
     /// Puts an object whose write may go into the line for a free hand.
@@ -259,7 +261,7 @@ impl Roster {
             self.owing.remove(uid);
         }
         // One that stands in the regular line wakes once more to go over to the prompt one.
-        let in_line = self.prompt_polls.has(uid) || (self.regular_polls.has(uid) && !track.wants_prompt_poll());
+        let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !track.wants_prompt_poll());
         let poll = track.poll_due().filter(|_| !in_line);
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.insert((wake, uid.clone()));

@@ -15,6 +15,7 @@ use drift_model::token_bucket::TokenBucket;
 use drift_target::Confirm;
 
 pub use polling::BegunPoll;
+pub use writing::BegunWrite;
 
 use super::confirmation::Confirmation;
 use super::finding::Failure;
@@ -201,6 +202,10 @@ impl Track {
         }
         if !after.has_the_spec_of(&before) {
             self.flapping.begin_anew();
+        }
+        if unbarred {
+            // It was not to be polled until now, so that is no silence.
+            self.last_heard = now;
         }
         if edited || asked || unbarred || after != before {
             self.schedule.want_promptly(now);

@@ -41,6 +41,12 @@ impl Definite {
         definite.then_some(Self { reason: standing.reason, tag: standing.tag, generation: standing.generation })
     }
 
+    /// Its reason.
+    #[must_use]
+    pub const fn reason(&self) -> ObservedReason {
+        self.reason
+    }
+
     fn is_repeated_by(&self, verdict: &Verdict) -> bool {
         self.reason == verdict.reason && self.tag == verdict.tag && self.generation == verdict.generation
     }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use drift_model::backoff::{Backoff, Series};
 use drift_model::condition::Condition;
 use drift_model::moment::Moment;
 
@@ -12,30 +13,60 @@ use drift_model::moment::Moment;
 pub const MAX_LOST_RACES: u32 = 5;
 /// When the object is polled again after that many lost races.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
-/// Wait after the first refused write; it doubles with each next one.
-pub const FIRST_BACKOFF: Duration = Duration::from_secs(1);
-/// The longest wait: a right that was granted again takes effect within five minutes.
-pub const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// How a write ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// It stands.
     Written,
     /// The object had moved.
     Moved,
-    /// The API server refused it, or did not answer.
-    Refused,
+    /// The object is gone.
+    Gone,
+    /// The API server refused it, with this sentence for people.
+    Refused(String),
+    /// The API server did not answer: whether it stands is unknown.
+    Unavailable,
+    /// Nothing was sent: we do not hold the Lease.
+    NotLeading,
+}
+
+impl WriteOutcome {
+    /// The label of a metric.
+    #[must_use]
+    pub const fn as_label(&self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Moved => "moved",
+            Self::Gone => "gone",
+            Self::Refused(_) => "refused",
+            Self::Unavailable => "unavailable",
+            Self::NotLeading => "not_leading",
+        }
+    }
 }
 
 /// The attempts to write one verdict.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WriteAttempts {
     under_way: Option<Condition>,
+    /// Sent without an answer: it may stand, or come to stand yet.
+    in_doubt: Option<Condition>,
     lost_races: u32,
-    refusals: u32,
+    backoff: Backoff,
     refusal_told: bool,
-    not_before: Moment,
+}
+
+impl Default for WriteAttempts {
+    fn default() -> Self {
+        Self {
+            under_way: None,
+            in_doubt: None,
+            lost_races: 0,
+            backoff: Backoff::new(Series::WRITE_REFUSED),
+            refusal_told: false,
+        }
+    }
 }
 
 impl WriteAttempts {
@@ -47,8 +78,8 @@ impl WriteAttempts {
 
     /// No write begins before this.
     #[must_use]
-    pub const fn not_before(&self) -> Moment {
-        self.not_before
+    pub const fn ready_at(&self) -> Moment {
+        self.backoff.ready_at()
     }
 
     /// Whether so many races were lost that the object is to be polled anew.
@@ -60,13 +91,13 @@ impl WriteAttempts {
     /// Whether the last write was refused or not answered.
     #[must_use]
     pub const fn have_failed(&self) -> bool {
-        self.refusals > 0
+        self.backoff.failures() > 0
     }
 
-    /// Whether a state of the condition is the one being written.
+    /// Whether a state of the condition is our own: the one being written, or one whose answer was lost.
     #[must_use]
     pub fn explains(&self, condition: Option<&Condition>) -> bool {
-        condition.is_some() && self.under_way.as_ref() == condition
+        condition.is_some() && (self.under_way.as_ref() == condition || self.in_doubt.as_ref() == condition)
     }
 
     /// A write begins.
@@ -79,14 +110,16 @@ impl WriteAttempts {
 
     /// The write under way ended.
     pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) {
-        self.under_way = None;
+        let written = self.under_way.take();
         match outcome {
-            WriteOutcome::Written => self.settle(),
-            WriteOutcome::Moved => self.lost_races += 1,
-            WriteOutcome::Refused => {
-                let doubled = FIRST_BACKOFF.saturating_mul(1_u32.checked_shl(self.refusals).unwrap_or(u32::MAX));
-                self.not_before = now + doubled.min(MAX_BACKOFF);
-                self.refusals = self.refusals.saturating_add(1);
+            WriteOutcome::Written => self.reset(),
+            WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
+            WriteOutcome::Refused(_) | WriteOutcome::NotLeading => {
+                self.backoff.fail(now);
+            }
+            WriteOutcome::Unavailable => {
+                self.in_doubt = written;
+                self.backoff.fail(now);
             }
         }
     }
@@ -97,7 +130,7 @@ impl WriteAttempts {
     }
 
     /// What should stand stands.
-    pub fn settle(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self { under_way: self.under_way.take(), ..Self::default() };
     }
 }
@@ -106,28 +139,28 @@ impl WriteAttempts {
 mod tests {
     use super::*;
 
+    fn refused() -> WriteOutcome {
+        WriteOutcome::Refused("no".to_owned())
+    }
+
     #[test]
-    fn refusals_back_off_to_five_minutes() {
-        let mut attempts = WriteAttempts::default();
-        let mut now = Moment::START;
-        let mut waits = Vec::new();
-        for _ in 0..11 {
-            attempts.finish(&WriteOutcome::Refused, now);
-            waits.push((attempts.not_before() - now).as_secs());
-            now = attempts.not_before();
+    fn what_is_refused_or_unanswered_backs_off() {
+        for outcome in [refused(), WriteOutcome::Unavailable, WriteOutcome::NotLeading] {
+            let mut attempts = WriteAttempts::default();
+            attempts.finish(&outcome, Moment::START);
+            assert_eq!(attempts.ready_at(), Moment::START + Series::WRITE_REFUSED.first, "{outcome:?}");
+            attempts.finish(&WriteOutcome::Written, Moment::START);
+            assert_eq!(attempts.ready_at(), Moment::START);
         }
-        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
-        attempts.finish(&WriteOutcome::Written, now);
-        assert_eq!(attempts.not_before(), Moment::START);
     }
 
     #[test]
     fn a_refusal_is_news_once_until_something_was_written() {
         let mut attempts = WriteAttempts::default();
         let now = Moment::START;
-        attempts.finish(&WriteOutcome::Refused, now);
+        attempts.finish(&refused(), now);
         assert!(attempts.refusal_is_news());
-        attempts.finish(&WriteOutcome::Refused, now);
+        attempts.finish(&refused(), now);
         attempts.finish(&WriteOutcome::Moved, now);
         assert!(!attempts.refusal_is_news());
         attempts.finish(&WriteOutcome::Written, now);

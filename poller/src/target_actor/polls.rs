@@ -12,6 +12,7 @@ use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
 use crate::core::finding::{Failure, Finding};
+use crate::core::poll_turns::PollTurn;
 use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
@@ -21,17 +22,14 @@ impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
         let now = read_clock();
         let concurrent = self.target.read.limits.concurrent as usize;
-        while self.polls.len() < concurrent && self.roster.has_waiting_polls() {
-            if self.read_rate.take(now.moment).is_err() {
-                break;
-            }
-            if let Some(uid) = self.roster.next_poll(now.moment) {
-                self.begin_poll(&uid, now);
-            }
+        while self.polls.len() < concurrent && self.read_rate.available_at(now.moment) <= now.moment {
+            let Some(turn) = self.roster.next_poll(now.moment) else { break };
+            self.begin_poll(&turn, now);
         }
     }
 
-    fn begin_poll(&mut self, uid: &Uid, now: Now) {
+    fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
+        let uid = &turn.uid;
         let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
         let prepared = prepare(&self.target, &view);
         if let Ok((_, request)) = &prepared
@@ -40,7 +38,9 @@ impl TargetActor {
             self.postpone(uid, None, until);
             return;
         }
-        let Some(begun) = self.roster.update(uid, now.moment, |track| track.begin_poll(now)) else { return };
+        // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
+        let _ = self.read_rate.take(now.moment);
+        let Some(begun) = self.roster.begin_poll(turn, now) else { return };
         match prepared {
             Ok((wished, request)) => {
                 let order = PollOrder { uid: uid.clone(), begun, view, wished, request };

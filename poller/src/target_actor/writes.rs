@@ -4,6 +4,7 @@
 
 use std::sync::PoisonError;
 
+use drift_cluster::object_writer::CONCURRENT_CALLS;
 use drift_cluster::process::clock;
 use drift_model::condition::Verdict;
 use drift_model::identity::Uid;
@@ -15,7 +16,7 @@ use crate::core::write::Urgency;
 use crate::core::write_attempts::WriteOutcome;
 use crate::metrics::of_target;
 use crate::notices;
-use crate::record::{CONCURRENT_WRITES, WriteResult};
+use crate::record::{WriteResult, write};
 
 impl TargetActor {
     /// Its moment in the lane, where it has not come yet, is another's.
@@ -42,7 +43,7 @@ impl TargetActor {
     /// Whether one more write may be under way: a target alone uses all that there are, and with thousands to write it
     /// stands before the writes of others with no more than these.
     pub(super) fn has_free_hand(&self) -> bool {
-        self.writes.len() < CONCURRENT_WRITES
+        self.writes.len() < CONCURRENT_CALLS
     }
 
     pub(super) fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Moment) {
@@ -51,17 +52,16 @@ impl TargetActor {
             .roster
             .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
         self.leave_slow_lane(uid, now);
-        if let Some((before, condition)) = begun {
-            let recorder = self.recorder.clone();
-            self.writes.push(Box::pin(async move { recorder.write(before, condition).await }));
+        if let Some((before, begun)) = begun {
+            let writer = self.writer.clone();
+            self.writes.push(Box::pin(async move { write(&writer, before, begun).await }));
         }
     }
 
     pub(super) fn take_write(&mut self, result: WriteResult) {
         let now = clock::now();
         let uid = result.before.id.uid.clone();
-        self.tally.write(result.word);
-        let gone = result.object.is_none() && result.word == "gone";
+        self.tally.write(result.outcome.as_label());
         if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
             // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
             self.roster.see(object, read_clock());
@@ -73,7 +73,7 @@ impl TargetActor {
         if lost == Some(true) {
             self.shared.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
         }
-        if gone {
+        if result.outcome == WriteOutcome::Gone {
             self.forget(&uid, now);
         }
         self.tell(&uid, &result, now);
@@ -81,16 +81,16 @@ impl TargetActor {
             tracing::info!(
                 target_name = self.target.name,
                 object = %result.before.id,
-                status = result.condition.status.as_str(),
-                reason = result.condition.reason,
+                status = result.begun.condition.status.as_str(),
+                reason = result.begun.condition.reason,
                 "wrote driftObserved"
             );
         }
     }
 
     fn tell(&mut self, uid: &Uid, result: &WriteResult, now: Moment) {
-        let (events, target, kind) = (&self.shared.events, &self.target, &self.recorder.kind);
-        if let Some(sentence) = &result.refusal
+        let (events, target, kind) = (&self.shared.events, &self.target, &self.writer.kind);
+        if let WriteOutcome::Refused(sentence) = &result.outcome
             && self.roster.update(uid, now, Track::refusal_is_news) == Some(true)
         {
             notices::tell_of_refusal(events, target, kind, (&result.before.id, sentence));
@@ -100,6 +100,6 @@ impl TargetActor {
 
     pub(super) fn tell_of_flapping(&self, uid: &Uid) {
         let Some(track) = self.roster.track(uid) else { return };
-        notices::tell_of_flapping(&self.shared.events, &self.target, &self.recorder.kind, &track.object().id);
+        notices::tell_of_flapping(&self.shared.events, &self.target, &self.writer.kind, &track.object().id);
     }
 }

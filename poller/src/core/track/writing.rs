@@ -7,8 +7,18 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
 use super::{NextWrite, Owing, Track, stands_true};
+use crate::core::announcement::{Announcement, announce};
 use crate::core::write::{Definite, Urgency, is_change, weigh};
 use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
+
+/// A write that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BegunWrite {
+    /// The condition to write.
+    pub condition: Condition,
+    /// What people are told once it is written.
+    pub announcement: Option<Announcement>,
+}
 
 impl Track {
     /// What is to be written now.
@@ -20,26 +30,27 @@ impl Track {
         if !is_change(self.object.conditions.observed(), verdict) {
             self.owing = None;
             self.disturbed = false;
-            self.writes.settle();
+            self.writes.reset();
             return NextWrite::Nothing;
         }
         let urgency = weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed);
         let allowed = match urgency {
-            Urgency::News => self.writes.not_before(),
-            Urgency::Quiet | Urgency::Slow => self.writes.not_before().max(self.quiet.available_at(now)),
+            Urgency::News => self.writes.ready_at(),
+            Urgency::Quiet | Urgency::Slow => self.writes.ready_at().max(self.quiet.available_at(now)),
         };
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }
 
-    /// Notes that the write that [`Track::next_write`] gave begins, and gives the condition to write.
-    pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> Condition {
+    /// Notes that the write that [`Track::next_write`] gave begins.
+    pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> BegunWrite {
         if urgency != Urgency::News {
             // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
             let _ = self.quiet.take(moment);
         }
         let condition = verdict.to_condition(self.object.conditions.observed(), wall);
         self.writes.begin(condition.clone());
-        condition
+        let announcement = announce(self.last_definite.as_ref().map(Definite::reason), verdict.reason);
+        BegunWrite { condition, announcement }
     }
 
     /// Whether the last write was the fifth in a row that lost its race.

@@ -3,6 +3,8 @@
 //! The tag's meaning lives here: what a standing verdict proves about the past of the object.
 //! This file must not know how a verdict was reached or how it is written.
 
+use jiff::Timestamp;
+
 use crate::condition::text::fit_message;
 use crate::condition::{Condition, ConditionStatus, ObservedReason, Tag, Wish};
 use crate::names::DRIFT_OBSERVED;
@@ -74,20 +76,51 @@ impl Verdict {
         self.reason.status()
     }
 
-    /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes.
+    /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes,
+    /// and never moves it back: the controller takes an older transition for a replayed one.
     #[must_use]
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
-        let unchanged = standing.filter(|standing| standing.status == self.status());
         Condition {
             kind: DRIFT_OBSERVED.to_owned(),
             status: self.status(),
             reason: self.reason.as_str().to_owned(),
             message: fit_message(&self.text, &self.tag),
             observed_generation: self.generation,
-            last_transition_time: unchanged
-                .map(|standing| standing.last_transition_time.clone())
-                .filter(|time| !time.is_empty())
-                .unwrap_or_else(|| now.to_owned()),
+            last_transition_time: self.transition_time(standing, now).to_owned(),
         }
+    }
+
+    fn transition_time<'a>(&self, standing: Option<&'a Condition>, now: &'a str) -> &'a str {
+        let Some(standing) = standing.filter(|standing| !standing.last_transition_time.is_empty()) else { return now };
+        if standing.status == self.status() || is_later(&standing.last_transition_time, now) {
+            &standing.last_transition_time
+        } else {
+            now
+        }
+    }
+}
+
+/// Whether a time of a condition is later than another; what is no time is not.
+fn is_later(time: &str, other: &str) -> bool {
+    matches!((time.parse::<Timestamp>(), other.parse::<Timestamp>()), (Ok(time), Ok(other)) if time > other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_went_back_does_not_move_a_transition_back() {
+        let verdict = |reason| Verdict { reason, text: String::new(), tag: Tag::default(), generation: Some(1) };
+        let standing = verdict(ObservedReason::InSync).to_condition(None, "2026-01-01T00:00:10Z");
+        for (now, expected) in
+            [("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"), ("2026-01-01T00:00:11Z", "2026-01-01T00:00:11Z")]
+        {
+            let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&standing), now);
+            assert_eq!(next.last_transition_time, expected);
+        }
+        let foreign = Condition { last_transition_time: "yesterday".to_owned(), ..standing };
+        let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&foreign), "2026-01-01T00:00:09Z");
+        assert_eq!(next.last_transition_time, "2026-01-01T00:00:09Z", "no time is no bound");
     }
 }
