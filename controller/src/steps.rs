@@ -10,9 +10,12 @@ use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_outside::{HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Permit, asked_pause, retry_after};
+use drift_outside::{
+    Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Permit, asked_pause, retry_after,
+};
 use drift_target::cel::Variables;
 use drift_target::{HttpCorrect, HttpStep, Target};
 use http::HeaderName;
@@ -39,6 +42,9 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The steps of one correction, rendered.
 #[derive(Debug)]
 pub struct RenderedSteps<'a> {
+    object: Uid,
+    /// What the target allows at once.
+    concurrent: u32,
     http: &'a HttpCorrect,
     steps: Vec<(HttpRequest, &'a HttpStep)>,
 }
@@ -82,7 +88,8 @@ pub fn render<'a>(
         request.headers.insert(IDEMPOTENCY_KEY, key);
         Ok((request, step))
     });
-    Ok(RenderedSteps { http, steps: rendered.collect::<Result<_, _>>()? })
+    let concurrent = target.correct.limits.concurrent;
+    Ok(RenderedSteps { object: object.id.uid.clone(), concurrent, http, steps: rendered.collect::<Result<_, _>>()? })
 }
 
 fn steps_of(http: &HttpCorrect, action: Action) -> &[HttpStep] {
@@ -101,7 +108,7 @@ fn options_of(http: &HttpCorrect) -> HttpOptions<'_> {
 #[derive(Debug)]
 pub struct HostPlace {
     host: String,
-    _permit: Permit,
+    permit: Permit,
 }
 
 /// Sends steps while we lead.
@@ -130,7 +137,7 @@ impl StepSender {
     #[must_use]
     pub fn paused_until(&self, rendered: &RenderedSteps<'_>, now: Moment) -> Option<Moment> {
         let steps = rendered.steps.iter();
-        steps.filter_map(|(request, _)| self.gate.paused(&host_and_port(&request.url), now)).max()
+        steps.filter_map(|(request, _)| Some(self.gate.paused(&host_and_port(&request.url), now)?.until)).max()
     }
 
     /// Asks for the credential of every step before anything is written or sent for the first.
@@ -156,15 +163,14 @@ impl StepSender {
             let rendered = render(target, object, correction).ok()?;
             host_and_port(&rendered.steps.first()?.0.url)
         };
-        self.enter(host).await
+        self.enter(host, target.correct.limits.concurrent).await
     }
 
     /// Sends the steps in order; the first that is not accepted ends it. `place` is for the first one.
     pub async fn send(&self, rendered: &RenderedSteps<'_>, mut place: Option<HostPlace>) -> Outcome {
-        let options = options_of(rendered.http);
         for (index, (request, step)) in rendered.steps.iter().enumerate() {
             reach(KillPoint::ControllerBeforeStep);
-            let outcome = self.send_step((request, step), &options, place.take()).await;
+            let outcome = self.send_step(rendered, (request, step), place.take()).await;
             reach(KillPoint::ControllerAfterStep);
             if let Some(ended) = Outcome::after_step(index, outcome) {
                 return ended;
@@ -174,38 +180,46 @@ impl StepSender {
     }
 
     /// A place among the requests to the host; `None` where we have to stop first.
-    async fn enter(&self, host: String) -> Option<HostPlace> {
+    async fn enter(&self, host: String, concurrent: u32) -> Option<HostPlace> {
         tokio::select! {
             biased;
             () = self.term.cancelled() => None,
             () = self.stop.cancelled() => None,
-            permit = self.gate.enter(&host) => Some(HostPlace { host, _permit: permit }),
+            permit = self.gate.enter(&host, concurrent) => Some(HostPlace { host, permit }),
         }
     }
 
     async fn send_step(
         &self,
+        rendered: &RenderedSteps<'_>,
         (request, step): (&HttpRequest, &HttpStep),
-        options: &HttpOptions<'_>,
         place: Option<HostPlace>,
     ) -> StepOutcome {
         let in_doubt = |why| StepOutcome::Indefinite { why, retry_after: None };
         let host = host_and_port(&request.url);
         let entered = match place.filter(|place| place.host == host) {
             Some(place) => Some(place),
-            None => self.enter(host.clone()).await,
+            None => self.enter(host.clone(), rendered.concurrent).await,
         };
         // Asked after the wait for a place, which may have been long.
-        let Some(_place) = entered.filter(|_| self.may_act()) else { return in_doubt(Doubt::CutOff) };
-        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, options));
+        let Some(mut place) = entered.filter(|_| self.may_act()) else { return in_doubt(Doubt::CutOff) };
+        // A pause was asked for before the first step; one that began since does not cut a correction in two.
+        let _ = self.gate.begin(&mut place.permit, clock::now());
+        let note = |heard| self.gate.note(&place.permit, &rendered.object, heard, clock::now());
+        let options = options_of(rendered.http);
+        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &options));
         let answer = tokio::select! {
             biased;
             () = self.term.cancelled() => return in_doubt(Doubt::CutOff),
             answer = sent => answer,
         };
         match answer {
-            Err(_) => in_doubt(Doubt::TimedOut),
+            Err(_) => {
+                note(Heard::TimedOut);
+                in_doubt(Doubt::TimedOut)
+            }
             Ok(Err(HttpFailure::Unreachable(cause))) => {
+                note(Heard::Unreachable);
                 tracing::warn!(host, "a correction got no answer: {cause}");
                 in_doubt(Doubt::NoAnswer)
             }
@@ -217,9 +231,7 @@ impl StepSender {
                 if !step.accept.contains(status.as_u16()) {
                     tracing::warn!(host, status = status.as_u16(), "a step of a correction is not accepted");
                 }
-                if let Some(pause) = asked_pause(status, &headers, clock::wall()) {
-                    self.gate.pause(&host, clock::now() + pause);
-                }
+                note(asked_pause(status, &headers, clock::wall()).map_or(Heard::Answer, Heard::AskedToWait));
                 judge(status.as_u16(), &step.accept, &step.done_on, retry_after(&headers, clock::wall()))
             }
         }

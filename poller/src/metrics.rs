@@ -38,7 +38,7 @@ pub struct Metrics {
     pub polls: Family<OutcomeLabels, Counter>,
     /// Seconds from the begin of a poll to its finding.
     pub poll_seconds: Family<TargetLabels, Histogram>,
-    /// Polls that were put off because their host asked for a pause.
+    /// Polls that were put off because their host is paused.
     pub polls_postponed: Family<TargetLabels, Counter>,
     /// Writes of the condition by how they ended: `written`, `moved`, `refused`, `unavailable`.
     pub writes: Family<OutcomeLabels, Counter>,
@@ -79,11 +79,7 @@ impl Metrics {
             "Time from the begin of a poll to its finding",
             metrics.poll_seconds.clone(),
         );
-        ours.register(
-            "polls_postponed",
-            "Polls put off because their host asked for a pause",
-            metrics.polls_postponed.clone(),
-        );
+        ours.register("polls_postponed", "Polls put off because their host is paused", metrics.polls_postponed.clone());
         ours.register("writes", "Writes of driftObserved by outcome", metrics.writes.clone());
         ours.register(
             "races_lost",

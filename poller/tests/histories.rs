@@ -54,6 +54,10 @@ enum Step {
     Delete,
     /// The object is suspended, not allowed or contested, or free again.
     Bar(bool),
+    /// From now on answers ask to be left alone for so long; zero: no more.
+    AskToWait(u64),
+    /// The host is paused because of others, for so long.
+    PauseHost(u64),
     /// The next write lands, and its answer is lost on the way.
     LoseAnswer,
 }
@@ -76,6 +80,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => prop_oneof![4 => Just(Step::Answer), 1 => Just(Step::Delete)],
         1 => any::<bool>().prop_map(Step::Bar),
         1 => Just(Step::LoseAnswer),
+        1 => prop_oneof![Just(0), 1..100_u64].prop_map(Step::AskToWait),
+        1 => (1..60_u64).prop_map(Step::PauseHost),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -90,6 +96,10 @@ struct World {
     death: Option<bool>,
     slow: bool,
     barred: bool,
+    asked_pause: Duration,
+    /// No poll may begin before that: an answer asked for it.
+    left_alone_until: Moment,
+    host_paused_until: Moment,
     lose_answer: bool,
     /// A poll under way: what its result is held against, what it will find, and what the outside was when it looked.
     under_way: Option<(BegunPoll, Finding, Outside)>,
@@ -121,6 +131,9 @@ impl World {
             death: None,
             slow: false,
             barred: false,
+            asked_pause: Duration::ZERO,
+            left_alone_until: Moment::START,
+            host_paused_until: Moment::START,
             lose_answer: false,
             under_way: None,
             looked_at: Outside::Absent,
@@ -145,6 +158,7 @@ impl World {
 
     fn finding(&self) -> Finding {
         match self.outside {
+            _ if !self.asked_pause.is_zero() => Finding::from(ObservedReason::RateLimited),
             _ if self.failing => Finding::from(ObservedReason::PollTimedOut),
             Outside::Absent => Finding::Absent,
             Outside::Fulfils(generation) if generation == self.generation() => Finding::InSync,
@@ -193,6 +207,8 @@ impl World {
                 Finding::Absent | Finding::Failed(_) => {}
             }
             self.track.finish_poll(begun, finding, self.now.moment);
+            self.left_alone_until = self.now.moment + self.asked_pause;
+            self.track.hold_polls(self.left_alone_until);
         }
     }
 
@@ -228,6 +244,8 @@ impl World {
                 self.barred = barred;
                 self.change(|_| ());
             }
+            Step::AskToWait(seconds) => self.asked_pause = Duration::from_secs(seconds),
+            Step::PauseHost(seconds) => self.host_paused_until = self.now.moment + Duration::from_secs(seconds),
             Step::LoseAnswer => self.lose_answer = true,
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));
@@ -239,6 +257,7 @@ impl World {
         self.allowance += 6;
         self.under_way = None;
         self.corrected_at = None;
+        self.left_alone_until = Moment::START;
         self.track = Track::new(lean(&self.object), self.rendered(), PACE, (Arrival::Listed, self.now));
     }
 
@@ -270,8 +289,14 @@ impl World {
             let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + PACE.settle);
             assert!(settled, "polled before the correction had settled");
             assert!(!self.is_deleting(), "a deleting object is polled");
-            let begun = self.track.begin_poll(self.now);
-            self.under_way = Some((begun, self.finding(), self.outside));
+            assert!(self.now.moment >= self.left_alone_until, "polled although an answer asked to be left alone");
+            if self.now.moment < self.host_paused_until {
+                let cause = Failure::of(ObservedReason::ExternalUnreachable);
+                self.track.postpone_poll(None, self.host_paused_until, cause);
+            } else {
+                let begun = self.track.begin_poll(self.now);
+                self.under_way = Some((begun, self.finding(), self.outside));
+            }
         }
         if !self.slow {
             self.answer();
@@ -343,6 +368,10 @@ impl World {
         self.outside != Outside::Fulfils(self.generation())
     }
 
+    fn reason(&self) -> Option<String> {
+        lean(&self.object).conditions.observed().map(|condition| condition.reason.clone())
+    }
+
     fn status(&self) -> Option<ConditionStatus> {
         lean(&self.object).conditions.observed().map(|condition| condition.status)
     }
@@ -385,6 +414,7 @@ proptest! {
         }
         world.failing = false;
         world.slow = false;
+        world.asked_pause = Duration::ZERO;
         world.take(Step::Bar(false));
         world.lose_races = 0;
         world.run_for(INTERVAL * 6);
@@ -563,4 +593,48 @@ fn an_outage_does_not_hide_that_drift_was_cleared() {
     world.run_for(INTERVAL);
     assert_eq!(world.status(), Some(ConditionStatus::False));
     assert_eq!(world.announced, [Announcement::DriftObserved, Announcement::DriftCleared]);
+}
+
+#[test]
+fn an_object_that_is_told_to_wait_is_polled_after_that() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.take(Step::AskToWait(100));
+    world.run_for(INTERVAL * (SILENT_INTERVALS + 1));
+    assert_eq!(world.reason().as_deref(), Some("RateLimited"));
+    world.asked_pause = Duration::ZERO;
+    world.run_for(Duration::from_secs(100));
+    assert_eq!(world.status(), Some(ConditionStatus::False));
+}
+
+#[test]
+fn a_paused_poll_is_late_and_not_failed() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.take(Step::PauseHost(2 * INTERVAL.as_secs()));
+    world.run_for(INTERVAL * (SILENT_INTERVALS - 1));
+    assert_eq!((world.status(), world.writes), (Some(ConditionStatus::False), 1));
+    world.take(Step::PauseHost(6 * INTERVAL.as_secs()));
+    world.run_for(INTERVAL * (SILENT_INTERVALS + 1));
+    assert_eq!(world.reason().as_deref(), Some("ExternalUnreachable"), "with the cause of the pause");
+}
+
+#[test]
+fn a_pause_keeps_the_count_of_failed_polls() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL * 2);
+    world.failing = true;
+    let regular = world.track.poll_due().unwrap();
+    world.run_for(regular - world.now.moment);
+    world.act();
+    let due = world.track.poll_due().unwrap();
+    world.run_for(due - world.now.moment);
+    world.act();
+    assert_eq!(world.status(), Some(ConditionStatus::False), "two failed polls");
+    world.take(Step::PauseHost(20));
+    world.run_for(Duration::from_secs(21));
+    assert_eq!(world.reason().as_deref(), Some("PollTimedOut"), "the third after the pause");
 }

@@ -176,7 +176,7 @@ async fn an_object_that_is_paused_while_its_correction_waits_for_the_host_is_not
     let host = running.bench.outside.clone();
     let mut others = Vec::new();
     for _ in 0..HOST_CONCURRENCY {
-        others.push(steps.gate.enter(&host).await);
+        others.push(steps.gate.enter(&host, 4).await);
     }
     running.vouch();
     running.see().await;

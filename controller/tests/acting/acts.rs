@@ -213,12 +213,15 @@ async fn no_further_step_begins_once_the_program_is_to_end_and_what_was_done_is_
 }
 
 #[tokio::test]
-async fn a_host_that_asks_for_fewer_requests_is_left_alone_by_every_object_of_every_target() {
+async fn a_host_pauses_once_three_objects_were_told_to_wait() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::TOO_MANY_REQUESTS));
-    let order = bench.order(Action::Update, false, false);
-    let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(order)).await;
-    assert!(matches!(outcome(&ended), Some(Outcome::Doubtful { why: Doubt::RateLimited, .. })), "{ended:?}");
+    for uid in ["u-1", "u-2", "u-3"] {
+        bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["uid"] = json!(uid);
+        let order = bench.order(Action::Update, false, false);
+        let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(order)).await;
+        assert!(matches!(outcome(&ended), Some(Outcome::Doubtful { why: Doubt::RateLimited, .. })), "{ended:?}");
+    }
     let before = bench.log();
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Create, true, true))).await;
     assert!(matches!(ended, Ended::Postponed(_)), "{ended:?}");

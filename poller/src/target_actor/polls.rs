@@ -5,18 +5,15 @@
 use std::time::Duration;
 
 use drift_cluster::process::clock;
-use drift_model::condition::ObservedReason;
-use drift_model::http_request::host_and_port;
 use drift_model::identity::Uid;
-use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
-use crate::core::finding::{Failure, Finding};
+use crate::core::finding::Finding;
 use crate::core::poll_turns::PollTurn;
 use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
-use crate::poll::{PollOrder, PollOutcome, PollResult, prepare};
+use crate::poll::{PollOrder, PollOutcome, PollResult, Postponed, prepare};
 
 impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
@@ -33,9 +30,9 @@ impl TargetActor {
         let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
         let prepared = prepare(&self.target, &view);
         if let Ok((_, request)) = &prepared
-            && let Some(until) = self.shared.outside.gate.paused(&host_and_port(&request.url), now.moment)
+            && let Some(postponed) = self.shared.outside.postponed(request, now.moment)
         {
-            self.postpone(uid, None, until);
+            self.postpone(uid, None, postponed);
             return;
         }
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
@@ -48,7 +45,7 @@ impl TargetActor {
                 self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
             }
             Err(failure) => {
-                let outcome = PollOutcome::Found(Finding::Failed(failure));
+                let outcome = PollOutcome::Found { finding: Finding::Failed(failure), pause: None };
                 self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
             }
         }
@@ -57,19 +54,21 @@ impl TargetActor {
     pub(super) fn take_poll(&mut self, result: PollResult) {
         let PollResult { uid, begun, outcome, took } = result;
         match outcome {
-            PollOutcome::Postponed(until) => self.postpone(&uid, Some(begun), until),
-            PollOutcome::Found(finding) => {
+            PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed),
+            PollOutcome::Found { finding, pause } => {
                 self.tally.poll(&finding, took);
                 let now = clock::now();
-                self.roster.update(&uid, now, |track| track.finish_poll(begun, finding, now));
+                self.roster.update(&uid, now, |track| {
+                    track.finish_poll(begun, finding, now);
+                    track.hold_polls(now + pause.unwrap_or_default());
+                });
             }
         }
     }
 
-    /// A poll whose host asked for a pause is late, not failed.
-    fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, until: Moment) {
+    /// A poll that was not begun is late, not failed.
+    fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, Postponed { until, cause }: Postponed) {
         self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
-        let cause = Failure::of(ObservedReason::RateLimited);
         self.roster.update(uid, clock::now(), |track| track.postpone_poll(begun, until, cause));
     }
 }

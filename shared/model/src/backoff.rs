@@ -28,6 +28,10 @@ impl Series {
     /// The API server does not answer. Everything waits for it, so it is noticed soon that it is back.
     pub const API_UNAVAILABLE: Self = Self::doubling(1, 30);
 
+    /// An external host gives no answer. It is asked soon after a hiccup, and an outage costs one request in half a
+    /// minute.
+    pub const HOST_SILENT: Self = Self::doubling(1, 30);
+
     /// Another writer was faster. Five tries in a row win against most writers; one that is as fast as the API server
     /// would otherwise be answered with as many refused writes as it makes. What is to be said stands within a minute
     /// of the other's rest.
@@ -109,6 +113,7 @@ mod tests {
     fn each_series_is_as_documented() {
         assert_eq!(delays(&Series::WRITE_REFUSED), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         assert_eq!(delays(&Series::API_UNAVAILABLE), [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
+        assert_eq!(delays(&Series::HOST_SILENT), [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
         assert_eq!(delays(&Series::RACE_LOST), [0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30]);
         assert_eq!(delays(&Series::CORRECTION), [0, 2, 6, 18, 54, 162, 300, 300, 300, 300, 300]);
     }

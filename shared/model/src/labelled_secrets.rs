@@ -12,6 +12,7 @@ use secrecy::SecretString;
 #[derive(Clone, Debug, Default)]
 pub struct LabelledSecrets {
     secrets: BTreeMap<String, LabelledSecret>,
+    listed: bool,
 }
 
 /// One Secret: where it may be sent, and its keys.
@@ -98,6 +99,12 @@ impl AllowedHosts {
 }
 
 impl LabelledSecrets {
+    /// Whether they were listed: before that, a Secret that is not among them may well exist.
+    #[must_use]
+    pub const fn are_listed(&self) -> bool {
+        self.listed
+    }
+
     /// Adds or replaces one Secret.
     pub fn insert(&mut self, name: String, secret: LabelledSecret) {
         self.secrets.insert(name, secret);
@@ -125,7 +132,7 @@ impl LabelledSecrets {
 
 impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
     fn from_iter<T: IntoIterator<Item = (String, LabelledSecret)>>(secrets: T) -> Self {
-        Self { secrets: secrets.into_iter().collect() }
+        Self { secrets: secrets.into_iter().collect(), listed: true }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What all targets together may do to one host: so many requests at once, and none while it asked for a pause.
+//! What all targets together may do to one host: so many requests at once, and none while it is to be left alone.
 //!
 //! Targets have limits of their own, but ten targets on one API are still one burden for it. A host is told by
 //! `host:port` ([`super::host_and_port`]). This file sends nothing and reads no clock: whoever asks says what time it
@@ -9,10 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 
-/// Requests under way to one host at once, over all targets: twice the default of one target (8), so that two
-/// targets on one host do not slow each other, and still no load that a small service could not bear.
+use crate::host_health::{Epoch, Heard, HostHealth, Pause};
+
+/// Requests under way to one host at once, over all targets, unless one of them asks for more: twice the default of one
+/// target (8), so that two targets on one host do not slow each other, and still no load that a small service could not
+/// bear.
 pub const HOST_CONCURRENCY: usize = 16;
 
 /// Hosts remembered before those that say nothing are forgotten. Hosts are few, since targets name them; this bounds
@@ -28,44 +32,79 @@ pub struct HostGate {
 #[derive(Debug)]
 struct Host {
     slots: Arc<Semaphore>,
-    paused_until: Option<Moment>,
+    capacity: usize,
+    /// One request at a time finds out whether a silent host answers again.
+    probe: Arc<Semaphore>,
+    health: HostHealth,
 }
 
 /// A request may be under way while this lives.
 #[derive(Debug)]
 #[must_use = "the place is given back when this is dropped"]
 pub struct Permit {
+    host: String,
+    epoch: Epoch,
     _slot: Option<OwnedSemaphorePermit>,
+    probe: Option<OwnedSemaphorePermit>,
 }
 
 impl HostGate {
-    /// Waits for a place among the requests to this host; first come, first served.
-    pub async fn enter(&self, host: &str) -> Permit {
-        let slots = self.with_host(host, |host| host.slots.clone());
+    /// Waits for a place among the requests to this host; first come, first served. A target that wants more than
+    /// [`HOST_CONCURRENCY`] at once raises the host's cap to what it asks for.
+    pub async fn enter(&self, host: &str, concurrent: u32) -> Permit {
+        let (slots, epoch) = self.with_host(host, |host| {
+            host.raise(concurrent as usize);
+            (host.slots.clone(), host.health.epoch())
+        });
         // Only a closed semaphore gives an error, and nobody closes this one.
-        Permit { _slot: slots.acquire_owned().await.ok() }
+        let slot = slots.acquire_owned().await.ok();
+        Permit { host: host.to_owned(), epoch, _slot: slot, probe: None }
     }
 
-    /// The host asked to be left alone until then. A shorter wish does not shorten a longer one.
-    pub fn pause(&self, host: &str, until: Moment) {
-        self.with_host(host, |host| host.paused_until = host.paused_until.max(Some(until)));
-    }
-
-    /// Until when the host is to be left alone; `None` where it may be asked now.
+    /// Whether the host is to be left alone; `None` where it may be asked now.
     #[must_use]
-    pub fn paused(&self, host: &str, now: Moment) -> Option<Moment> {
-        let mut hosts = self.lock();
-        let host = hosts.get_mut(host)?;
-        host.paused_until = host.paused_until.filter(|until| *until > now);
-        host.paused_until
+    pub fn paused(&self, host: &str, now: Moment) -> Option<Pause> {
+        let hosts = self.lock();
+        let host = hosts.get(host)?;
+        let is_probed = host.health.is_silent() && host.probe.available_permits() == 0;
+        host.health.paused(now).or_else(|| is_probed.then(|| host.health.while_probed(now)))
+    }
+
+    /// The request goes out now.
+    ///
+    /// # Errors
+    /// The host is to be left alone: others may have been told to wait while this one waited for its place.
+    pub fn begin(&self, permit: &mut Permit, now: Moment) -> Result<(), Pause> {
+        self.forget_quiet_hosts(now);
+        let name = permit.host.clone();
+        self.with_host(&name, |host| {
+            if let Some(pause) = host.health.paused(now) {
+                return Err(pause);
+            }
+            permit.epoch = host.health.epoch();
+            if host.health.is_silent() && permit.probe.is_none() {
+                let probe = host.probe.clone().try_acquire_owned();
+                permit.probe = Some(probe.map_err(|_| host.health.while_probed(now))?);
+            }
+            Ok(())
+        })
+    }
+
+    /// What the request that went out for that object heard.
+    pub fn note(&self, permit: &Permit, object: &Uid, heard: Heard, now: Moment) {
+        self.with_host(&permit.host, |host| host.health.note(object, heard, permit.epoch, now));
     }
 
     fn with_host<T>(&self, name: &str, act: impl FnOnce(&mut Host) -> T) -> T {
         let mut hosts = self.lock();
-        if hosts.len() >= REMEMBERED_HOSTS && !hosts.contains_key(name) {
-            hosts.retain(|_, host| host.paused_until.is_some() || Arc::strong_count(&host.slots) > 1);
-        }
         act(hosts.entry(name.to_owned()).or_insert_with(Host::new))
+    }
+
+    fn forget_quiet_hosts(&self, now: Moment) {
+        let mut hosts = self.lock();
+        if hosts.len() > REMEMBERED_HOSTS {
+            hosts.retain(|_, host| host.says_something(now));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Host>> {
@@ -75,7 +114,23 @@ impl HostGate {
 
 impl Host {
     fn new() -> Self {
-        Self { slots: Arc::new(Semaphore::new(HOST_CONCURRENCY)), paused_until: None }
+        Self {
+            slots: Arc::new(Semaphore::new(HOST_CONCURRENCY)),
+            capacity: HOST_CONCURRENCY,
+            probe: Arc::new(Semaphore::new(1)),
+            health: HostHealth::default(),
+        }
+    }
+
+    fn raise(&mut self, concurrent: usize) {
+        if let Some(more) = concurrent.checked_sub(self.capacity) {
+            self.slots.add_permits(more);
+            self.capacity = concurrent;
+        }
+    }
+
+    fn says_something(&self, now: Moment) -> bool {
+        self.health.paused(now).is_some() || self.health.is_silent() || Arc::strong_count(&self.slots) > 1
     }
 }
 
@@ -86,9 +141,18 @@ mod tests {
     use std::time::Duration;
 
     const HOST: &str = "api.example:443";
+    /// What a target asks for by default.
+    const DEFAULT: u32 = 8;
 
     fn at(seconds: u64) -> Moment {
         Moment::START + Duration::from_secs(seconds)
+    }
+
+    /// A request for the object goes out and hears that.
+    async fn ask(gate: &HostGate, object: &str, heard: Heard, now: Moment) {
+        let mut permit = gate.enter(HOST, DEFAULT).await;
+        assert_eq!(gate.begin(&mut permit, now), Ok(()));
+        gate.note(&permit, &object.into(), heard, now);
     }
 
     #[tokio::test]
@@ -96,35 +160,62 @@ mod tests {
         let gate = HostGate::default();
         let mut permits = Vec::new();
         for _ in 0..HOST_CONCURRENCY {
-            permits.push(gate.enter(HOST).await);
+            permits.push(gate.enter(HOST, DEFAULT).await);
         }
-        assert!(gate.enter(HOST).now_or_never().is_none(), "one more came in");
-        assert!(gate.enter("other:443").now_or_never().is_some(), "another host was held up");
+        assert!(gate.enter(HOST, DEFAULT).now_or_never().is_none(), "one more came in");
+        assert!(gate.enter("other:443", DEFAULT).now_or_never().is_some(), "another host was held up");
         permits.pop();
-        assert!(gate.enter(HOST).now_or_never().is_some(), "a place that was given back was not given out");
+        assert!(gate.enter(HOST, DEFAULT).now_or_never().is_some(), "a place that was given back was not given out");
     }
 
-    #[test]
-    fn a_pause_holds_until_its_end_and_is_never_shortened() {
+    #[tokio::test]
+    async fn the_largest_limit_asked_for_is_the_cap_of_the_host() {
         let gate = HostGate::default();
-        assert_eq!(gate.paused(HOST, at(0)), None);
-        gate.pause(HOST, at(10));
-        gate.pause(HOST, at(5));
-        assert_eq!(gate.paused(HOST, at(0)), Some(at(10)));
-        assert_eq!(gate.paused("other:443", at(0)), None);
-        assert_eq!(gate.paused(HOST, at(10)), None);
+        let mut permits = Vec::new();
+        for concurrent in [DEFAULT, 20, 18] {
+            permits.push(gate.enter(HOST, concurrent).await);
+        }
+        for _ in permits.len()..20 {
+            permits.extend(gate.enter(HOST, DEFAULT).now_or_never());
+        }
+        assert_eq!(permits.len(), 20);
+        assert!(gate.enter(HOST, 20).now_or_never().is_none(), "one more came in");
+    }
+
+    #[tokio::test]
+    async fn one_probe_at_a_time_asks_a_silent_host() {
+        let gate = HostGate::default();
+        for object in ["a", "b", "c"] {
+            ask(&gate, object, Heard::TimedOut, at(0)).await;
+        }
+        let pause = gate.paused(HOST, at(0)).map(|pause| pause.until);
+        assert_eq!(pause, Some(at(1)));
+        let (mut first, mut second) = (gate.enter(HOST, DEFAULT).await, gate.enter(HOST, DEFAULT).await);
+        assert!(gate.begin(&mut first, at(0)).is_err(), "it was asked during its pause");
+        assert_eq!(gate.paused(HOST, at(1)), None);
+        assert_eq!(gate.begin(&mut first, at(1)), Ok(()));
+        assert!(gate.begin(&mut second, at(1)).is_err(), "a second probe");
+        assert!(gate.paused(HOST, at(1)).is_some(), "others would come in vain");
+        drop(first);
+        assert_eq!(gate.begin(&mut second, at(1)), Ok(()), "a probe that was dropped is replaced");
+        gate.note(&second, &"a".into(), Heard::Answer, at(1));
+        drop(second);
+        assert_eq!(gate.paused(HOST, at(1)), None);
     }
 
     #[tokio::test]
     async fn hosts_that_say_nothing_are_forgotten_and_others_are_not() {
         let gate = HostGate::default();
-        let _held = gate.enter("held:1").await;
-        gate.pause("paused:1", at(10));
-        for number in 0..2 * REMEMBERED_HOSTS {
-            drop(gate.enter(&format!("host-{number}:1")).await);
+        let _held = gate.enter("held:1", DEFAULT).await;
+        for object in ["a", "b", "c"] {
+            ask(&gate, object, Heard::AskedToWait(Duration::from_secs(10)), at(0)).await;
         }
-        assert!(gate.lock().len() <= REMEMBERED_HOSTS);
+        for number in 0..2 * REMEMBERED_HOSTS {
+            let mut permit = gate.enter(&format!("host-{number}:1"), DEFAULT).await;
+            assert_eq!(gate.begin(&mut permit, at(0)), Ok(()));
+        }
+        assert!(gate.lock().len() <= REMEMBERED_HOSTS + 1);
         assert!(gate.lock().contains_key("held:1"));
-        assert_eq!(gate.paused("paused:1", at(0)), Some(at(10)));
+        assert_eq!(gate.paused(HOST, at(0)).map(|pause| pause.until), Some(at(10)));
     }
 }

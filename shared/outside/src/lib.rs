@@ -4,8 +4,10 @@
 //! the target's author meant. It must not know what a poll or a correction is.
 
 pub mod host_gate;
+pub mod host_health;
 pub mod http;
 
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit};
+pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody};
 pub use http::{asked_pause, retry_after};

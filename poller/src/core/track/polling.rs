@@ -50,14 +50,21 @@ impl Track {
         BegunPoll { basis: self.basis(), at: now.moment }
     }
 
-    /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed.
+    /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed,
+    /// and as prompt or regular as it was.
     pub fn postpone_poll(&mut self, begun: Option<BegunPoll>, until: Moment, cause: Failure) {
-        if begun.is_some_and(|begun| !self.end_poll(begun)) {
-            return;
+        match begun {
+            Some(begun) if self.end_poll(begun) => self.schedule.want_promptly(until),
+            Some(_) => return,
+            None => {}
         }
         self.last_failure = Some(cause);
         self.schedule.hold_until(until);
-        self.schedule.want_promptly(until);
+    }
+
+    /// Lets no poll begin before that: the external system asked for it.
+    pub fn hold_polls(&mut self, until: Moment) {
+        self.schedule.hold_until(until);
     }
 
     /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way.

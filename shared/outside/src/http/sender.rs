@@ -73,6 +73,13 @@ impl HttpSender {
         Ok(())
     }
 
+    /// Whether a request with these options can be judged by whether its Secrets are there: it needs none, or they were
+    /// listed.
+    #[must_use]
+    pub fn knows_secrets_of(&self, options: &HttpOptions<'_>) -> bool {
+        (options.auth.is_none() && options.tls.is_none()) || self.shared.secrets.load().are_listed()
+    }
+
     /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more.
     /// The caller sets the deadline (drop the future).
     ///
