@@ -4,11 +4,16 @@
 //! objects or what stands.
 
 use drift_model::condition::{ObservedReason, Wish};
+use drift_model::kept_fields::MAX_KEPT_BYTES;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use drift_target::cel::EvaluationError;
 
 use super::finding::Failure;
+
+/// What is said of an object of which not even what the target reads may be kept.
+const OVERSIZED: &str = "what the target reads of the object takes more than 256 KiB";
+const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 
 /// What an object is, seen through its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,10 @@ pub struct Rendered {
 /// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
+    if object.is_oversized {
+        let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
+        return Rendered { wish: None, identity: None, barred: Some(barred) };
+    }
     let wish = target.wish_of(&object.view).map(|wished| wished.wish);
     let identity = target.identity_of(&object.view);
     let barred = find_bar(target, object)

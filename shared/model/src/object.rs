@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::condition::Conditions;
 use crate::field_paths::FieldPaths;
+use crate::kept_fields::KeptObject;
 use crate::names;
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
@@ -60,6 +61,8 @@ pub struct LeanObject {
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
     pub view: Arc<Value>,
+    /// The fields take more than may be kept of one object: `view` is null.
+    pub is_oversized: bool,
 }
 
 impl LeanObject {
@@ -89,7 +92,17 @@ impl LeanObject {
             retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
             conditions: Conditions::from_status(object.get("status")),
             view: Arc::new(paths.prune(&visible(object))),
+            is_oversized: false,
         }
+    }
+
+    /// Makes an object of what was kept of it while it was decoded.
+    #[must_use]
+    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
+        if !kept.is_oversized {
+            return Self::prune(&kept.json, paths);
+        }
+        Self { view: Arc::default(), is_oversized: true, ..Self::prune(&kept.json, &FieldPaths::default()) }
     }
 
     /// Whether our finalizer is on the object.

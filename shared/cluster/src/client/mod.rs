@@ -4,19 +4,23 @@
 //! are off: a call answers, fails or times out within a named time, and the caller decides what to do then.
 //! This file must not know what is asked of the API server.
 
+mod decode;
 #[cfg(test)]
 pub(crate) mod fake_api;
 mod object_client;
 mod object_pages;
 mod pages;
 
+pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
 pub use object_client::{ObjectClient, WriteError};
 pub use object_pages::ObjectPages;
 pub(crate) use pages::Pages;
 
 use std::error::Error;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::AsyncReadExt;
 use kube::core::Status;
 
 /// How long a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
@@ -30,6 +34,10 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 /// The deadline of one page of a list: 500 large objects over a slow line.
 pub const LIST_DEADLINE: Duration = Duration::from_secs(60);
 
+/// The most that is read of one answer or one event: several times the largest object that an API server takes (3 MiB), and
+/// little of the memory of a program.
+pub(crate) const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
 /// How many characters of a cause are kept; a chain of transport errors says nothing new after that.
 const MAX_CAUSE_CHARACTERS: usize = 300;
 
@@ -39,6 +47,9 @@ pub enum CallError {
     /// No answer within the deadline.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
+    /// The answer is larger than any that is read.
+    #[error("the answer has more than {0} bytes")]
+    TooLarge(usize),
     /// The API server answered with an error.
     #[error("{}", refusal_text(.0))]
     Answered(Box<Status>),
@@ -53,7 +64,7 @@ impl CallError {
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Answered(status) => Some(status.code),
-            Self::TimedOut(_) | Self::Transport(_) => None,
+            Self::TimedOut(_) | Self::TooLarge(_) | Self::Transport(_) => None,
         }
     }
 
@@ -140,6 +151,32 @@ pub async fn request<T: serde::de::DeserializeOwned>(
     serde_json::from_str(&text).map_err(|error| CallError::from(kube::Error::SerdeError(error)))
 }
 
+/// Sends a request and reads an answer of at most `limit` bytes.
+///
+/// # Errors
+/// As [`within`], and [`CallError::TooLarge`].
+pub(crate) async fn read_bytes(
+    client: &kube::Client,
+    deadline: Duration,
+    request: http::Request<Vec<u8>>,
+    limit: usize,
+) -> Result<Vec<u8>, CallError> {
+    let mut bytes = Vec::new();
+    let read = async {
+        let body = pin!(client.request_stream(request).await?);
+        // One more than may be, to see that there is more.
+        let mut body = body.take(limit as u64 + 1);
+        body.read_to_end(&mut bytes).await.map_err(kube::Error::ReadEvents)
+    };
+    within(deadline, read).await?;
+    if bytes.len() > limit { Err(CallError::TooLarge(limit)) } else { Ok(bytes) }
+}
+
+/// The answer is not what was asked for. The error's own text quotes the answer.
+pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
+    CallError::from(kube::Error::SerdeError(error))
+}
+
 /// What a refusal says, for people: never a value of an object.
 ///
 /// The API server quotes values in the messages of a failed validation, and admission webhooks quote what they like;
@@ -160,7 +197,7 @@ pub fn refusal_text(status: &Status) -> String {
 }
 
 /// An error and its causes in one line.
-fn causes(error: &dyn Error) -> String {
+pub(crate) fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

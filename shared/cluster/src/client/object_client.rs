@@ -9,11 +9,12 @@ use kube::core::{DynamicObject, Request, Resource, Status};
 use serde_json::Value;
 
 use crate::client;
-use crate::client::{CALL_DEADLINE, CallError};
+use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
 use crate::kinds::ResolvedKind;
 use crate::process::clock;
 use drift_model::backoff::{Backoff, Series};
 use drift_model::field_paths::FieldPaths;
+use drift_model::kept_fields::KeptFields;
 use drift_model::object::{LeanObject, ObjectId};
 
 /// How the API server words a JSON Patch that does not apply: a failed `test`, or a path that is not there.
@@ -164,8 +165,9 @@ impl ObjectClient {
         fields: &FieldPaths,
     ) -> Result<LeanObject, WriteError> {
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
-        let object: Value = client::request(&self.client, CALL_DEADLINE, request).await?;
-        let object = LeanObject::prune(&object, fields);
+        let bytes = client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
+        let kept = KeptFields::new(fields.clone()).decode(&mut serde_json::Deserializer::from_slice(&bytes));
+        let object = LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields);
         if object.id.uid == id.uid { Ok(object) } else { Err(WriteError::Gone) }
     }
 }

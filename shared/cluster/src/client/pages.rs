@@ -1,27 +1,37 @@
 //! A collection of the API server, read in pages.
 //!
-//! Pages bound the memory that a list takes. This file must not know what is listed or why.
+//! Pages bound the memory that a list takes, in bytes and not in objects, whose sizes differ a thousandfold: each page
+//! asks for as many objects as the last one lets expect, and one that is too large is given up and asked for anew. This
+//! file must not know what is listed or why.
 
 use kube::api::ListParams;
 use kube::core::Request;
-use serde::Deserialize;
-use serde_json::Value;
 
 use crate::client;
-use crate::client::{CallError, LIST_DEADLINE};
+use crate::client::decode::parse_list;
+use crate::client::{CallError, Decode, LIST_DEADLINE, MAX_ANSWER_BYTES};
 
-/// Objects in one page of a list: what kubectl and controllers ask for.
-const PAGE: u32 = 500;
+/// Objects in the first page of a list, and the most in any: what kubectl and controllers ask for.
+const MOST_OBJECTS: u32 = 500;
+
+/// What a page is meant to take: 500 ordinary objects, and a quarter of what is read at most, since sizes differ.
+const PAGE_BYTES: usize = MAX_ANSWER_BYTES / 4;
+
+/// By what the objects of a page are divided that was too large.
+const TOO_LARGE_FACTOR: u32 = 8;
 
 /// One list, page by page.
-pub(crate) struct Pages {
+pub(crate) struct Pages<K> {
     client: kube::Client,
     request: Request,
     label_selector: Option<String>,
+    decode: K,
     next: Next,
+    limit: u32,
 }
 
 /// Where the list goes on.
+#[derive(Clone)]
 enum Next {
     First,
     Token(String),
@@ -29,53 +39,101 @@ enum Next {
 }
 
 /// One page.
-pub(crate) struct Page {
+pub(crate) struct Page<T> {
     /// The objects.
-    pub(crate) items: Vec<Value>,
-    /// The version to watch from, once this was the last page.
+    pub(crate) items: Vec<T>,
+    /// The version of the list, to watch from.
     pub(crate) version: String,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    metadata: Metadata,
-    #[serde(default)]
-    items: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    #[serde(default)]
-    resource_version: String,
-    #[serde(rename = "continue", default)]
-    next: Option<String>,
-}
-
-impl Pages {
+impl<K: Decode> Pages<K> {
     /// A list of `path`; nothing is asked for yet.
-    pub(crate) fn new(client: kube::Client, path: &str, label_selector: Option<String>) -> Self {
-        Self { client, request: Request::new(path), label_selector, next: Next::First }
+    pub(crate) fn new(client: kube::Client, path: &str, label_selector: Option<String>, decode: K) -> Self {
+        Self { client, request: Request::new(path), label_selector, decode, next: Next::First, limit: MOST_OBJECTS }
     }
 
     /// The next page; `None` after the last. After an error the list is to be begun anew.
-    pub(crate) async fn next(&mut self) -> Result<Option<Page>, CallError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Page<K::Object>>, CallError> {
         let continue_token = match std::mem::replace(&mut self.next, Next::Ended) {
             Next::Ended => return Ok(None),
             Next::First => None,
             Next::Token(token) => Some(token),
         };
-        let parameters = ListParams {
-            label_selector: self.label_selector.clone(),
-            limit: Some(PAGE),
-            continue_token,
-            ..ListParams::default()
-        };
-        let request = self.request.list(&parameters).map_err(|error| CallError::Transport(error.to_string()))?;
-        let answer: Answer = client::request(&self.client, LIST_DEADLINE, request).await?;
+        let bytes = self.read(continue_token).await?;
+        let answer = parse_list(&self.decode, &bytes).map_err(client::not_asked_for)?;
+        self.limit = next_limit(answer.items.len(), bytes.len());
         if let Some(token) = answer.metadata.next.filter(|token| !token.is_empty()) {
             self.next = Next::Token(token);
         }
         Ok(Some(Page { items: answer.items, version: answer.metadata.resource_version }))
+    }
+
+    /// The bytes of one page, of fewer objects where they were too many.
+    async fn read(&mut self, continue_token: Option<String>) -> Result<Vec<u8>, CallError> {
+        loop {
+            let parameters = ListParams {
+                label_selector: self.label_selector.clone(),
+                limit: Some(self.limit),
+                continue_token: continue_token.clone(),
+                ..ListParams::default()
+            };
+            let request = self.request.list(&parameters).map_err(|error| CallError::Transport(error.to_string()))?;
+            match client::read_bytes(&self.client, LIST_DEADLINE, request, MAX_ANSWER_BYTES).await {
+                Err(CallError::TooLarge(_)) if self.limit > 1 => self.limit = (self.limit / TOO_LARGE_FACTOR).max(1),
+                other => return other,
+            }
+        }
+    }
+}
+
+/// How many objects to ask for after a page of so many, of so many bytes.
+fn next_limit(items: usize, bytes: usize) -> u32 {
+    let each = (bytes / items.max(1)).max(1);
+    u32::try_from(PAGE_BYTES / each).unwrap_or(MOST_OBJECTS).clamp(1, MOST_OBJECTS)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::WholeObjects;
+    use crate::client::fake_api::{Sent, answering, reply};
+    use serde_json::{Value, json};
+
+    /// Of a query, one number.
+    fn parameter(sent: &Sent, name: &str) -> Option<usize> {
+        let (_, rest) = sent.uri.split_once(&format!("&{name}="))?;
+        rest.split('&').next()?.parse().ok()
+    }
+
+    #[tokio::test]
+    async fn pages_of_large_objects_have_few() {
+        const SIZE: usize = 1024 * 1024;
+        let (client, log) = answering(|sent| {
+            let from = parameter(sent, "continue").unwrap_or(0);
+            let until = (from + parameter(sent, "limit").unwrap()).min(40);
+            let object = |number: usize| json!({"metadata": {"name": number.to_string()}, "spec": "x".repeat(SIZE)});
+            let items: Vec<Value> = (from..until).map(object).collect();
+            let next = if until < 40 { until.to_string() } else { String::new() };
+            reply(200, &json!({"items": items, "metadata": {"resourceVersion": "7", "continue": next}}))
+        });
+        let mut pages = Pages::new(client, "/api/v1/things", None, WholeObjects);
+        let mut names: Vec<usize> = Vec::new();
+        while let Some(page) = pages.next().await.unwrap() {
+            assert!(page.items.len() * SIZE <= MAX_ANSWER_BYTES, "{} objects at once", page.items.len());
+            names.extend(
+                page.items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().parse::<usize>().unwrap()),
+            );
+        }
+        assert_eq!(names, (0..40).collect::<Vec<usize>>());
+        assert!(log.lines().len() <= 43, "{:?}", log.lines());
+    }
+
+    #[test]
+    fn the_next_page_follows_the_size_of_the_last() {
+        assert_eq!(next_limit(500, 500 * 1024), 500);
+        assert_eq!(next_limit(7, 7 * PAGE_BYTES / 10), 10);
+        assert_eq!(next_limit(1, MAX_ANSWER_BYTES), 1);
+        assert_eq!(next_limit(0, 100), 500);
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::cleanup::InForce;
+use crate::client::WholeObjects;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::news::{News, Told, texts};
 use crate::events::{EventWriter, Notice, NoticeKind};
@@ -109,7 +110,7 @@ impl ConfigWatch {
             label_selector: Some(format!("{TARGETS_LABEL}={TRUE}")),
         };
         let (sender, receiver) = mpsc::channel(BUFFER);
-        let following = follow(self.settings.client.clone(), collection, 0, sender);
+        let following = follow(self.settings.client.clone(), (collection, WholeObjects), 0, sender);
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}

@@ -4,18 +4,20 @@
 //! keep whole objects, and here nothing is kept. This file must not know what the objects are for: it passes on what
 //! it hears in order, and consumers keep what they need.
 
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use futures::TryStreamExt;
-use kube::api::{WatchEvent, WatchParams};
+use futures::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+use http::header::{ACCEPT_ENCODING, HeaderValue};
+use kube::api::WatchParams;
 use kube::core::Request;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::client::Pages;
-use crate::client::{CALL_DEADLINE, CallError, within};
+use crate::client::{CALL_DEADLINE, CallError, Decode, MAX_ANSWER_BYTES, Pages, WatchAnswer};
+use crate::client::{causes, not_asked_for, parse_event, within};
 use crate::process::clock;
 
 /// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
@@ -52,17 +54,17 @@ pub(crate) struct Collection {
 
 /// What is heard of a collection, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum Change<T = Value> {
     /// A whole list begins; what is not `Found` until `ListEnded` is gone.
     ListBegan,
     /// An object in the list, and the version of the list.
-    Found(Value, String),
+    Found(T, String),
     /// The list is whole.
     ListEnded,
     /// An object was created or changed.
-    Changed(Value),
+    Changed(T),
     /// An object was deleted; its last state.
-    Deleted(Value),
+    Deleted(T),
     /// Nothing happened, and the watch lives.
     Bookmark,
     /// The API server took the watch; it may be silent for a minute now. No sign of life yet.
@@ -72,20 +74,27 @@ pub(crate) enum Change {
 }
 
 /// A change and the number of the collection it was heard of.
-pub(crate) type Heard = (usize, Change);
+pub(crate) type Heard<T = Value> = (usize, Change<T>);
 
 /// Follows a collection until the receiver is gone or the future is dropped.
-pub(crate) async fn follow(client: kube::Client, collection: Collection, number: usize, changes: mpsc::Sender<Heard>) {
-    let follower = Follower { client, request: Request::new(collection.path.clone()), collection, number, changes };
+pub(crate) async fn follow<K: Decode>(
+    client: kube::Client,
+    (collection, decode): (Collection, K),
+    number: usize,
+    changes: mpsc::Sender<Heard<K::Object>>,
+) {
+    let request = Request::new(collection.path.clone());
+    let follower = Follower { client, request, collection, decode, number, changes };
     follower.run().await;
 }
 
-struct Follower {
+struct Follower<K: Decode> {
     client: kube::Client,
     request: Request,
     collection: Collection,
+    decode: K,
     number: usize,
-    changes: mpsc::Sender<Heard>,
+    changes: mpsc::Sender<Heard<K::Object>>,
 }
 
 /// Why a list or a watch ended before its time.
@@ -104,7 +113,7 @@ impl From<CallError> for Ending {
     }
 }
 
-impl Follower {
+impl<K: Decode> Follower<K> {
     async fn run(self) {
         let mut pauses = pauses();
         loop {
@@ -122,7 +131,7 @@ impl Follower {
     async fn list(&self) -> Result<String, Ending> {
         self.say(Change::ListBegan).await?;
         let Collection { path, label_selector } = &self.collection;
-        let mut pages = Pages::new(self.client.clone(), path, label_selector.clone());
+        let mut pages = Pages::new(self.client.clone(), path, label_selector.clone(), self.decode.clone());
         let mut version = String::new();
         while let Some(page) = pages.next().await? {
             version = page.version;
@@ -165,21 +174,23 @@ impl Follower {
             bookmarks: true,
             ..WatchParams::default()
         };
-        let request = self.request.watch(&parameters, version).map_err(unsendable)?;
-        let mut events = pin!(within(CALL_DEADLINE, self.client.request_events::<Value>(request)).await?);
+        let mut request = self.request.watch(&parameters, version).map_err(unsendable)?;
+        // Compressed events come late, or not at all where each is compressed by itself.
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut events = pin!(within(CALL_DEADLINE, self.client.request_stream(request)).await?);
         self.say(Change::Connected).await?;
-        while let Some(event) = within(SILENCE_LIMIT, events.try_next()).await? {
-            let change = match event {
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => Change::Changed(object),
-                WatchEvent::Deleted(object) => Change::Deleted(object),
-                WatchEvent::Bookmark(bookmark) => {
-                    *version = bookmark.metadata.resource_version;
+        while let Some(line) = read_line(&mut events).await? {
+            let change = match parse_event(&self.decode, &line).map_err(not_asked_for)? {
+                WatchAnswer::Changed(object) => Change::Changed(object),
+                WatchAnswer::Deleted(object) => Change::Deleted(object),
+                WatchAnswer::Bookmark(newer) => {
+                    *version = newer;
                     Change::Bookmark
                 }
-                WatchEvent::Error(status) => return Err(CallError::Answered(status).into()),
+                WatchAnswer::Error(status) => return Err(CallError::Answered(status).into()),
             };
             if let Change::Changed(object) | Change::Deleted(object) = &change
-                && let Some(newer) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+                && let Some(newer) = K::version(object)
             {
                 newer.clone_into(version);
             }
@@ -201,9 +212,31 @@ impl Follower {
         }
     }
 
-    async fn say(&self, change: Change) -> Result<(), Ending> {
+    async fn say(&self, change: Change<K::Object>) -> Result<(), Ending> {
         self.changes.send((self.number, change)).await.map_err(|_| Ending::Closed)
     }
+}
+
+/// The next event; `None` where the watch ended, also in the middle of one: servers that are stopped hang up.
+async fn read_line(events: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<u8>>, CallError> {
+    let mut line = Vec::new();
+    let mut limited = events.take(MAX_ANSWER_BYTES as u64);
+    let read = async {
+        match limited.read_until(b'\n', &mut line).await {
+            Err(error) if is_cut_off(&error) => Ok(0),
+            other => other.map_err(kube::Error::ReadEvents),
+        }
+    };
+    within(SILENCE_LIMIT, read).await?;
+    if line.last() == Some(&b'\n') {
+        return Ok(Some(line));
+    }
+    if line.len() == MAX_ANSWER_BYTES { Err(CallError::TooLarge(MAX_ANSWER_BYTES)) } else { Ok(None) }
+}
+
+/// Whether the other side hung up; the decoder of chunks says it only in its text.
+fn is_cut_off(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::UnexpectedEof || causes(error).to_lowercase().contains("unexpected eof")
 }
 
 fn unsendable(error: kube::core::request::Error) -> Ending {
@@ -223,6 +256,7 @@ async fn sleep(pauses: &mut ExponentialBackoff) {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::client::WholeObjects;
     use crate::client::fake_api::{Log, Sent, client, refuse, reply};
     use axum::body::Body;
     use axum::http::Response;
@@ -276,7 +310,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = follow(client, collection, 0, sender) => panic!("it never ends"),
+            () = follow(client, (collection, WholeObjects), 0, sender) => panic!("it never ends"),
             () = hear => {}
         }
         changes

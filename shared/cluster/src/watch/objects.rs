@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kube::core::{DynamicObject, Resource};
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::LeanObjects;
 use crate::kinds::ResolvedKind;
 use crate::process::clock;
 use crate::telemetry::health::{Health, Remark};
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use drift_model::field_paths::FieldPaths;
+use drift_model::kept_fields::KeptObject;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
 use drift_target::ObjectSelection;
@@ -80,6 +81,7 @@ pub async fn watch_objects(
 
 struct ObjectWatch {
     request: WatchRequest,
+    decode: LeanObjects,
     events: mpsc::Sender<ObjectEvent>,
     remark: Option<Remark>,
     scopes: Vec<Scope>,
@@ -104,14 +106,17 @@ struct Closed;
 impl ObjectWatch {
     fn new(request: WatchRequest, events: mpsc::Sender<ObjectEvent>) -> Self {
         let scopes = paths(&request.kind, &request.selection.namespaces).iter().map(|_| Scope::default()).collect();
-        Self { request, events, remark: None, scopes, is_listed: false, alive_since: None }
+        let decode = LeanObjects::new(request.kind.clone(), request.fields.clone());
+        Self { request, decode, events, remark: None, scopes, is_listed: false, alive_since: None }
     }
 
     async fn run(mut self, client: kube::Client, stop: CancellationToken) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        let followers = paths(&self.request.kind, &self.request.selection.namespaces).into_iter().enumerate().map(
-            |(number, path)| follow(client.clone(), Collection { path, label_selector: None }, number, sender.clone()),
-        );
+        let paths = paths(&self.request.kind, &self.request.selection.namespaces);
+        let followers = paths.into_iter().enumerate().map(|(number, path)| {
+            let collection = Collection { path, label_selector: None };
+            follow(client.clone(), (collection, self.decode.clone()), number, sender.clone())
+        });
         let followers = join_all(followers);
         let receiver_gone = self.events.clone();
         tokio::select! {
@@ -122,7 +127,7 @@ impl ObjectWatch {
         }
     }
 
-    async fn pass_on(&mut self, mut changes: mpsc::Receiver<Heard>) {
+    async fn pass_on(&mut self, mut changes: mpsc::Receiver<Heard<KeptObject>>) {
         while let Some((number, change)) = changes.recv().await {
             if self.hear(number, change).await.is_err() {
                 return;
@@ -130,7 +135,7 @@ impl ObjectWatch {
         }
     }
 
-    async fn hear(&mut self, number: usize, change: Change) -> Result<(), Closed> {
+    async fn hear(&mut self, number: usize, change: Change<KeptObject>) -> Result<(), Closed> {
         match change {
             Change::Failing(text) => {
                 self.note_trouble(number, Some(text));
@@ -157,11 +162,9 @@ impl ObjectWatch {
     }
 
     /// An object as it is now, or as it was in a list of that version: selected, or not.
-    async fn take_in(&mut self, number: usize, mut object: Value, list: Option<&str>) -> Result<(), Closed> {
-        complete(&mut object, &self.request.kind);
-        let labels = object.pointer("/metadata/labels");
-        let is_selected = self.request.selection.label_selector.matches(labels);
-        let lean = LeanObject::prune(&object, &self.request.fields);
+    async fn take_in(&mut self, number: usize, object: KeptObject, list: Option<&str>) -> Result<(), Closed> {
+        let is_selected = self.request.selection.label_selector.matches(object.json.pointer("/metadata/labels"));
+        let lean = self.decode.lean(&object);
         let lean = match list {
             Some(version) => lean.listed_at(version),
             None => lean,
@@ -182,8 +185,8 @@ impl ObjectWatch {
         Ok(())
     }
 
-    async fn drop_out(&mut self, number: usize, object: &Value) -> Result<(), Closed> {
-        let id = LeanObject::prune(object, &FieldPaths::default()).id;
+    async fn drop_out(&mut self, number: usize, object: &KeptObject) -> Result<(), Closed> {
+        let id = self.decode.lean(object).id;
         if let Some(scope) = self.scopes.get_mut(number) {
             scope.known.remove(&id);
         }
@@ -248,14 +251,6 @@ pub(crate) fn paths(kind: &ResolvedKind, namespaces: &[String]) -> Vec<String> {
         return vec![DynamicObject::url_path(&kind.resource, None)];
     }
     namespaces.iter().map(|namespace| DynamicObject::url_path(&kind.resource, Some(namespace))).collect()
-}
-
-/// Lists of built-in kinds leave out what every item has in common.
-pub(crate) fn complete(object: &mut Value, kind: &ResolvedKind) {
-    if let Some(fields) = object.as_object_mut() {
-        fields.entry("apiVersion").or_insert_with(|| kind.resource.api_version.clone().into());
-        fields.entry("kind").or_insert_with(|| kind.resource.kind.clone().into());
-    }
 }
 
 fn carries_ours(object: &LeanObject) -> bool {

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::WholeObjects;
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};
@@ -54,7 +55,7 @@ impl SecretWatch {
     /// Follows them until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        let following = follow(self.client.clone(), self.collection.clone(), 0, sender);
+        let following = follow(self.client.clone(), (self.collection.clone(), WholeObjects), 0, sender);
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}
