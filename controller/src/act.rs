@@ -8,16 +8,15 @@ use std::sync::Arc;
 use drift_cluster::client::WriteError;
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::CorrectedReason;
+use drift_model::condition::{CorrectedReason, CorrectionStatus};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 
 use crate::core::claim::Action;
+use crate::core::correction::Correction;
 use crate::core::decide::still_stands;
-use crate::core::decision::Correction;
 use crate::core::limits::Taken;
-use crate::core::note::{NoteChange, Noted};
 use crate::core::outcome::{Doubt, Outcome};
 use crate::letting_go::Releaser;
 use crate::notices::Announcer;
@@ -29,11 +28,9 @@ use crate::steps::{HostPlace, StepSender, render};
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Correct or delete outside.
-    Correct(Order),
-    /// Write a note.
-    Note(NoteChange),
-    /// Remove the note.
-    RemoveNote,
+    Correct(Box<Correction>),
+    /// Write a status, or remove the one that stands.
+    WriteStatus(CorrectionStatus),
     /// Put the finalizer on.
     PutFinalizer,
     /// Take the finalizer off.
@@ -41,17 +38,6 @@ pub enum Work {
         /// The external resource is left behind.
         left_behind: bool,
     },
-}
-
-/// A correction to be done, and what stood before it.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// The correction.
-    pub correction: Correction,
-    /// What stood.
-    pub noted: Noted,
-    /// Whether the one before it was in doubt.
-    pub was_in_doubt: bool,
 }
 
 /// What a correction was given before the object was judged for the last time. It is given back when nothing more is asked
@@ -75,17 +61,31 @@ pub enum Newest {
     Unknown,
 }
 
+/// Which part of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Our condition.
+    Status,
+    /// Our finalizer alone.
+    Finalizer,
+}
+
 /// How it ended.
 #[derive(Clone, Debug)]
 pub enum Ended {
-    /// The write landed; a note that came to stand.
-    Written(Option<NoteChange>),
-    /// The note was removed.
-    NoteRemoved,
+    /// The status was written, or removed.
+    StatusWritten(CorrectionStatus),
+    /// The finalizer was put on or taken off.
+    FinalizerWritten,
     /// The object was not as it was read, or the API server did not answer: to be decided anew.
     Lost,
-    /// The API server refuses the write, for the reason in this sentence.
-    Refused(String),
+    /// The API server refuses the write.
+    Refused {
+        /// Which.
+        write: Write,
+        /// Why.
+        sentence: String,
+    },
     /// The correction was called off before anything was sent.
     CalledOff,
     /// A host asked to be left alone before anything was written or sent.
@@ -94,10 +94,10 @@ pub enum Ended {
     Corrected {
         /// What it came to.
         outcome: Outcome,
-        /// Whether it was a deletion.
-        deletion: bool,
-        /// The note that came to stand.
-        change: Option<NoteChange>,
+        /// The correction.
+        correction: Box<Correction>,
+        /// The status that came to stand.
+        status: Option<CorrectionStatus>,
     },
 }
 
@@ -118,32 +118,26 @@ impl Hands {
     /// Does it on the object as it was just read.
     pub async fn work(&self, object: LeanObject, work: Work) -> (Newest, Ended) {
         match work {
-            Work::Correct(order) => self.correct(object, &order, Granted::default()).await,
-            Work::Note(change) => {
+            Work::Correct(correction) => self.correct(object, &correction, Granted::default()).await,
+            Work::WriteStatus(status) => {
                 reach(KillPoint::ControllerBeforeNote);
-                let written = self.pen.write_note(&object, &change).await;
+                let written = self.pen.write_status(&object, &status).await;
                 reach(KillPoint::ControllerAfterNote);
-                self.settle(&object, written, |written| {
+                self.settle(&object, (Write::Status, written), |written| {
                     // In sync again without our doing: the poller tells.
-                    if change.reason != CorrectedReason::CorrectionApplied {
-                        self.announcer.noted(&self.pen.kind, written, &change);
+                    if status.reason != Some(CorrectedReason::CorrectionApplied) {
+                        self.announcer.status(&self.pen.kind, written, &status);
                     }
-                    Ended::Written(Some(change.clone()))
+                    Ended::StatusWritten(status.clone())
                 })
-            }
-            Work::RemoveNote => {
-                reach(KillPoint::ControllerBeforeNote);
-                let written = self.pen.remove_note(&object).await;
-                reach(KillPoint::ControllerAfterNote);
-                self.settle(&object, written, |_| Ended::NoteRemoved)
             }
             Work::PutFinalizer => {
                 let written = self.pen.put_finalizer(&object).await;
-                self.settle(&object, written, |_| Ended::Written(None))
+                self.settle(&object, (Write::Finalizer, written), |_| Ended::FinalizerWritten)
             }
             Work::ReleaseFinalizer { left_behind } => {
                 let written = self.releaser().release(&object, left_behind).await;
-                self.settle(&object, written, |_| Ended::Written(None))
+                self.settle(&object, (Write::Finalizer, written), |_| Ended::FinalizerWritten)
             }
         }
     }
@@ -155,14 +149,14 @@ impl Hands {
     }
 
     /// Corrects.
-    pub async fn correct(&self, object: LeanObject, order: &Order, granted: Granted) -> (Newest, Ended) {
-        let rendered = match render(&self.target, &object, &order.correction) {
+    pub async fn correct(&self, object: LeanObject, correction: &Correction, granted: Granted) -> (Newest, Ended) {
+        let rendered = match render(&self.target, &object, correction) {
             Ok(rendered) => rendered,
             Err(cause) => {
                 tracing::warn!(target_name = self.target.name, object = %object.id, "not corrected: {cause}");
                 let outcome = Outcome::Doubtful { why: Doubt::TemplateFails, retry_after: None, step: 0 };
                 drop(granted);
-                return self.finish(object, order, outcome).await;
+                return self.finish(object, correction, outcome).await;
             }
         };
         if !self.steps.may_act() {
@@ -173,17 +167,17 @@ impl Hands {
         }
         if let Err(outcome) = self.steps.check_credentials(&rendered) {
             drop(granted);
-            return self.finish(object, order, outcome).await;
+            return self.finish(object, correction, outcome).await;
         }
-        let prepared = match self.prepare(object, order).await {
+        let prepared = match self.prepare(object, correction).await {
             Ok(prepared) => prepared,
             Err(ended) => return ended,
         };
         tracing::info!(
             target_name = self.target.name,
             object = %prepared.id,
-            action = order.correction.action.as_str(),
-            correction = order.correction.number,
+            action = correction.action.as_str(),
+            correction = correction.number,
             "correcting"
         );
         let Granted { limits, place } = granted;
@@ -192,27 +186,26 @@ impl Hands {
         tracing::info!(
             target_name = self.target.name,
             object = %prepared.id,
-            action = order.correction.action.as_str(),
-            correction = order.correction.number,
+            action = correction.action.as_str(),
+            correction = correction.number,
             outcome = ?outcome,
             "corrected"
         );
-        self.finish(prepared, order, outcome).await
+        self.finish(prepared, correction, outcome).await
     }
 
     /// Finalizer, then claim, as far as they are due.
-    async fn prepare(&self, object: LeanObject, order: &Order) -> Result<LeanObject, (Newest, Ended)> {
+    async fn prepare(&self, object: LeanObject, correction: &Correction) -> Result<LeanObject, (Newest, Ended)> {
         let decided_on = object.clone();
         let mut object = object;
-        if order.correction.put_finalizer {
+        if correction.put_finalizer {
             let written = self.pen.put_finalizer(&object).await;
             object = written.map_err(|error| self.call_off(&object, error))?;
         }
-        let claims = order.correction.claim_first && still_stands(&decided_on, &object);
+        let claims = correction.claim_first && still_stands(&decided_on, &object);
         if claims {
-            let claim = NoteChange::claim(&order.noted, &order.correction);
             reach(KillPoint::ControllerBeforeClaim);
-            let written = self.pen.write_note(&object, &claim).await;
+            let written = self.pen.write_status(&object, &correction.claim()).await;
             reach(KillPoint::ControllerAfterClaim);
             object = written.map_err(|error| self.call_off(&object, error))?;
         }
@@ -229,23 +222,22 @@ impl Hands {
         Err((Newest::State(Box::new(object)), Ended::CalledOff))
     }
 
-    async fn finish(&self, object: LeanObject, order: &Order, outcome: Outcome) -> (Newest, Ended) {
-        let deletion = order.correction.action == Action::Delete;
-        let ended = |change| Ended::Corrected { outcome, deletion, change };
+    async fn finish(&self, object: LeanObject, correction: &Correction, outcome: Outcome) -> (Newest, Ended) {
+        let deletion = correction.action == Action::Delete;
+        let ended = |status| Ended::Corrected { outcome, correction: Box::new(correction.clone()), status };
         let is_cut_off = !outcome.is_definite() && self.steps.term.is_cancelled();
         // A deletion that was done needs no note: the object goes. A cut-off one is the next leader's.
         if is_cut_off || (deletion && outcome == Outcome::Applied) {
             return (Newest::State(Box::new(object)), ended(None));
         }
-        let finished =
-            Finished { correction: &order.correction, noted: &order.noted, outcome, was_in_doubt: order.was_in_doubt };
+        let finished = Finished { correction, outcome };
         let recorded = record(&self.pen, &self.announcer, object, (&finished, &self.steps.term)).await;
         let newest = recorded.object.map_or(Newest::Unknown, |object| Newest::State(Box::new(object)));
-        (newest, ended(recorded.change))
+        (newest, ended(recorded.status))
     }
 
     fn call_off(&self, object: &LeanObject, error: WriteError) -> (Newest, Ended) {
-        match self.settle(object, Err(error), |_| Ended::CalledOff) {
+        match self.settle(object, (Write::Status, Err(error)), |_| Ended::CalledOff) {
             (newest, Ended::Lost) => (newest, Ended::CalledOff),
             other => other,
         }
@@ -254,7 +246,7 @@ impl Hands {
     fn settle(
         &self,
         object: &LeanObject,
-        written: Result<LeanObject, WriteError>,
+        (write, written): (Write, Result<LeanObject, WriteError>),
         ended: impl FnOnce(&LeanObject) -> Ended,
     ) -> (Newest, Ended) {
         match written {
@@ -268,7 +260,7 @@ impl Hands {
                 tracing::warn!(object = %object.id, "a write did not land: {sentence}");
                 (Newest::Unknown, Ended::Lost)
             }
-            Err(WriteError::Refused(sentence)) => (Newest::Unknown, Ended::Refused(sentence)),
+            Err(WriteError::Refused(sentence)) => (Newest::Unknown, Ended::Refused { write, sentence }),
         }
     }
 }

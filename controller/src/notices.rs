@@ -6,14 +6,13 @@
 use drift_cluster::cleanup::Scope;
 use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_cluster::kinds::{KindNews, ResolvedKind};
-use drift_model::condition::CorrectedReason;
+use drift_model::condition::{CorrectedReason, CorrectionStatus};
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::core::breaker::Transition;
 use crate::core::held::Held;
-use crate::core::note::NoteChange;
 
 /// Says what happens to one target.
 #[derive(Clone, Debug)]
@@ -42,9 +41,10 @@ impl Announcer {
         Self { events, target: scope.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
     }
 
-    /// A note was written.
-    pub fn noted(&self, kind: &ResolvedKind, object: &LeanObject, change: &NoteChange) {
-        let (news, reason) = match change.reason {
+    /// A status was written.
+    pub fn status(&self, kind: &ResolvedKind, object: &LeanObject, status: &CorrectionStatus) {
+        let Some(reason) = status.reason else { return };
+        let (news, reason) = match reason {
             CorrectedReason::CorrectionStarted => return,
             CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
             CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
@@ -52,7 +52,7 @@ impl Announcer {
             CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
             CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),
         };
-        self.on_object(kind, object, (news, reason, "Correct"), change.note.to_string());
+        self.on_object(kind, object, (news, reason, "Correct"), status.message());
     }
 
     /// The finalizer was taken off without deleting.

@@ -10,14 +10,13 @@ use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::{PatchBase, Placed, condition_patch, removal_patch};
+use drift_model::condition::{CorrectionStatus, PatchBase, Placed, condition_patch, removal_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::{LeanObject, ObjectId};
 use json_patch::Patch;
 use tokio::sync::Semaphore;
 
 use crate::core::finalizer::{put_patch, release_patch};
-use crate::core::note::NoteChange;
 use crate::metrics::{Metrics, WriteLabels};
 
 /// Calls under way at once, over all targets: enough that an API server that answers within 50 ms takes its 600
@@ -56,13 +55,15 @@ impl Pen {
         self.objects.read_anew(&self.kind, known, &self.fields).await
     }
 
-    /// Writes a note in place of the one that stands on `object`.
+    /// Writes a status in place of the one that stands on `object`, or removes that.
     ///
     /// # Errors
     /// [`WriteError`]: `Moved` also where another note stands by now.
-    pub async fn write_note(&self, object: &LeanObject, change: &NoteChange) -> Result<LeanObject, WriteError> {
+    pub async fn write_status(&self, object: &LeanObject, status: &CorrectionStatus) -> Result<LeanObject, WriteError> {
         let placed = object.conditions.corrected.as_ref();
-        let condition = change.to_condition(object.conditions.corrected(), &clock::wall_seconds());
+        let Some(condition) = status.to_condition(object.conditions.corrected(), &clock::wall_seconds()) else {
+            return self.remove_note(object).await;
+        };
         let patch = condition_patch(&base(object), placed, &condition);
         self.patch_status("note", object, patch).await
     }

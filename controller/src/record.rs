@@ -7,35 +7,25 @@
 use std::time::Duration;
 
 use drift_cluster::client::WriteError;
+use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::backoff::{Backoff, Series};
+use drift_model::condition::CorrectionStatus;
 use drift_model::object::LeanObject;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::decision::Correction;
-use crate::core::note::{NoteChange, Noted};
+use crate::core::correction::Correction;
 use crate::core::outcome::Outcome;
-use crate::core::races;
 use crate::notices::Announcer;
 use crate::pen::Pen;
 
-/// The first wait after an API server that does not answer.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest wait while the API server does not answer.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// The longest wait while the API server refuses.
-const MAX_REFUSED_PAUSE: Duration = Duration::from_secs(300);
-
-/// What a correction came to, and what stood before it.
-#[derive(Clone, Debug)]
+/// What a correction came to.
+#[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
     /// The correction.
     pub correction: &'a Correction,
-    /// What stood before it.
-    pub noted: &'a Noted,
     /// What it came to.
     pub outcome: Outcome,
-    /// Whether the one before it was in doubt already.
-    pub was_in_doubt: bool,
 }
 
 /// How noting it ended.
@@ -43,8 +33,8 @@ pub struct Finished<'a> {
 pub struct Recorded {
     /// The newest state of the object; `None` where it is gone or not known.
     pub object: Option<LeanObject>,
-    /// The note that was written or stood already; `None` where there was nothing to say.
-    pub change: Option<NoteChange>,
+    /// The status that was written or stood already; `None` where there was nothing to say.
+    pub status: Option<CorrectionStatus>,
 }
 
 /// Notes it onto `object` or whatever becomes of it. Only what is in doubt is given up when `term` ends: the next
@@ -56,81 +46,58 @@ pub async fn record(
     (result, term): (&Finished<'_>, &CancellationToken),
 ) -> Recorded {
     let mut object = object;
-    let mut races = 0_u32;
-    let mut failures = 0_u32;
+    let mut races = Backoff::new(Series::RACE_LOST);
+    let mut unavailable = Backoff::new(Series::API_UNAVAILABLE);
+    let mut refusals = Backoff::new(Series::WRITE_REFUSED);
     loop {
-        let standing = Noted::read(&object, None);
-        let change =
-            NoteChange::to_record(result.noted, &standing, result.correction, &result.outcome, result.was_in_doubt);
-        let Some(change) = change else { return Recorded { object: Some(object), change: None } };
-        if change.stands(object.conditions.corrected()) {
-            return Recorded { object: Some(object), change: Some(change) };
+        let status = result.correction.to_record(&object.conditions.correction_status(), &result.outcome);
+        let Some(status) = status else { return Recorded { object: Some(object), status: None } };
+        if status.stands(object.conditions.corrected()) {
+            return Recorded { object: Some(object), status: Some(status) };
         }
         reach(KillPoint::ControllerBeforeNote);
-        let written = pen.write_note(&object, &change).await;
+        let written = pen.write_status(&object, &status).await;
         reach(KillPoint::ControllerAfterNote);
-        let pause = match written {
+        let now = clock::now();
+        let delay = match written {
             Ok(written) => {
-                announcer.noted(&pen.kind, &written, &change);
-                return Recorded { object: Some(written), change: Some(change) };
+                announcer.status(&pen.kind, &written, &status);
+                return Recorded { object: Some(written), status: Some(status) };
             }
             Err(WriteError::Gone) => return Recorded::default(),
-            Err(WriteError::Moved) => {
-                races += 1;
-                races::pause(races)
-            }
+            Err(WriteError::Moved) => races.fail(now),
             Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading)) => {
-                failures += 1;
                 tracing::warn!(object = %object.id, "the outcome of a correction is not noted yet: {error}");
-                pause_after(failures, MAX_PAUSE)
+                unavailable.fail(now)
             }
             Err(WriteError::Refused(sentence)) => {
-                failures += 1;
-                if failures == 1 {
+                if refusals.failures() == 0 {
                     announcer.write_refused(&pen.kind, &object, &sentence);
                 }
-                pause_after(failures, MAX_REFUSED_PAUSE)
+                refusals.fail(now)
             }
         };
         if !result.outcome.is_definite() && term.is_cancelled() {
-            return Recorded { object: None, change: None };
+            return Recorded::default();
         }
-        object = match read_after(pen, &object, pause).await {
+        object = match read_after(pen, &object, delay).await {
             Some(live) => live,
             None => return Recorded::default(),
         };
     }
 }
 
-/// The object as it is after the pause; `None` where it is gone. Reads until it is told.
-async fn read_after(pen: &Pen, object: &LeanObject, pause: Duration) -> Option<LeanObject> {
-    tokio::time::sleep(pause).await;
-    let mut failures = 0;
+/// The object as it is after the delay; `None` where it is gone. Reads until it is told.
+async fn read_after(pen: &Pen, object: &LeanObject, delay: Duration) -> Option<LeanObject> {
+    tokio::time::sleep(delay).await;
+    let mut unavailable = Backoff::new(Series::API_UNAVAILABLE);
     loop {
         match pen.read(&object.id).await {
             Ok(live) => return live,
             Err(error) => {
-                failures += 1;
                 tracing::warn!(object = %object.id, "the object cannot be read: {error}");
-                tokio::time::sleep(pause_after(failures, MAX_PAUSE)).await;
+                tokio::time::sleep(unavailable.fail(clock::now())).await;
             }
         }
-    }
-}
-
-/// Doubles from [`FIRST_PAUSE`] up to `longest`.
-fn pause_after(failures: u32, longest: Duration) -> Duration {
-    FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX)).min(longest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let seconds: Vec<u64> = (1..8).map(|failures| pause_after(failures, MAX_PAUSE).as_secs()).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
-        assert_eq!(pause_after(u32::MAX, MAX_REFUSED_PAUSE), MAX_REFUSED_PAUSE);
     }
 }

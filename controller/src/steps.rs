@@ -23,7 +23,7 @@ use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::claim::Action;
-use crate::core::decision::Correction;
+use crate::core::correction::Correction;
 use crate::core::outcome::{Doubt, Outcome, StepOutcome, judge};
 
 /// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.

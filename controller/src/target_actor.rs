@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::act::{Hands, Order, Work};
+use crate::act::{Hands, Work};
 use crate::core::alarms::Alarms;
 use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
@@ -217,13 +217,8 @@ impl TargetActor {
                 self.alarms.set(uid, until);
                 (Some(why), None)
             }
-            Decision::Correct(correction) | Decision::Delete(correction) => {
-                let noted = self.roster.noted(uid)?;
-                let was_in_doubt = self.roster.memory(uid).is_some_and(|memory| memory.is_in_doubt());
-                (None, Some(Work::Correct(Order { correction, noted, was_in_doubt })))
-            }
-            Decision::Note(change) => (None, Some(Work::Note(change))),
-            Decision::RemoveNote => (None, Some(Work::RemoveNote)),
+            Decision::Correct(correction) => (None, Some(Work::Correct(correction))),
+            Decision::WriteStatus(status) => (None, Some(Work::WriteStatus(status))),
             Decision::PutFinalizer => (None, Some(Work::PutFinalizer)),
             Decision::ReleaseFinalizer { left_behind } => (None, Some(Work::ReleaseFinalizer { left_behind })),
         };

@@ -108,7 +108,10 @@ impl Workplace {
         }
     }
 
-    fn bequeath(&self, target: Arc<Target>, heritage: Heritage) {
+    fn bequeath(&self, target: Arc<Target>, mut heritage: Heritage) {
+        if !self.shared.configuration.borrow().targets.contains_key(&target.name) {
+            heritage.forget_claims();
+        }
         let mut estate = self.estate.lock().unwrap_or_else(PoisonError::into_inner);
         estate.insert(target.name.clone(), (target, heritage));
     }

@@ -35,11 +35,14 @@ async fn wait_until_held(world: &World, held: bool) -> Result<Value> {
     world.wait_for_proxy("web", &format!("held by our finalizer: {held}"), |object| is_held(object) == held).await
 }
 
-/// The requests of deletions: their idempotency keys without the object's uid, and the seconds between them.
+/// The requests of deletions: their idempotency keys without the object's uid, the wish and the fingerprint of the target's
+/// steps, and the seconds between them.
 fn deletions(outside: &Outside, object: &Value) -> Result<(Vec<String>, Vec<f64>)> {
     let requests = outside.requests_to("DELETE", WEB);
     let uid = object["metadata"]["uid"].as_str().context("an object without uid")?;
-    let keys = requests.iter().filter_map(|request| request.header("idempotency-key")?.strip_prefix(uid));
+    let keys = requests
+        .iter()
+        .filter_map(|request| request.header("idempotency-key")?.strip_prefix(uid)?.rsplitn(3, '-').nth(2));
     let keys: Vec<String> = keys.map(str::to_owned).collect();
     ensure!(keys.len() == requests.len(), "a deletion without its key: {requests:?}");
     Ok((keys, requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect()))

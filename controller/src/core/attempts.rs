@@ -30,16 +30,18 @@ pub enum Attempts {
 /// Judges by `unhealed` corrections in a row against the target's `allowed`.
 #[must_use]
 pub fn judge(memory: &ObjectMemory, unhealed: u32, allowed: u32, retry: Option<&str>, now: Moment) -> Attempts {
-    if unhealed < allowed || memory.is_in_doubt() {
+    if unhealed < allowed || memory.delay.is_in_doubt() {
         return Attempts::Left;
     }
-    let until = memory.last_begun() + RETRY_EVERY;
+    let until = memory.delay.last_begun() + RETRY_EVERY;
     if now >= until || memory.retry_is_requested(retry) { Attempts::OneMore } else { Attempts::Exhausted { until } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::claim::Action;
+    use crate::core::fixtures::correction;
     use crate::core::outcome::{Doubt, Outcome};
 
     fn at(seconds: u64) -> Moment {
@@ -62,7 +64,7 @@ mod tests {
         assert_eq!(judge(&memory, 10, 10, Some("monday"), at(1)), Attempts::Exhausted { until: at(3600) });
         assert_eq!(judge(&memory, 10, 10, Some("tuesday"), at(1)), Attempts::OneMore);
         memory.begin(at(1), Some("tuesday"));
-        memory.finish(&Outcome::Applied, at(1));
+        memory.finish(&correction(Action::Update), &Outcome::Applied, at(1));
         assert_eq!(judge(&memory, 11, 10, Some("tuesday"), at(2)), Attempts::Exhausted { until: at(3601) });
     }
 
@@ -70,7 +72,11 @@ mod tests {
     fn a_correction_in_doubt_is_never_exhausted() {
         let mut memory = ObjectMemory::new(at(0), None);
         memory.begin(at(0), None);
-        memory.finish(&Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: None, step: 0 }, at(0));
+        memory.finish(
+            &correction(Action::Update),
+            &Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: None, step: 0 },
+            at(0),
+        );
         assert_eq!(judge(&memory, 10, 10, None, at(1)), Attempts::Left);
     }
 }

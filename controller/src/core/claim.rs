@@ -3,9 +3,8 @@
 //! A resource is ours when `driftCorrected` says that the object owns its identity; nothing else counts, least of
 //! all that it looks as the spec wishes. This file must not know how a claim is written.
 
+use drift_model::condition::Claim;
 use drift_target::Existing;
-
-use super::outcome::Outcome;
 
 /// What a correction does outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,28 +43,31 @@ pub enum Permission {
     IdentityChanged,
 }
 
-/// Judges an action by what the object owns and the identity it names.
+/// Judges an action by what the object claims and the identity it names.
 #[must_use]
-pub fn permit(action: Action, owns: Option<&str>, identity: &str, existing: Existing) -> Permission {
-    match (owns, action, existing) {
-        (Some(owned), _, _) if owned == identity => Permission::Granted { claim_first: false },
-        (Some(_), _, _) => Permission::IdentityChanged,
-        (None, Action::Create, _) | (None, Action::Update, Existing::Adopt) => {
-            Permission::Granted { claim_first: true }
+pub fn permit(action: Action, claim: Option<&Claim>, identity: &str, existing: Existing) -> Permission {
+    match (claim, action, existing) {
+        (Some(Claim::Owns(owned)), _, _) if owned == identity => Permission::Granted { claim_first: false },
+        (Some(Claim::Owns(_)), _, _) => Permission::IdentityChanged,
+        (Some(Claim::Claims(claimed)), Action::Create, _) if claimed == identity => {
+            Permission::Granted { claim_first: false }
         }
-        (None, Action::Update, Existing::Refuse) | (None, Action::Delete, _) => Permission::NotOurs,
+        (_, Action::Create, _) | (_, Action::Update, Existing::Adopt) => Permission::Granted { claim_first: true },
+        (_, Action::Update, Existing::Refuse) | (_, Action::Delete, _) => Permission::NotOurs,
     }
-}
-
-/// Whether a claim that was laid for this very correction is taken back: it is certain that nothing of it came about.
-#[must_use]
-pub const fn is_taken_back(laid_for_this: bool, outcome: &Outcome) -> bool {
-    laid_for_this && outcome.changed_nothing()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn owns(identity: &str) -> Option<Claim> {
+        Some(Claim::Owns(identity.to_owned()))
+    }
+
+    fn claims(identity: &str) -> Option<Claim> {
+        Some(Claim::Claims(identity.to_owned()))
+    }
 
     #[test]
     fn what_was_there_before_is_touched_only_by_adoption() {
@@ -76,24 +78,33 @@ mod tests {
             (Action::Create, None, Adopt, granted(true)),
             (Action::Update, None, Refuse, Permission::NotOurs),
             (Action::Update, None, Adopt, granted(true)),
-            (Action::Update, Some("db"), Refuse, granted(false)),
-            (Action::Create, Some("db"), Refuse, granted(false)),
-            (Action::Delete, Some("db"), Refuse, granted(false)),
+            (Action::Update, owns("db"), Refuse, granted(false)),
+            (Action::Create, owns("db"), Refuse, granted(false)),
+            (Action::Delete, owns("db"), Refuse, granted(false)),
             (Action::Delete, None, Adopt, Permission::NotOurs),
-            (Action::Update, Some("old"), Adopt, Permission::IdentityChanged),
-            (Action::Create, Some("old"), Adopt, Permission::IdentityChanged),
-            (Action::Delete, Some("old"), Adopt, Permission::IdentityChanged),
+            (Action::Update, owns("old"), Adopt, Permission::IdentityChanged),
+            (Action::Create, owns("old"), Adopt, Permission::IdentityChanged),
+            (Action::Delete, owns("old"), Adopt, Permission::IdentityChanged),
         ];
-        for (action, owns, existing, expected) in table {
-            assert_eq!(permit(action, owns, "db", existing), expected, "{action:?} {owns:?} {existing:?}");
+        for (action, claim, existing, expected) in table {
+            assert_eq!(permit(action, claim.as_ref(), "db", existing), expected, "{action:?} {claim:?} {existing:?}");
         }
     }
 
     #[test]
-    fn a_claim_is_taken_back_only_when_it_came_to_nothing() {
-        assert!(is_taken_back(true, &Outcome::Refused { status: 409, step: 0 }));
-        assert!(!is_taken_back(false, &Outcome::Refused { status: 409, step: 0 }));
-        assert!(!is_taken_back(true, &Outcome::Refused { status: 409, step: 1 }));
-        assert!(!is_taken_back(true, &Outcome::Applied));
+    fn a_create_only_claim_permits_nothing_but_create() {
+        use Existing::{Adopt, Refuse};
+        let table = [
+            (Action::Create, "db", Refuse, Permission::Granted { claim_first: false }),
+            (Action::Create, "old", Refuse, Permission::Granted { claim_first: true }),
+            (Action::Update, "db", Refuse, Permission::NotOurs),
+            (Action::Update, "db", Adopt, Permission::Granted { claim_first: true }),
+            (Action::Delete, "db", Refuse, Permission::NotOurs),
+            (Action::Delete, "db", Adopt, Permission::NotOurs),
+        ];
+        for (action, claimed, existing, expected) in table {
+            let permission = permit(action, claims(claimed).as_ref(), "db", existing);
+            assert_eq!(permission, expected, "{action:?} {claimed} {existing:?}");
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! What can be decided for one object, as values that the shell carries out.
+//! What can be decided for one object: plain data that says all that has to be known to do it.
 //!
 //! It must not know why anything is decided, nor how it is done.
 
+use drift_model::condition::CorrectionStatus;
 use drift_model::moment::Moment;
 
-use super::claim::Action;
+use super::correction::Correction;
 use super::held::Held;
-use super::note::NoteChange;
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +20,10 @@ pub enum Decision {
         /// Why.
         why: Held,
     },
-    /// Correct the external system.
-    Correct(Correction),
-    /// Delete the external resource, then take the finalizer off.
-    Delete(Correction),
-    /// Write a note.
-    Note(NoteChange),
-    /// Remove the note.
-    RemoveNote,
+    /// Correct the external system, or delete what is there and take the finalizer off once it is gone.
+    Correct(Box<Correction>),
+    /// Write this in place of what stands; a status without reason removes the condition.
+    WriteStatus(CorrectionStatus),
     /// Put the finalizer on.
     PutFinalizer,
     /// Take the finalizer off.
@@ -35,40 +31,4 @@ pub enum Decision {
         /// The external resource is left behind, and an Event says so.
         left_behind: bool,
     },
-}
-
-/// One correction to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Correction {
-    /// What.
-    pub action: Action,
-    /// K + 1, the number it will have once its outcome is definite.
-    pub number: u64,
-    /// The name of the external resource.
-    pub identity: String,
-    /// The claim is to be laid first.
-    pub claim_first: bool,
-    /// The finalizer is to be put on before the claim.
-    pub put_finalizer: bool,
-    /// The generation acted on.
-    pub generation: Option<i64>,
-}
-
-impl Correction {
-    /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
-    /// is definite. Each action has its own: the stored answer to a creation in doubt must stand neither for the update
-    /// nor for the deletion that follows when it turns out to have happened.
-    #[must_use]
-    pub fn idempotency_key(&self, uid: &str, step: usize) -> String {
-        let mut key = format!("{uid}-{}", self.number);
-        key.push_str(match self.action {
-            Action::Create => "",
-            Action::Update => "-update",
-            Action::Delete => "-delete",
-        });
-        if step > 0 {
-            key.push_str(&format!("-{step}"));
-        }
-        key
-    }
 }

@@ -4,15 +4,16 @@
 //! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
 //! wish. This file must not know how anything is done.
 
+use drift_model::condition::CorrectionStatus;
+
 use super::claim::{Action, Permission, permit};
-use super::decide::{Situation, permitted_identity};
-use super::decision::{Correction, Decision};
+use super::decision::Decision;
 use super::held::Held;
 use super::limits::Room;
-use super::note::Noted;
+use super::situation::Situation;
 
 /// Decides for an object with a deletionTimestamp.
-pub(super) fn decide_deletion(situation: &Situation<'_>, noted: &Noted) -> Decision {
+pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
     let Situation { object, target, memory, surroundings, facts, .. } = *situation;
     if !object.has_finalizer() {
         return Decision::Nothing(Held::Deleting);
@@ -20,36 +21,29 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, noted: &Noted) -> Decis
     if memory.deleted_outside {
         return Decision::ReleaseFinalizer { left_behind: false };
     }
-    if !target.deletes() || noted.owns.is_none() {
+    if !target.deletes() || object.orphan || status.owns().is_none() {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     // A resource of another name than the object has now, or one that another object needs, is left.
     let identity_changed = facts.identity.as_deref().is_some_and(|identity| {
-        permit(Action::Delete, noted.owns.as_deref(), identity, target.existing) == Permission::IdentityChanged
+        permit(Action::Delete, status.claim.as_ref(), identity, target.existing) == Permission::IdentityChanged
     });
     if identity_changed || surroundings.identity_shared {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
-    match permitted_identity(situation) {
-        Ok(identity) => decide_timing(situation, noted, identity),
+    match situation.permitted_identity() {
+        Ok(identity) => decide_timing(situation, status, identity),
         Err(held) => Decision::Nothing(held),
     }
 }
 
-fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> Decision {
-    let ready = situation.memory.deletion_ready_at(situation.now);
+fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, identity: &str) -> Decision {
+    let ready = situation.memory.delay.deletion_ready_at(situation.now);
     if situation.now < ready {
         return Decision::Wait { until: ready, why: Held::Delayed };
     }
     match situation.surroundings.room {
-        Room::Free => Decision::Delete(Correction {
-            action: Action::Delete,
-            number: noted.correction.saturating_add(1),
-            identity: identity.to_owned(),
-            claim_first: false,
-            put_finalizer: false,
-            generation: situation.object.generation,
-        }),
+        Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, identity, status))),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
         Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }
@@ -58,7 +52,7 @@ fn decide_timing(situation: &Situation<'_>, noted: &Noted, identity: &str) -> De
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at, wish};
+    use crate::core::fixtures::{Scene, at, claims, correction, owns, wish};
     use crate::core::outcome::{Doubt, Outcome};
     use drift_model::condition::{CorrectedReason, ObservedReason};
     use drift_target::Mode;
@@ -81,18 +75,36 @@ mod tests {
             scene.surroundings.vouched = false;
             scene.surroundings.breaker_holds = true;
         });
-        let Decision::Delete(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
         assert_eq!((correction.action, correction.number, correction.identity.as_str()), (Action::Delete, 8, "db"));
     }
 
     #[test]
     fn what_is_not_ours_or_needed_by_another_is_left_behind() {
-        assert_eq!(deleting().noted(CorrectedReason::NotOurs, 7, None).decide(), released(true));
-        assert_eq!(deleting().without_note().decide(), released(true));
+        assert_eq!(deleting().corrected(CorrectedReason::NotOurs, 7, None).decide(), released(true));
+        assert_eq!(deleting().without_status().decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".to_owned())).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
+        let turned_away = deleting().corrected(CorrectedReason::CorrectionFailed, 7, claims("db"));
+        assert_eq!(turned_away.decide(), released(true), "a claim that permits to create only");
+    }
+
+    #[test]
+    fn an_orphaning_deletion_leaves_the_outside_and_is_never_held() {
+        let orphaned = deleting().with(|scene| scene.object.orphan = true);
+        assert_eq!(orphaned.decide(), released(true));
+        assert_eq!(orphaned.clone().with(|scene| scene.object.paused = true).decide(), released(true));
+        assert_eq!(orphaned.with(|scene| scene.facts.suspended = Some(true)).decide(), released(true));
+    }
+
+    #[test]
+    fn a_deletion_waits_for_no_status() {
+        let refused = |scene: &mut Scene| _ = scene.memory.writes.refuse_status(at(1000));
+        assert!(matches!(deleting().with(refused).decide(), Decision::Correct(_)));
+        let observing = deleting().with(refused).with(|scene| scene.target.mode = Mode::Observe);
+        assert_eq!(observing.decide(), released(true));
     }
 
     #[test]
@@ -122,7 +134,7 @@ mod tests {
     fn the_finalizer_goes_once_the_outside_is_gone() {
         let scene = deleting().with(|scene| {
             scene.memory.begin(at(900), None);
-            scene.memory.finish_deletion(&Outcome::Applied, at(900));
+            scene.memory.finish(&correction(Action::Delete), &Outcome::Applied, at(900));
         });
         assert_eq!(scene.decide(), released(false));
     }
@@ -133,7 +145,7 @@ mod tests {
             let scene = deleting().with(|scene| {
                 for _ in 0..4 {
                     scene.memory.begin(at(995), None);
-                    scene.memory.finish_deletion(&outcome, at(995));
+                    scene.memory.finish(&correction(Action::Delete), &outcome, at(995));
                 }
             });
             assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
@@ -146,7 +158,7 @@ mod tests {
         let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after, step: 0 };
         let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
             scene.memory.begin(at(995), None);
-            scene.memory.finish_deletion(&doubtful, at(995));
+            scene.memory.finish(&correction(Action::Delete), &doubtful, at(995));
             scene.memory.observe(&scene.object, Some(wish()), 10, at(995));
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
@@ -155,12 +167,12 @@ mod tests {
     #[test]
     fn a_deletion_under_way_keeps_the_finalizer_and_is_asked_for_again_when_the_outside_says() {
         let asked = |retry_after| {
-            deleting().noted(CorrectedReason::CorrectionStarted, 8, Some("db")).with(|scene| {
+            deleting().corrected(CorrectedReason::CorrectionStarted, 8, owns("db")).with(|scene| {
                 scene.memory.begin(at(995), None);
-                scene.memory.finish_deletion(&Outcome::Underway { retry_after }, at(995));
+                scene.memory.finish(&correction(Action::Delete), &Outcome::Underway { retry_after }, at(995));
             })
         };
-        let Decision::Delete(again) = asked(None).decide() else { unreachable!("{:?}", asked(None).decide()) };
+        let Decision::Correct(again) = asked(None).decide() else { unreachable!("{:?}", asked(None).decide()) };
         assert_eq!(again.number, 9, "a new request, which a stored answer does not stand for");
         let later = asked(Some(std::time::Duration::from_secs(60)));
         assert_eq!(later.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });

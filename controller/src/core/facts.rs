@@ -5,7 +5,7 @@
 
 use drift_model::condition::Wish;
 use drift_model::object::LeanObject;
-use drift_target::{CorrectLimits, Existing, Mode, Target};
+use drift_target::{Correct, CorrectLimits, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct TargetFacts {
     pub limits: CorrectLimits,
     /// Which actions it has.
     pub actions: Actions,
+    /// The fingerprint of what its requests are made of.
+    pub correct_hash: u64,
 }
 
 /// Which actions a target has steps for.
@@ -40,7 +42,8 @@ impl TargetFacts {
             update: !http.update.is_empty(),
             delete: !http.delete.is_empty(),
         });
-        Self { mode: target.correct.mode, existing: target.correct.existing, limits: target.correct.limits, actions }
+        let Correct { mode, existing, limits, .. } = target.correct;
+        Self { mode, existing, limits, actions, correct_hash: target.correct_hash }
     }
 
     /// Whether the target deletes outside, and so needs its finalizer on what it owns.

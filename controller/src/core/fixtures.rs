@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drift_model::condition::{
-    Condition, Conditions, CorrectedReason, Note, ObservedReason, Placed, Tag, Verdict, Wish,
+    Claim, Conditions, CorrectedReason, CorrectionStatus, ObservedReason, Placed, Tag, Verdict, Wish,
 };
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
@@ -12,11 +12,12 @@ use drift_model::object::LeanObject;
 use drift_target::{CorrectLimits, Existing, Mode};
 use serde_json::json;
 
-use super::decide::{Situation, Surroundings};
+use super::claim::Action;
+use super::correction::Correction;
 use super::facts::{Actions, ObjectFacts, TargetFacts};
 use super::limits::Room;
 use super::memory::ObjectMemory;
-use super::note::NoteChange;
+use super::situation::{Situation, Surroundings};
 
 /// A situation that owns what it is made of; as it is made, a drifted object of ours is about to be updated.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Scene {
     pub(super) surroundings: Surroundings,
     pub(super) now: Moment,
 }
+
+pub(super) const CORRECT_HASH: u64 = 42;
 
 pub(super) fn at(seconds: u64) -> Moment {
     Moment::from_start(Duration::from_secs(seconds))
@@ -51,6 +54,7 @@ pub(super) fn target() -> TargetFacts {
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
         actions: Actions { create: true, update: true, delete: false },
+        correct_hash: CORRECT_HASH,
     }
 }
 
@@ -63,9 +67,38 @@ pub(super) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
     conditions.observed = Some(Placed { index: 0, condition });
 }
 
-pub(super) fn set_corrected(conditions: &mut Conditions, change: &NoteChange) {
-    let condition: Condition = change.to_condition(conditions.corrected(), "2026-01-01T00:00:00Z");
-    conditions.corrected = Some(Placed { index: 1, condition });
+pub(super) fn set_corrected(conditions: &mut Conditions, status: &CorrectionStatus) {
+    let condition = status.to_condition(conditions.corrected(), "2026-01-01T00:00:00Z");
+    conditions.corrected = condition.map(|condition| Placed { index: 1, condition });
+}
+
+pub(super) fn owns(identity: &str) -> Option<Claim> {
+    Some(Claim::Owns(identity.to_owned()))
+}
+
+pub(super) fn claims(identity: &str) -> Option<Claim> {
+    Some(Claim::Claims(identity.to_owned()))
+}
+
+/// What is said of an object, whatever the reason.
+pub(super) fn status(correction: u64, claim: Option<Claim>) -> CorrectionStatus {
+    CorrectionStatus { correction, claim, ..CorrectionStatus::default() }
+}
+
+/// The eighth correction of an object that is ours.
+pub(super) fn correction(action: Action) -> Correction {
+    Correction {
+        action,
+        number: 8,
+        identity: "db".to_owned(),
+        claim_first: false,
+        put_finalizer: false,
+        generation: Some(3),
+        wish: Some(wish()),
+        correct_hash: CORRECT_HASH,
+        before: status(7, owns("db")),
+        was_in_doubt: false,
+    }
 }
 
 impl Scene {
@@ -81,7 +114,7 @@ impl Scene {
         };
         let memory = ObjectMemory::new(at(0), None);
         Self { object: bare_object(), facts: facts(), target: target(), memory, surroundings, now: at(1000) }
-            .noted(CorrectedReason::CorrectionApplied, 7, Some("db"))
+            .corrected(CorrectedReason::CorrectionApplied, 7, owns("db"))
             .observed(ObservedReason::FieldsDiffer)
     }
 
@@ -97,13 +130,14 @@ impl Scene {
         self
     }
 
-    pub(super) fn noted(mut self, reason: CorrectedReason, correction: u64, owns: Option<&str>) -> Self {
-        let note = Note { correction, owns: owns.map(str::to_owned), text: "text".to_owned() };
-        set_corrected(&mut self.object.conditions, &NoteChange { reason, note, generation: self.object.generation });
+    /// The controller's status that stands.
+    pub(super) fn corrected(mut self, reason: CorrectedReason, correction: u64, claim: Option<Claim>) -> Self {
+        let status = status(correction, claim).keeping(reason, "text", self.object.generation);
+        set_corrected(&mut self.object.conditions, &status);
         self
     }
 
-    pub(super) fn without_note(mut self) -> Self {
+    pub(super) fn without_status(mut self) -> Self {
         self.object.conditions.corrected = None;
         self
     }

@@ -68,6 +68,8 @@ words! {
     WriteRefused => "write_refused",
     /// Another writer keeps overtaking our writes to this object; tried again later.
     RaceLost => "race_lost",
+    /// Another writer keeps undoing our writes to this object; tried again later.
+    WriteUndone => "write_undone",
     /// The object is being deleted and there is nothing of ours on it.
     Deleting => "deleting",
 }

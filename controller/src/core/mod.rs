@@ -7,19 +7,18 @@ pub mod alarms;
 pub mod attempts;
 pub mod breaker;
 pub mod claim;
+pub mod correction;
 pub mod decide;
 pub mod decision;
-pub mod delay;
 pub mod deletion;
 pub mod facts;
 pub mod finalizer;
 pub mod held;
 pub mod limits;
 pub mod memory;
-pub mod note;
 pub mod outcome;
-pub mod races;
 pub mod roster;
+pub mod situation;
 pub mod vouching;
 
 #[cfg(test)]

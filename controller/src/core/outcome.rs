@@ -169,6 +169,12 @@ impl Outcome {
         }
     }
 
+    /// Whether the first request was turned away at the door: a credential that is refused, or too many requests.
+    #[must_use]
+    pub const fn was_turned_away(&self) -> bool {
+        matches!(self, Self::Doubtful { why: Doubt::CredentialRefused | Doubt::RateLimited, step: 0, .. })
+    }
+
     /// The label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {

@@ -10,12 +10,12 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
 use super::breaker::{Breaker, Stand, Transition};
-use super::decide::{Situation, Surroundings, decide};
+use super::decide::decide;
 use super::decision::Decision;
 use super::facts::{ObjectFacts, TargetFacts};
 use super::limits::{Pace, Place, Room};
 use super::memory::ObjectMemory;
-use super::note::Noted;
+use super::situation::{Situation, Surroundings};
 
 /// One object as it was last seen.
 #[derive(Clone, Debug)]
@@ -52,6 +52,14 @@ pub struct Heritage {
     memories: HashMap<Uid, ObjectMemory>,
     breaker: Breaker,
     pace: Pace,
+}
+
+impl Heritage {
+    /// The target is no more, so what it had claimed counts no more either; how much it did lately still does, or to
+    /// remove and add a target would undo every delay.
+    pub fn forget_claims(&mut self) {
+        self.memories.values_mut().for_each(ObjectMemory::forget_status);
+    }
 }
 
 impl Roster {
@@ -137,12 +145,6 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
-    /// What stands on an object.
-    #[must_use]
-    pub fn noted(&self, uid: &Uid) -> Option<Noted> {
-        self.known.get(uid).map(|known| Noted::read(&known.object, known.memory.noted.as_ref()))
-    }
-
     /// Decides for an object; `None` where it is not known.
     #[must_use]
     pub fn decide(&self, uid: &Uid, around: Around, now: Moment) -> Option<Decision> {
@@ -203,7 +205,7 @@ impl Roster {
 fn claimant(object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
     Claimant {
         wants: facts.identity.clone(),
-        owns: Noted::read(object, memory.noted.as_ref()).owns,
+        owns: memory.status_of(object).owns().map(str::to_owned),
         created: object.created.clone(),
         deleting: object.deleting,
     }

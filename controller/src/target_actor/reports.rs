@@ -11,7 +11,7 @@ use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
 
 use super::{LOOK_AGAIN, TargetActor};
-use crate::act::{Ended, Granted, Newest, Work};
+use crate::act::{Ended, Granted, Newest, Work, Write};
 use crate::core::limits::Place;
 use crate::core::outcome::Outcome;
 use crate::metrics::{CorrectionLabels, Metrics};
@@ -49,7 +49,7 @@ impl TargetActor {
             return;
         };
         let correction = match work {
-            Work::Correct(order) => Some(order.correction.clone()),
+            Work::Correct(correction) => Some(correction.clone()),
             _ => None,
         };
         let limits = correction.is_some().then(|| self.roster.pace.begin(now));
@@ -136,10 +136,10 @@ impl TargetActor {
         let metrics = self.shared.metrics.clone();
         self.spawn(async move {
             let (newest, ended) = match work {
-                Work::Correct(order) => {
-                    let (newest, ended) = hands.correct(object, &order, granted).await;
+                Work::Correct(correction) => {
+                    let (newest, ended) = hands.correct(object, &correction, granted).await;
                     if let Ended::Corrected { outcome, .. } = &ended {
-                        count(&metrics, &hands.target.name, order.correction.action.as_str(), outcome);
+                        count(&metrics, &hands.target.name, correction.action.as_str(), outcome);
                     }
                     (newest, ended)
                 }
@@ -154,7 +154,7 @@ impl TargetActor {
         let now = clock::now();
         self.working.remove(uid);
         self.remember(uid, &ended, spent.is_some(), now);
-        if let (Some(place), Ended::CalledOff | Ended::Postponed(_) | Ended::Refused(_)) = (spent, &ended) {
+        if let (Some(place), Ended::CalledOff | Ended::Postponed(_) | Ended::Refused { .. }) = (spent, &ended) {
             self.roster.pace.call_off(place);
         }
         if self.roster.object(uid).is_none() {
@@ -175,34 +175,29 @@ impl TargetActor {
 
     fn remember(&mut self, uid: &Uid, ended: &Ended, spent: bool, now: Moment) {
         let Some(memory) = self.roster.memory(uid) else { return };
-        if spent && matches!(ended, Ended::CalledOff | Ended::Postponed(_) | Ended::Refused(_)) {
+        if spent && matches!(ended, Ended::CalledOff | Ended::Postponed(_) | Ended::Refused { .. }) {
             memory.call_off();
         }
         match ended {
-            Ended::Written(Some(change)) => memory.land_note(change.clone(), now),
-            Ended::Written(None) => memory.land_write(),
-            Ended::NoteRemoved => {
-                memory.land_write();
-                memory.noted = None;
-            }
-            Ended::Refused(sentence) => {
-                let is_news = memory.refuse_write(now);
+            Ended::StatusWritten(status) => memory.land_status(status.clone(), now),
+            Ended::FinalizerWritten => memory.writes.land_finalizer(now),
+            Ended::Refused { write, sentence } => {
+                let is_news = match write {
+                    Write::Status => memory.writes.refuse_status(now),
+                    Write::Finalizer => memory.writes.refuse_finalizer(now),
+                };
                 if let Some(object) = self.roster.object(uid).filter(|_| is_news) {
                     self.hands.announcer.write_refused(&self.hands.pen.kind, object, sentence);
                 }
             }
-            Ended::Corrected { outcome, deletion, change } => {
-                match deletion {
-                    true => memory.finish_deletion(outcome, now),
-                    false => memory.finish(outcome, now),
-                }
-                if change.is_some() {
-                    memory.land_write();
-                    memory.noted.clone_from(change);
+            Ended::Corrected { outcome, correction, status } => {
+                memory.finish(correction, outcome, now);
+                if let Some(status) = status {
+                    memory.land_outcome(status.clone());
                 }
             }
-            Ended::Postponed(until) => memory.hold_until(*until),
-            Ended::Lost | Ended::CalledOff => memory.lose_race(now),
+            Ended::Postponed(until) => memory.delay.hold_until(*until),
+            Ended::Lost | Ended::CalledOff => memory.writes.lose_race(now),
         }
     }
 }

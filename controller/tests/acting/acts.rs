@@ -145,8 +145,8 @@ async fn the_outcome_is_noted_in_the_end_however_often_the_api_server_fails() {
         Some([StatusCode::CONFLICT, StatusCode::SERVICE_UNAVAILABLE, StatusCode::FORBIDDEN][failures % 3])
     });
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Update, false, false))).await;
-    let Ended::Corrected { change: Some(change), .. } = ended else { panic!("{ended:?}") };
-    assert_eq!(change.note.to_string(), r#"correction 8, owns "web": updated"#);
+    let Ended::Corrected { status: Some(status), .. } = ended else { panic!("{ended:?}") };
+    assert_eq!(status.message(), r#"correction 8, owns "web": updated"#);
     let log = bench.log();
     assert_eq!(log.iter().filter(|line| line.starts_with("POST")).count(), 1, "sent once: {log:#?}");
     assert_eq!(log.len(), 11);
@@ -241,7 +241,7 @@ async fn a_deletion_needs_no_wish_that_can_be_told() {
 async fn a_deletion_ends_with_its_last_step_and_writes_no_note() {
     let bench = owned("FieldsDiffer").await;
     let (_, ended) = bench.hands.work(bench.lean(), Work::Correct(bench.order(Action::Delete, false, false))).await;
-    assert!(matches!(ended, Ended::Corrected { outcome: Outcome::Applied, deletion: true, change: None }), "{ended:?}");
+    assert!(matches!(ended, Ended::Corrected { outcome: Outcome::Applied, status: None, .. }), "{ended:?}");
     assert_eq!(bench.log(), ["DELETE /proxies/web u-1-8-delete"]);
 }
 

@@ -16,8 +16,7 @@ use drift_cluster::lease::{LeaseSettings, lease};
 use drift_cluster::telemetry::health::Health;
 use drift_controller::act::Hands;
 use drift_controller::core::claim::Action;
-use drift_controller::core::decision::Correction;
-use drift_controller::core::note::Noted;
+use drift_controller::core::correction::Correction;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_controller::pen::Pen;
@@ -91,14 +90,21 @@ impl Bench {
         self.state.lock().unwrap().replace = Box::new(replace);
     }
 
-    pub(crate) fn order(&self, action: Action, claim_first: bool, put_finalizer: bool) -> drift_controller::act::Order {
-        let object = self.lean();
-        let noted = Noted::read(&object, None);
-        let number = noted.correction + 1;
-        let generation = object.generation;
-        let identity = "web".to_owned();
-        let correction = Correction { action, number, identity, claim_first, put_finalizer, generation };
-        drift_controller::act::Order { correction, noted, was_in_doubt: false }
+    pub(crate) fn order(&self, action: Action, claim_first: bool, put_finalizer: bool) -> Box<Correction> {
+        let (object, target) = (self.lean(), &self.hands.target);
+        let before = object.conditions.correction_status();
+        Box::new(Correction {
+            action,
+            number: before.correction + 1,
+            identity: "web".to_owned(),
+            claim_first,
+            put_finalizer,
+            generation: object.generation,
+            wish: target.wish_of(&object.view).ok().map(|wished| wished.wish),
+            correct_hash: target.correct_hash,
+            before,
+            was_in_doubt: false,
+        })
     }
 
     /// Waits until the log ends with these lines.
@@ -216,6 +222,8 @@ async fn serve_outside(state: Arc<Mutex<State>>) -> String {
         let state = state.clone();
         async move {
             let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or("none");
+            // The fingerprints of the wish and of the steps say nothing here.
+            let key = key.rsplitn(3, '-').nth(2).unwrap_or(key);
             let line = format!("{} {} {key}", request.method(), request.uri().path());
             let usual = if line.starts_with("POST /proxies ") { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
             let (status, hang) = {

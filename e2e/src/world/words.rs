@@ -2,7 +2,7 @@
 //!
 //! Tests read them with the contract's own parsers. It knows nothing else of the programs.
 
-use drift_model::condition::{Note, Tag};
+use drift_model::condition::{CorrectionStatus, Tag};
 use drift_model::names;
 use serde_json::Value;
 
@@ -16,8 +16,8 @@ pub fn tag(object: &Value) -> Tag {
 
 /// The note of an object's `driftCorrected`; empty where there is none.
 #[must_use]
-pub fn note(object: &Value) -> Note {
-    Note::parse(message(object, names::DRIFT_CORRECTED))
+pub fn note(object: &Value) -> CorrectionStatus {
+    CorrectionStatus::parse(message(object, names::DRIFT_CORRECTED))
 }
 
 /// Whether the verdict is InSync and speaks of the state after the last correction: then nothing more is to be written.

@@ -5,7 +5,7 @@ use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified, message};
-use drift_model::condition::Note;
+use drift_model::condition::CorrectionStatus;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
@@ -182,7 +182,7 @@ impl<'a> Bed<'a> {
         let fulfilled = outside.is_some_and(|proxy| {
             spec["upstream"] == proxy.upstream.as_str() && spec["listen"] == proxy.listen.as_str() && proxy.enabled
         });
-        let owned = Note::parse(message(&object, DRIFT_CORRECTED)).owns.as_deref() == Some(name);
+        let owned = CorrectionStatus::parse(message(&object, DRIFT_CORRECTED)).owns() == Some(name);
         let (observed, noted) = (describe(&object, DRIFT_OBSERVED), describe(&object, DRIFT_CORRECTED));
         Ok(End::Stands { observed, noted, owned, finalizers: finalizers(&object), fulfilled })
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{Note, ObservedReason};
+use drift_model::condition::{CorrectionStatus, ObservedReason};
 use drift_model::fifo::Fifo;
 use drift_model::identity::{Claimant, IdentityIndex, Uid};
 use drift_model::moment::Moment;
@@ -274,7 +274,10 @@ impl Roster {
 fn claimant(object: &LeanObject, rendered: &Rendered) -> Claimant {
     Claimant {
         wants: rendered.identity.clone(),
-        owns: object.conditions.corrected().and_then(|condition| Note::parse(&condition.message).owns),
+        owns: object
+            .conditions
+            .corrected()
+            .and_then(|condition| CorrectionStatus::parse(&condition.message).owns().map(str::to_owned)),
         created: object.created.clone(),
         deleting: object.deleting,
     }

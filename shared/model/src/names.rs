@@ -39,6 +39,8 @@ pub const CREDENTIAL_CONTROLLER: &str = "controller";
 pub const HOSTS_ANNOTATION: &str = "driftpoller.dev/hosts";
 /// Annotation on an object: with any value but `false` nothing is created, updated or deleted outside; polling goes on.
 pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
+/// Annotation on an object: with any value but `false` its deletion leaves the external resource as it is.
+pub const ORPHAN_ANNOTATION: &str = "driftpoller.dev/orphan";
 /// Annotation on an object: a changed value asks for a poll at once.
 pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
 /// Annotation on an object: a changed value asks for one more correction after the attempts are exhausted.

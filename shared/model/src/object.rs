@@ -53,6 +53,8 @@ pub struct LeanObject {
     pub finalizers: Vec<String>,
     /// Whether the object asks for no create, update or delete.
     pub paused: bool,
+    /// Whether a deletion of the object is to leave the external resource as it is.
+    pub orphan: bool,
     /// The value of the annotation that asks for a poll at once.
     pub poll_requested: Option<String>,
     /// The value of the annotation that asks for one more correction.
@@ -86,8 +88,8 @@ impl LeanObject {
             created: text("creationTimestamp").to_owned(),
             deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
             finalizers: finalizers(metadata),
-            // Whoever mistypes the value of a brake wants it to hold.
-            paused: annotation(names::PAUSED_ANNOTATION).is_some_and(|value| !matches!(value.as_str(), "" | "false")),
+            paused: is_on(annotation(names::PAUSED_ANNOTATION)),
+            orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
             poll_requested: annotation(names::POLL_REQUESTED_ANNOTATION),
             retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
             conditions: Conditions::from_status(object.get("status")),
@@ -144,6 +146,11 @@ fn version_number(version: &str) -> Option<u128> {
     version.parse().ok()
 }
 
+/// Whoever mistypes the value of a brake wants it to hold.
+fn is_on(brake: Option<String>) -> bool {
+    brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
+}
+
 fn finalizers(metadata: &Value) -> Vec<String> {
     let list = metadata.get("finalizers").and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -177,13 +184,16 @@ mod tests {
 
     #[test]
     fn a_brake_holds_whatever_is_written_on_it_but_false() {
-        let paused = |value: &str| {
-            let annotations = json!({ names::PAUSED_ANNOTATION: value });
-            LeanObject::prune(&json!({"metadata": {"annotations": annotations}}), &FieldPaths::default()).paused
+        let brakes = |annotations: Value| {
+            let object = json!({"metadata": {"annotations": annotations}});
+            let object = LeanObject::prune(&object, &FieldPaths::default());
+            (object.paused, object.orphan)
         };
-        assert!(paused("true") && paused("yes") && paused("True"));
-        assert!(!paused("false") && !paused(""));
-        assert!(!LeanObject::prune(&json!({}), &FieldPaths::default()).paused);
+        for (value, holds) in [("true", true), ("yes", true), ("True", true), ("false", false), ("", false)] {
+            assert_eq!(brakes(json!({ names::PAUSED_ANNOTATION: value })), (holds, false), "{value}");
+            assert_eq!(brakes(json!({ names::ORPHAN_ANNOTATION: value })), (false, holds), "{value}");
+        }
+        assert_eq!(brakes(Value::Null), (false, false));
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub struct Target {
     pub verdict_hash: String,
     /// Hash of the whole document: any edit changes it. 16 hex digits.
     pub document_hash: String,
+    /// Hash of what the requests of `correct` are made of.
+    pub correct_hash: u64,
 }
 
 /// One `require` entry.

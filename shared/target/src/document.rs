@@ -7,7 +7,7 @@ use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, read_correct};
 use crate::durations::{KIB, duration};
-use crate::hash::{document_hash, verdict_hash};
+use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::objects::{ObjectSelection, read_objects};
@@ -141,6 +141,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         all_fields,
         verdict_hash: verdict_hash(spec),
         document_hash: document_hash(root),
+        correct_hash: correct_hash(spec),
         objects: target.objects,
         identity: target.identity,
         require: target.require,

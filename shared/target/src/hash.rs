@@ -14,6 +14,9 @@ const HASH_BYTES: usize = 8;
 /// The sections that a verdict depends on.
 const VERDICT_SECTIONS: &[&str] = &["objects", "identity", "require", "suspendWhen", "read", "compare", "confirm"];
 
+/// What of `correct` says when and for what a request is made, not what it is.
+const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
+
 /// Of the whole document; comments, order of keys and white space make no difference.
 pub(super) fn document_hash(document: &Node) -> String {
     hash(&document.to_json())
@@ -23,6 +26,16 @@ pub(super) fn document_hash(document: &Node) -> String {
 pub(super) fn verdict_hash(spec: &Node) -> String {
     let section = |name: &&str| Some(((*name).to_owned(), spec.get(name)?.to_json()));
     hash(&Value::Object(VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>()))
+}
+
+/// Of what the requests of `correct` are made of: two with one hash ask the same of the external system.
+pub(super) fn correct_hash(spec: &Node) -> u64 {
+    let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
+    if let Some(fields) = correct.as_object_mut() {
+        fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
+    }
+    let digest = Sha256::digest(canonical(&correct).as_bytes());
+    digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
 fn hash(value: &Value) -> String {

@@ -1,20 +1,34 @@
 use super::*;
-use crate::core::fixtures::{Scene, at, wish};
+use crate::core::fixtures::{CORRECT_HASH, Scene, at, claims, correction, owns, set_corrected, status, wish};
 use crate::core::outcome::{Doubt, Outcome};
 use drift_model::condition::{Tag, Wish};
 use serde_json::json;
 
-fn correct(action: Action, claim_first: bool) -> Decision {
-    let put_finalizer = false;
-    let identity = "db".to_owned();
-    Decision::Correct(Correction { action, number: 8, identity, claim_first, put_finalizer, generation: Some(3) })
+/// The eighth correction, with this claim.
+const fn correct(action: Action, claim_first: bool) -> Option<(Action, u64, bool)> {
+    Some((action, 8, claim_first))
 }
 
-fn noted_reason(decision: &Decision) -> Option<(CorrectedReason, u64, Option<&str>)> {
+fn acted(decision: Decision) -> Option<(Action, u64, bool)> {
     match decision {
-        Decision::Note(change) => Some((change.reason, change.note.correction, change.note.owns.as_deref())),
+        Decision::Correct(correction) => Some((correction.action, correction.number, correction.claim_first)),
         _ => None,
     }
+}
+
+fn written(decision: &Decision) -> Option<(Option<CorrectedReason>, u64, Option<Claim>)> {
+    match decision {
+        Decision::WriteStatus(status) => Some((status.reason, status.correction, status.claim.clone())),
+        _ => None,
+    }
+}
+
+fn says(
+    reason: CorrectedReason,
+    correction: u64,
+    claim: Option<Claim>,
+) -> Option<(Option<CorrectedReason>, u64, Option<Claim>)> {
+    Some((Some(reason), correction, claim))
 }
 
 fn tag(correction: u64, unhealed: u32) -> Tag {
@@ -29,7 +43,7 @@ fn an_absent_resource_is_created_and_a_different_one_updated() {
         (ObservedReason::NotUpdated, Action::Update),
         (ObservedReason::FieldsDiffer, Action::Update),
     ] {
-        assert_eq!(Scene::new().observed(reason).decide(), correct(action, false), "{reason}");
+        assert_eq!(acted(Scene::new().observed(reason).decide()), correct(action, false), "{reason}");
     }
 }
 
@@ -72,7 +86,7 @@ fn a_verdict_is_acted_on_only_if_it_verified_the_last_correction() {
 
 #[test]
 fn k_is_seeded_from_the_larger_of_the_two_conditions() {
-    let scene = Scene::new().observed_with(ObservedReason::NotCreated, tag(9, 0)).without_note();
+    let scene = Scene::new().observed_with(ObservedReason::NotCreated, tag(9, 0)).without_status();
     let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
     assert_eq!((correction.number, correction.claim_first), (10, true));
 }
@@ -90,42 +104,42 @@ fn an_unknown_verdict_holds_everything() {
 fn the_breaker_holds_incidents_only() {
     let held = |reason| Scene::new().observed(reason).with(|scene| scene.surroundings.breaker_holds = true).decide();
     assert_eq!(held(ObservedReason::ExternalMissing), Decision::Nothing(Held::BreakerOpen));
-    assert_eq!(held(ObservedReason::NotCreated), correct(Action::Create, false));
-    assert_eq!(held(ObservedReason::NotUpdated), correct(Action::Update, false));
+    assert_eq!(acted(held(ObservedReason::NotCreated)), correct(Action::Create, false));
+    assert_eq!(acted(held(ObservedReason::NotUpdated)), correct(Action::Update, false));
 }
 
 #[test]
 fn what_was_there_before_is_refused_once_and_touched_only_to_adopt() {
-    let scene = Scene::new().noted(CorrectedReason::CorrectionFailed, 7, None);
+    let scene = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None);
     let decision = scene.decide();
-    assert_eq!(noted_reason(&decision), Some((CorrectedReason::NotOurs, 7, None)));
-    let Decision::Note(change) = decision else { return };
+    assert_eq!(written(&decision), says(CorrectedReason::NotOurs, 7, None));
+    let Decision::WriteStatus(status) = decision else { return };
     let written = scene.clone().with(|scene| {
-        crate::core::fixtures::set_corrected(&mut scene.object.conditions, &change);
+        set_corrected(&mut scene.object.conditions, &status);
     });
     assert_eq!(written.decide(), Decision::Nothing(Held::NotOurs));
     let adopting = scene.with(|scene| scene.target.existing = Existing::Adopt);
-    assert_eq!(adopting.decide(), correct(Action::Update, true));
+    assert_eq!(acted(adopting.decide()), correct(Action::Update, true));
 }
 
 #[test]
 fn an_edited_identity_is_neither_updated_nor_created() {
     for reason in [ObservedReason::NotUpdated, ObservedReason::NotCreated] {
         let scene = Scene::new().with(|scene| scene.facts.identity = Some("new".to_owned())).observed(reason);
-        assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::IdentityChanged, 7, Some("db"))));
+        assert_eq!(written(&scene.decide()), says(CorrectedReason::IdentityChanged, 7, owns("db")));
     }
 }
 
 #[test]
 fn a_claim_that_nobody_is_working_on_is_interrupted_before_anything_else() {
-    let scene = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db"));
-    assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::CorrectionFailed, 8, Some("db"))));
+    let scene = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db"));
+    assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionFailed, 8, owns("db")));
 }
 
 #[test]
 fn the_finalizer_is_put_before_the_claim_or_with_adopt_on_first_sight() {
     let deleting = |scene: &mut Scene| scene.target.actions.delete = true;
-    let fresh = Scene::new().without_note().with(deleting);
+    let fresh = Scene::new().without_status().with(deleting);
     let creating = fresh.clone().observed(ObservedReason::NotCreated);
     let Decision::Correct(correction) = creating.decide() else { unreachable!("{:?}", creating.decide()) };
     assert!(correction.claim_first && correction.put_finalizer);
@@ -148,28 +162,28 @@ fn a_finalizer_that_nobody_will_use_is_released() {
 
 #[test]
 fn in_sync_again_clears_a_failure_once_and_removes_not_ours() {
-    let cleared = |reason, owns| Scene::new().noted(reason, 7, owns).observed(ObservedReason::InSync).decide();
+    let cleared = |reason, owns| Scene::new().corrected(reason, 7, owns).observed(ObservedReason::InSync).decide();
     for reason in [CorrectedReason::CorrectionFailed, CorrectedReason::AttemptsExhausted] {
-        let expected = Some((CorrectedReason::CorrectionApplied, 7, Some("db")));
-        assert_eq!(noted_reason(&cleared(reason, Some("db"))), expected, "{reason}");
+        let expected = says(CorrectedReason::CorrectionApplied, 7, owns("db"));
+        assert_eq!(written(&cleared(reason, owns("db"))), expected, "{reason}");
     }
-    assert_eq!(cleared(CorrectedReason::NotOurs, None), Decision::RemoveNote);
-    assert_eq!(cleared(CorrectedReason::CorrectionApplied, Some("db")), Decision::Nothing(Held::InSync));
-    assert_eq!(cleared(CorrectedReason::IdentityChanged, Some("old")), Decision::Nothing(Held::InSync));
+    assert_eq!(cleared(CorrectedReason::NotOurs, None), Decision::WriteStatus(CorrectionStatus::default()));
+    assert_eq!(cleared(CorrectedReason::CorrectionApplied, owns("db")), Decision::Nothing(Held::InSync));
+    assert_eq!(cleared(CorrectedReason::IdentityChanged, owns("old")), Decision::Nothing(Held::InSync));
 }
 
 #[test]
 fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
     let scene = Scene::new().observed_with(ObservedReason::FieldsDiffer, tag(7, 10));
     let decision = scene.decide();
-    assert_eq!(noted_reason(&decision), Some((CorrectedReason::AttemptsExhausted, 7, Some("db"))));
-    let Decision::Note(change) = decision else { return };
-    let written = scene.with(|scene| crate::core::fixtures::set_corrected(&mut scene.object.conditions, &change));
+    assert_eq!(written(&decision), says(CorrectedReason::AttemptsExhausted, 7, owns("db")));
+    let Decision::WriteStatus(status) = decision else { return };
+    let written = scene.with(|scene| set_corrected(&mut scene.object.conditions, &status));
     assert_eq!(written.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted });
     let later = written.clone().with(|scene| scene.now = at(3600));
-    assert_eq!(later.decide(), correct(Action::Update, false));
+    assert_eq!(acted(later.decide()), correct(Action::Update, false));
     let asked = written.with(|scene| scene.object.retry_requested = Some("now".to_owned()));
-    assert_eq!(asked.decide(), correct(Action::Update, false));
+    assert_eq!(acted(asked.decide()), correct(Action::Update, false));
 }
 
 #[test]
@@ -178,42 +192,44 @@ fn a_correction_in_doubt_is_retried_with_the_same_number_after_its_pause() {
     let scene = Scene::new().with(|scene| {
         for _ in 0..3 {
             scene.memory.begin(at(1000), None);
-            scene.memory.finish(&doubtful, at(1000));
+            scene.memory.finish(&correction(Action::Update), &doubtful, at(1000));
         }
     });
     assert_eq!(scene.decide(), Decision::Wait { until: at(1006), why: Held::Delayed });
-    assert_eq!(scene.with(|scene| scene.now = at(1006)).decide(), correct(Action::Update, false));
+    assert_eq!(acted(scene.with(|scene| scene.now = at(1006)).decide()), correct(Action::Update, false));
+}
+
+/// What this process wrote last was taken away.
+fn lost(scene: Scene, claim: Option<Claim>) -> Scene {
+    let written = status(8, claim).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3));
+    scene.without_status().with(|scene| scene.memory.land_outcome(written))
 }
 
 #[test]
-fn a_note_that_another_writer_took_away_is_not_forgotten_and_put_back() {
-    let scene = Scene::new().with(|scene| {
-        let noted = Noted { correction: 8, owns: Some("db".to_owned()), ..Noted::default() };
-        let change = NoteChange::keeping(&noted, CorrectedReason::CorrectionApplied, "updated", Some(3));
-        scene.memory.noted = Some(change);
-        scene.object.conditions.corrected = None;
-    });
-    assert_eq!(noted_reason(&scene.decide()), Some((CorrectedReason::CorrectionApplied, 8, Some("db"))));
-    let again = scene.with(|scene| {
-        let noted = scene.memory.noted.clone();
-        noted.into_iter().for_each(|change| scene.memory.land_note(change, at(999)));
-    });
-    assert_eq!(again.decide(), Decision::Wait { until: at(1059), why: Held::NotVerified });
-}
-
-#[test]
-fn a_claim_that_another_writer_took_away_is_put_back_whatever_the_verdict_says() {
+fn a_lost_status_is_put_back_whatever_the_verdict() {
     for reason in ObservedReason::ALL {
-        let scene = Scene::new().observed(*reason).with(|scene| {
-            let noted = Noted { correction: 7, owns: Some("db".to_owned()), ..Noted::default() };
-            let change = NoteChange::keeping(&noted, CorrectedReason::CorrectionApplied, "updated", Some(3));
-            scene.memory.noted = Some(change);
-            scene.object.conditions.corrected = None;
-            scene.object.paused = true;
-        });
-        let restored = Some((CorrectedReason::CorrectionApplied, 7, Some("db")));
-        assert_eq!(noted_reason(&scene.decide()), restored, "{reason}");
+        let scene = lost(Scene::new().observed(*reason), owns("db")).with(|scene| scene.object.paused = true);
+        assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionApplied, 8, owns("db")), "{reason}");
     }
+}
+
+#[test]
+fn whoever_undoes_our_writes_is_answered_once_a_minute() {
+    let scene = lost(Scene::new(), owns("db")).with(|scene| {
+        (0..6).for_each(|_| scene.memory.writes.count_repair(at(999)));
+    });
+    assert_eq!(scene.decide(), Decision::Wait { until: at(1059), why: Held::WriteUndone });
+    let stripped = Scene::new().with(|scene| {
+        scene.target.actions.delete = true;
+        (0..6).for_each(|_| scene.memory.writes.land_finalizer(at(999)));
+    });
+    assert_eq!(stripped.decide(), Decision::Wait { until: at(1059), why: Held::WriteUndone });
+    let altered = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db")).with(|scene| {
+        (0..6).for_each(|_| scene.memory.writes.count_repair(at(999)));
+    });
+    assert_eq!(altered.decide(), Decision::Wait { until: at(1059), why: Held::WriteUndone });
+    let correcting = Scene::new().with(|scene| (0..6).for_each(|_| scene.memory.writes.count_repair(at(999))));
+    assert_eq!(acted(correcting.decide()), correct(Action::Update, false), "a correction is no repair");
 }
 
 #[test]
@@ -235,35 +251,84 @@ fn a_target_that_does_not_own_the_object_does_not_touch_its_finalizer() {
 }
 
 #[test]
-fn refused_writes_hold_the_correction_that_could_not_be_noted() {
-    let scene = Scene::new().with(|scene| _ = scene.memory.refuse_write(at(999)));
-    assert_eq!(scene.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
-    assert_eq!(scene.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
+fn refused_statuses_hold_what_could_not_be_noted() {
+    let scene = Scene::new().with(|scene| _ = scene.memory.writes.refuse_status(at(999)));
+    let waiting = scene.clone().with(|scene| scene.now = at(999));
+    assert_eq!(waiting.decide(), Decision::Wait { until: at(1000), why: Held::WriteRefused });
+    assert_eq!(acted(scene.decide()), correct(Action::Update, false));
 }
 
 #[test]
-fn a_write_that_another_writer_keeps_overtaking_is_not_tried_at_each_of_their_writes() {
-    let scene = Scene::new().with(|scene| (0..4).for_each(|_| scene.memory.lose_race(at(999))));
-    assert_eq!(scene.decide(), correct(Action::Update, false));
-    let fifth = scene.with(|scene| scene.memory.lose_race(at(1000)));
+fn refused_statuses_hold_no_finalizer() {
+    let scene = Scene::new().with_finalizer().with(|scene| _ = scene.memory.writes.refuse_status(at(1000)));
+    assert_eq!(scene.decide(), Decision::ReleaseFinalizer { left_behind: true });
+    let refused = scene.with(|scene| _ = scene.memory.writes.refuse_finalizer(at(1000)));
+    assert_eq!(refused.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
+}
+
+#[test]
+fn a_write_that_is_overtaken_is_not_tried_for_ever() {
+    let scene = Scene::new().with(|scene| (0..4).for_each(|_| scene.memory.writes.lose_race(at(999))));
+    assert_eq!(acted(scene.decide()), correct(Action::Update, false));
+    let fifth = scene.with(|scene| scene.memory.writes.lose_race(at(1000)));
     assert_eq!(fifth.decide(), Decision::Wait { until: at(1001), why: Held::RaceLost });
-    assert_eq!(fifth.with(|scene| scene.now = at(1001)).decide(), correct(Action::Update, false));
+    assert_eq!(acted(fifth.with(|scene| scene.now = at(1001)).decide()), correct(Action::Update, false));
 }
 
 #[test]
-fn the_idempotency_key_is_uid_and_number_and_later_steps_are_told_apart() {
-    let update = Correction {
-        action: Action::Update,
-        number: 8,
-        identity: "db".to_owned(),
-        claim_first: false,
-        put_finalizer: false,
-        generation: None,
+fn a_create_only_claim_is_void_once_something_stands() {
+    let turned_away =
+        |reason| Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, claims("db")).observed(reason);
+    assert_eq!(acted(turned_away(ObservedReason::NotCreated).decide()), correct(Action::Create, false));
+    let there = turned_away(ObservedReason::NotUpdated).decide();
+    assert_eq!(written(&there), says(CorrectedReason::NotOurs, 7, None));
+    let as_wished = turned_away(ObservedReason::InSync).decide();
+    assert_eq!(written(&as_wished), says(CorrectedReason::CorrectionApplied, 7, None));
+    let adopting = turned_away(ObservedReason::NotUpdated).with(|scene| scene.target.existing = Existing::Adopt);
+    assert_eq!(acted(adopting.decide()), correct(Action::Update, true));
+}
+
+#[test]
+fn an_edited_correct_polls_first_while_in_doubt() {
+    let in_doubt = |why| {
+        let doubtful = Outcome::Doubtful { why, retry_after: None, step: 0 };
+        Scene::new().with(|scene| {
+            scene.memory.finish(&correction(Action::Update), &doubtful, at(999));
+            scene.target.correct_hash = CORRECT_HASH + 1;
+        })
     };
-    assert_eq!(update.idempotency_key("u-1", 0), "u-1-8-update");
-    assert_eq!(update.idempotency_key("u-1", 2), "u-1-8-update-2");
-    let create = Correction { action: Action::Create, ..update.clone() };
-    assert_eq!(create.idempotency_key("u-1", 0), "u-1-8");
-    let delete = Correction { action: Action::Delete, ..update };
-    assert_eq!(delete.idempotency_key("u-1", 0), "u-1-8-delete");
+    let scene = in_doubt(Doubt::NoAnswer);
+    assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionFailed, 8, owns("db")));
+    let polled = scene.clone().with(|scene| {
+        let Decision::WriteStatus(status) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        set_corrected(&mut scene.object.conditions, &status);
+        scene.memory.land_status(status, at(1000));
+    });
+    assert_eq!(polled.decide(), Decision::Nothing(Held::NotVerified));
+    let verified = polled.observed(ObservedReason::FieldsDiffer).decide();
+    assert_eq!(acted(verified), Some((Action::Update, 9, false)));
+    let unedited = scene.with(|scene| scene.target.correct_hash = CORRECT_HASH);
+    assert_eq!(acted(unedited.decide()), correct(Action::Update, false));
+    assert_eq!(acted(in_doubt(Doubt::TemplateFails).decide()), correct(Action::Update, false), "nothing was sent");
+}
+
+#[test]
+fn a_replayed_verdict_is_held_for_ten_seconds() {
+    let verdict_of = |scene: Scene, time: &str| {
+        let time = time.to_owned();
+        scene.with(|scene| {
+            let observed = scene.object.conditions.observed.as_mut();
+            observed.into_iter().for_each(|placed| placed.condition.last_transition_time = time.clone());
+            scene.memory.observe(&scene.object.clone(), Some(wish()), 10, scene.now);
+        })
+    };
+    let drifted = verdict_of(Scene::new(), "2026-01-01T00:00:01Z");
+    assert_eq!(acted(drifted.decide()), correct(Action::Update, false));
+    let healed = verdict_of(drifted.observed(ObservedReason::InSync), "2026-01-01T00:00:02Z");
+    let replayed = verdict_of(healed.observed(ObservedReason::FieldsDiffer), "2026-01-01T00:00:01Z");
+    assert_eq!(replayed.decide(), Decision::Wait { until: at(1010), why: Held::NotVouched });
+    let later = verdict_of(replayed.clone().with(|scene| scene.now = at(1010)), "2026-01-01T00:00:01Z");
+    assert_eq!(acted(later.decide()), correct(Action::Update, false));
+    let anew = verdict_of(replayed, "2026-01-01T00:00:03Z");
+    assert_eq!(acted(anew.decide()), correct(Action::Update, false), "the poller's own word");
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::fixtures::{Scene, at, bare_object, facts, target, wish};
+use crate::core::fixtures::{Scene, at, bare_object, facts, owns, target, wish};
 use crate::core::held::Held;
 use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 
@@ -16,8 +16,7 @@ fn named(number: usize) -> ObjectFacts {
 }
 
 fn drifted(number: usize) -> LeanObject {
-    let owns = format!("db{number}");
-    let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 7, Some(&owns));
+    let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns(&format!("db{number}")));
     numbered(scene.observed(ObservedReason::FieldsDiffer), number)
 }
 
@@ -45,8 +44,8 @@ fn a_mass_of_incidents_that_stands_after_the_first_list_opens_the_breaker_and_no
 fn nine_quick_corrections_do_not_close_the_breaker_that_the_tenth_object_opens() {
     let mut roster = roster();
     let healed = |number: usize| {
-        let owns = format!("db{number}");
-        let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 8, Some(&owns));
+        let identity = format!("db{number}");
+        let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns(&identity));
         let mut object = numbered(scene.observed(ObservedReason::InSync), number);
         object.resource_version = "9".to_owned();
         object
@@ -76,7 +75,7 @@ fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_i
     assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
     assert!(matches!(decide(&roster, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
     let tag = Tag { wish: Some(wish()), seen: false, correction: 7, unhealed: 1 };
-    let scene = Scene::new().noted(CorrectedReason::CorrectionApplied, 7, Some("db0"));
+    let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns("db0"));
     roster.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
     assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
 }
@@ -84,8 +83,8 @@ fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_i
 #[test]
 fn of_two_objects_with_one_identity_the_second_is_told_when_the_first_goes() {
     let mut roster = Roster::new(target(), Heritage::default()).0;
-    let older = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 0);
-    let mut younger = numbered(Scene::new().without_note().observed(ObservedReason::NotCreated), 1);
+    let older = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0);
+    let mut younger = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 1);
     younger.created = "2026-02-01T00:00:00Z".to_owned();
     roster.see(older, facts(), None, at(1));
     roster.see(younger, facts(), None, at(1));
@@ -104,29 +103,29 @@ fn a_note_of_an_earlier_process_that_another_writer_takes_away_is_put_back() {
     object.resource_version = "9".to_owned();
     roster.see(object.clone(), named(0), None, at(2));
     let restored = |decision: Option<Decision>| match decision {
-        Some(Decision::Note(change)) => Some((change.note.correction, change.note.owns)),
+        Some(Decision::WriteStatus(status)) => Some((status.correction, status.claim)),
         _ => None,
     };
-    assert_eq!(restored(roster.decide(&"u0".into(), CALM, at(20))), Some((7, Some("db0".to_owned()))));
-    let noted = roster.noted(&"u0".into()).map(|noted| (noted.correction, noted.owns));
-    assert_eq!(noted, Some((7, Some("db0".to_owned()))), "a deletion finds the claim too");
+    assert_eq!(restored(roster.decide(&"u0".into(), CALM, at(20))), Some((7, owns("db0"))));
+    let said = roster.known.get("u0").map(|known| known.memory.status_of(&known.object).claim);
+    assert_eq!(said, Some(owns("db0")), "a deletion finds the claim too");
 }
 
 #[test]
 fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
     let mut roster = roster();
-    let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db0"));
+    let claimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db0"));
     roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
     for (version, correction) in [("8", 8), ("9", 7)] {
-        let refused = Scene::new().noted(CorrectedReason::CorrectionFailed, correction, None);
+        let refused = Scene::new().corrected(CorrectedReason::CorrectionFailed, correction, None);
         let mut object = numbered(refused.observed(ObservedReason::NotCreated), 0);
         object.resource_version = version.to_owned();
         roster.see(object, named(0), None, at(2));
         let decision = roster.decide(&"u0".into(), CALM, at(20));
-        assert!(!matches!(decision, Some(Decision::Note(_))), "{decision:?}");
-        assert_eq!(roster.noted(&"u0".into()).and_then(|noted| noted.owns), None);
+        assert!(!matches!(decision, Some(Decision::WriteStatus(_))), "{decision:?}");
+        assert_eq!(roster.known.get("u0").map(|known| known.memory.status_of(&known.object).claim), Some(None));
         roster.forget(&"u0".into());
-        let claimed = Scene::new().noted(CorrectedReason::CorrectionStarted, 7, Some("db0"));
+        let claimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db0"));
         roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
     }
 }
@@ -135,15 +134,15 @@ fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
 fn a_note_whose_answer_was_lost_is_put_back_as_it_stood_last() {
     let mut roster = roster();
     roster.see(drifted(0), named(0), None, at(1));
-    let newer = Scene::new().noted(CorrectedReason::CorrectionApplied, 8, Some("db0"));
+    let newer = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns("db0"));
     let mut object = numbered(newer.observed(ObservedReason::FieldsDiffer), 0);
     object.resource_version = "8".to_owned();
     roster.see(object.clone(), named(0), None, at(2));
     object.conditions.corrected = None;
     object.resource_version = "9".to_owned();
     roster.see(object, named(0), None, at(3));
-    let Some(Decision::Note(change)) = roster.decide(&"u0".into(), CALM, at(20)) else { unreachable!("not put back") };
-    assert_eq!(change.note.correction, 8);
+    let Some(Decision::WriteStatus(status)) = roster.decide(&"u0".into(), CALM, at(20)) else { unreachable!() };
+    assert_eq!(status.correction, 8);
 }
 
 #[test]
@@ -197,5 +196,25 @@ fn an_edit_of_the_target_keeps_what_is_remembered() {
     let (mut next, mut memories) = Roster::new(target(), roster.into_heritage(HashMap::new()));
     let memory = memories.remove(&uid);
     next.see(object, facts(), memory, at(9));
-    assert_eq!(next.memory(&uid).map(|memory| memory.last_begun()), Some(at(5)));
+    assert_eq!(next.memory(&uid).map(|memory| memory.delay.last_begun()), Some(at(5)));
+}
+
+#[test]
+fn a_target_that_went_and_came_back_claims_nothing_anew() {
+    let mut before = roster();
+    before.see(drifted(0), named(0), None, at(1));
+    if let Some(memory) = before.memory(&"u0".into()) {
+        memory.begin(at(5), None);
+    }
+    let mut heritage = before.into_heritage(HashMap::new());
+    heritage.forget_claims();
+    let (mut next, mut memories) = Roster::new(target(), heritage);
+    // Our status was cleaned up, and somebody else made the resource anew.
+    let cleaned = numbered(Scene::new().without_status().observed(ObservedReason::NotUpdated), 0);
+    next.see(cleaned, named(0), memories.remove("u0"), at(9));
+    next.note_listed();
+    let decision = next.decide(&"u0".into(), CALM, at(20));
+    let Some(Decision::WriteStatus(status)) = decision else { unreachable!("{decision:?}") };
+    assert_eq!((status.reason, status.claim), (Some(CorrectedReason::NotOurs), None));
+    assert_eq!(next.memory(&"u0".into()).map(|memory| memory.delay.last_begun()), Some(at(5)), "its pace stays");
 }

@@ -1,43 +1,144 @@
-//! The note at the head of every `driftCorrected` message: `correction 7, owns "orders-db": updated`.
+//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated`.
 //!
-//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which
-//! external resource is ours. This is the one module that writes and reads it.
+//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
+//! resource is claimed. This is the one module that writes and reads the message. It must not know when what is written.
 
 use std::fmt;
 
-/// What the controller has noted on an object, apart from status and reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Note {
-    /// K: corrections with a definite outcome; 0 before the first.
-    pub correction: u64,
-    /// The identity of the external resource that is ours.
-    pub owns: Option<String>,
-    /// The sentence for people.
-    pub text: String,
+use crate::condition::{Condition, CorrectedReason};
+use crate::names::DRIFT_CORRECTED;
+
+/// What the object claims of the external system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The external resource of this identity is ours: it may be created, updated and deleted.
+    Owns(String),
+    /// The first create was turned away before it could do anything: it may be tried again, and whatever else comes to
+    /// stand there is not ours.
+    Claims(String),
 }
 
-impl Note {
-    /// Reads a message. What is not a note has correction 0, owns nothing, and is all text.
+impl Claim {
+    /// The identity of the external resource.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        match self {
+            Self::Owns(identity) | Self::Claims(identity) => identity,
+        }
+    }
+
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Owns(_) => "owns",
+            Self::Claims(_) => "claims",
+        }
+    }
+}
+
+/// The controller's word on an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CorrectionStatus {
+    /// Its reason, which fixes the status; `None` where no condition of ours stands, or is to stand.
+    pub reason: Option<CorrectedReason>,
+    /// K: corrections with a definite outcome; 0 before the first.
+    pub correction: u64,
+    /// What is claimed.
+    pub claim: Option<Claim>,
+    /// The sentence for people.
+    pub text: String,
+    /// The generation acted on.
+    pub generation: Option<i64>,
+}
+
+impl CorrectionStatus {
+    /// Reads the controller's condition; `None` where the reason is none of ours, so that the words prove nothing.
+    #[must_use]
+    pub fn read(condition: &Condition) -> Option<Self> {
+        let reason = Some(CorrectedReason::parse(&condition.reason)?);
+        let generation = condition.observed_generation;
+        Some(Self { reason, generation, ..Self::parse(&condition.message) })
+    }
+
+    /// Reads a message alone. One that is not ours has correction 0, claims nothing, and is all text.
     #[must_use]
     pub fn parse(message: &str) -> Self {
-        Self::parse_strictly(message).unwrap_or_else(|| Self { correction: 0, owns: None, text: message.to_owned() })
+        Self::parse_strictly(message).unwrap_or_else(|| Self { text: message.to_owned(), ..Self::default() })
     }
 
     fn parse_strictly(message: &str) -> Option<Self> {
         let (correction, rest) = parse_correction(message);
-        let (owns, rest) = match rest.strip_prefix("owns ") {
-            Some(quoted) => parse_quoted(quoted).map(|(identity, rest)| (Some(identity), rest))?,
-            None => (None, rest),
-        };
-        let text = match (correction, &owns) {
+        let (claim, rest) = parse_claim(rest)?;
+        let text = match (correction, &claim) {
             (0, None) => rest,
             _ => rest.strip_prefix(": ")?,
         };
-        Some(Self { correction, owns, text: text.to_owned() })
+        Some(Self { correction, claim, text: text.to_owned(), ..Self::default() })
+    }
+
+    /// The message of the condition.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut parts = Vec::with_capacity(2);
+        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
+        parts.extend(self.claim.as_ref().map(ToString::to_string));
+        if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) }
+    }
+
+    /// The identity of the external resource that is ours.
+    #[must_use]
+    pub fn owns(&self) -> Option<&str> {
+        match &self.claim {
+            Some(Claim::Owns(identity)) => Some(identity),
+            Some(Claim::Claims(_)) | None => None,
+        }
+    }
+
+    /// Another reason and sentence with the same K and claim.
+    #[must_use]
+    pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
+        let (correction, claim) = (self.correction, self.claim.clone());
+        Self { reason: Some(reason), correction, claim, text: text.to_owned(), generation }
+    }
+
+    /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
+    #[must_use]
+    pub fn interrupted(&self, text: &str, generation: Option<i64>) -> Self {
+        let correction = self.correction.saturating_add(1);
+        Self { correction, ..self.keeping(CorrectedReason::CorrectionFailed, text, generation) }
+    }
+
+    /// The condition to write over `standing`; `None` where none is to stand. `now` (RFC 3339) becomes the transition
+    /// time only where the status changes.
+    #[must_use]
+    pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
+        let reason = self.reason?;
+        Some(Condition {
+            kind: DRIFT_CORRECTED.to_owned(),
+            status: reason.status(),
+            reason: reason.as_str().to_owned(),
+            message: self.message(),
+            observed_generation: self.generation,
+            last_transition_time: Condition::transition_time(standing, reason.status(), now),
+        })
+    }
+
+    /// Whether exactly this stands already.
+    #[must_use]
+    pub fn stands(&self, standing: Option<&Condition>) -> bool {
+        match (self.to_condition(standing, ""), standing) {
+            (Some(condition), Some(standing)) => condition.says_the_same(standing),
+            (condition, standing) => condition.is_none() && standing.is_none(),
+        }
     }
 }
 
-/// The leading `correction K`, if there is one, and what follows it (its comma consumed where `owns` follows).
+impl fmt::Display for Claim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.word(), serde_json::Value::from(self.identity()))
+    }
+}
+
+/// The leading `correction K`, if there is one, and what follows it (its comma consumed where a claim follows).
 fn parse_correction(message: &str) -> (u64, &str) {
     let parsed = message.strip_prefix("correction ").and_then(|rest| {
         let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -47,7 +148,7 @@ fn parse_correction(message: &str) -> (u64, &str) {
     });
     match parsed {
         Some((count, rest)) => match rest.strip_prefix(", ") {
-            Some(owner) if owner.starts_with("owns ") => (count, owner),
+            Some(claim) if claim.starts_with("owns ") || claim.starts_with("claims ") => (count, claim),
             _ if rest.starts_with(": ") => (count, rest),
             _ => (0, message),
         },
@@ -55,68 +156,100 @@ fn parse_correction(message: &str) -> (u64, &str) {
     }
 }
 
-/// A JSON string at the start of `text`, and what follows it.
-fn parse_quoted(text: &str) -> Option<(String, &str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
-    let value = values.next()?.ok()?;
-    Some((value, text.get(values.byte_offset()..)?))
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::with_capacity(2);
-        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
-        parts.extend(self.owns.as_ref().map(|identity| format!("owns {}", serde_json::Value::from(identity.as_str()))));
-        if !parts.is_empty() {
-            write!(formatter, "{}: ", parts.join(", "))?;
-        }
-        formatter.write_str(&self.text)
-    }
+/// The leading claim, if there is one, and what follows it; `None` where its identity is not quoted.
+fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
+    let claim: fn(String) -> Claim = match text.split_once(' ') {
+        Some(("owns", _)) => Claim::Owns,
+        Some(("claims", _)) => Claim::Claims,
+        _ => return Some((None, text)),
+    };
+    let (_, quoted) = text.split_once(' ')?;
+    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    let identity = values.next()?.ok()?;
+    Some((Some(claim(identity)), quoted.get(values.byte_offset()..)?))
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn note(correction: u64, owns: Option<&str>, text: &str) -> Note {
-        Note { correction, owns: owns.map(str::to_owned), text: text.to_owned() }
+    fn owns(identity: &str) -> Option<Claim> {
+        Some(Claim::Owns(identity.to_owned()))
+    }
+
+    fn status(correction: u64, claim: Option<Claim>, text: &str) -> CorrectionStatus {
+        CorrectionStatus { correction, claim, text: text.to_owned(), ..CorrectionStatus::default() }
     }
 
     #[test]
-    fn notes_read_as_documented() {
+    fn messages_read_as_documented() {
         let cases = [
-            (note(7, Some("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
-            (note(7, None, "refused"), "correction 7: refused"),
-            (note(0, Some("x"), "creating"), r#"owns "x": creating"#),
-            (note(0, None, "not ours"), "not ours"),
+            (status(7, owns("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
+            (status(7, Some(Claim::Claims("x".to_owned())), "no"), r#"correction 7, claims "x": no"#),
+            (status(0, Some(Claim::Claims("x".to_owned())), "no"), r#"claims "x": no"#),
+            (status(7, None, "refused"), "correction 7: refused"),
+            (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
+            (status(0, None, "not ours"), "not ours"),
         ];
-        for (note, message) in cases {
-            assert_eq!(note.to_string(), message);
-            assert_eq!(Note::parse(message), note);
+        for (status, message) in cases {
+            assert_eq!(status.message(), message);
+            assert_eq!(CorrectionStatus::parse(message), status);
         }
     }
 
     #[test]
-    fn foreign_texts_own_nothing() {
-        for message in
-            ["", "correction x: y", "correction 7, something", "owns x: y", r#"owns "x" y"#, "correction 0: x"]
-        {
-            assert_eq!(Note::parse(message), note(0, None, message), "{message}");
+    fn foreign_texts_claim_nothing() {
+        for message in [
+            "",
+            "correction x: y",
+            "correction 7, something",
+            "owns x: y",
+            r#"owns "x" y"#,
+            "claims x: y",
+            "correction 0: x",
+        ] {
+            assert_eq!(CorrectionStatus::parse(message), status(0, None, message), "{message}");
         }
+    }
+
+    #[test]
+    fn the_transition_time_moves_forward_and_only_with_the_status() {
+        let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+        let first = failed.to_condition(None, "2026-01-02T00:00:00Z").unwrap();
+        let written = |reason, now| failed.keeping(reason, "x", Some(1)).to_condition(Some(&first), now).unwrap();
+        let time = |reason, now| written(reason, now).last_transition_time;
+        assert_eq!(time(CorrectedReason::AttemptsExhausted, "2026-01-03T00:00:00Z"), "2026-01-02T00:00:00Z");
+        assert_eq!(time(CorrectedReason::CorrectionApplied, "2026-01-03T00:00:00Z"), "2026-01-03T00:00:00Z");
+        let back = time(CorrectedReason::CorrectionApplied, "2026-01-01T00:00:00Z");
+        assert_eq!(back, "2026-01-02T00:00:00Z", "the clock was set back");
+    }
+
+    #[test]
+    fn only_the_very_same_condition_stands_already() {
+        let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+        let first = failed.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
+        assert!(failed.stands(Some(&first)) && !failed.stands(None));
+        assert!(!failed.keeping(CorrectedReason::CorrectionApplied, "x", Some(1)).stands(Some(&first)));
+        let none = CorrectionStatus::default();
+        assert!(none.stands(None) && !none.stands(Some(&first)));
     }
 
     proptest! {
         #[test]
-        fn a_note_is_read_back_as_it_was_written(correction in 0..u64::MAX, owns in proptest::option::of("\\PC{0,20}"), text in "[a-z ,:]{0,40}") {
-            prop_assume!(!text.starts_with("correction ") && !text.starts_with("owns "));
-            let note = Note { correction, owns, text };
-            prop_assert_eq!(Note::parse(&note.to_string()), note);
+        fn a_message_is_read_back_as_it_was_written(
+            correction in 0..u64::MAX, identity in proptest::option::of("\\PC{0,20}"), full: bool, text in "[a-z ,:]{0,40}"
+        ) {
+            prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
+            let claim = identity.map(if full { Claim::Owns } else { Claim::Claims });
+            let status = status(correction, claim, &text);
+            prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
         }
 
         #[test]
         fn any_text_is_read_without_panic(message in "\\PC*") {
-            let _ = Note::parse(&message);
+            let _ = CorrectionStatus::parse(&message);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
 //! is still where it was read. This file must not know what any condition means.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// The three values of a condition's status.
@@ -47,7 +48,7 @@ pub struct Condition {
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
     pub reason: String,
-    /// Its message, for people; ours end with a tag or begin with a note.
+    /// Its message, for people; ours end with a tag or begin with K and the claim.
     pub message: String,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
     pub observed_generation: Option<i64>,
@@ -85,6 +86,16 @@ impl Condition {
         Value::Object(entry)
     }
 
+    /// The transition time of a condition with this status that is written over `standing` at `now` (RFC 3339). It moves
+    /// only with the status, and never backwards where the clock does.
+    #[must_use]
+    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> String {
+        let standing = standing.filter(|standing| !standing.last_transition_time.is_empty());
+        let kept =
+            standing.filter(|standing| standing.status == status || is_later(&standing.last_transition_time, now));
+        kept.map_or_else(|| now.to_owned(), |standing| standing.last_transition_time.clone())
+    }
+
     /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
@@ -93,6 +104,12 @@ impl Condition {
             && self.message == other.message
             && self.observed_generation == other.observed_generation
     }
+}
+
+/// Whether a time of a condition is later than another; what is no time is not.
+#[must_use]
+pub fn is_later(time: &str, other: &str) -> bool {
+    matches!((time.parse::<Timestamp>(), other.parse::<Timestamp>()), (Ok(time), Ok(other)) if time > other)
 }
 
 /// A condition and its index in the list it was read from.
@@ -147,11 +164,20 @@ impl Conditions {
         self.corrected.as_ref().map(|placed| &placed.condition)
     }
 
+    /// What the controller says of the object, with the larger K of both conditions; without reason where no condition of
+    /// ours stands.
+    #[must_use]
+    pub fn correction_status(&self) -> super::CorrectionStatus {
+        let standing = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
+        super::CorrectionStatus { correction: self.correction(), ..standing }
+    }
+
     /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
     #[must_use]
     pub fn correction(&self) -> u64 {
-        let noted = self.corrected().map_or(0, |condition| super::Note::parse(&condition.message).correction);
+        let counted =
+            self.corrected().map_or(0, |condition| super::CorrectionStatus::parse(&condition.message).correction);
         let tagged = self.observed().and_then(|condition| super::Tag::find(&condition.message));
-        noted.max(tagged.map_or(0, |tag| tag.correction))
+        counted.max(tagged.map_or(0, |tag| tag.correction))
     }
 }

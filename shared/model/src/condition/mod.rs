@@ -1,4 +1,4 @@
-//! The two conditions by which the programs meet: their words, their tag and note, when a change is written.
+//! The two conditions by which the programs meet: their words, the tag, K and the claim, when a change is written.
 //!
 //! Everything here is a function over values. It must not know of clients, clocks or tasks.
 
@@ -11,8 +11,8 @@ mod tag;
 mod text;
 mod wish;
 
-pub use corrected::Note;
-pub use entry::{Condition, ConditionStatus, Conditions, Placed};
+pub use corrected::{Claim, CorrectionStatus};
+pub use entry::{Condition, ConditionStatus, Conditions, Placed, is_later};
 pub use observed::{Standing, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use reason::{CorrectedReason, ObservedReason};

@@ -3,8 +3,6 @@
 //! The tag's meaning lives here: what a standing verdict proves about the past of the object.
 //! This file must not know how a verdict was reached or how it is written.
 
-use jiff::Timestamp;
-
 use crate::condition::text::fit_message;
 use crate::condition::{Condition, ConditionStatus, ObservedReason, Tag, Wish};
 use crate::names::DRIFT_OBSERVED;
@@ -86,23 +84,9 @@ impl Verdict {
             reason: self.reason.as_str().to_owned(),
             message: fit_message(&self.text, &self.tag),
             observed_generation: self.generation,
-            last_transition_time: self.transition_time(standing, now).to_owned(),
+            last_transition_time: Condition::transition_time(standing, self.status(), now),
         }
     }
-
-    fn transition_time<'a>(&self, standing: Option<&'a Condition>, now: &'a str) -> &'a str {
-        let Some(standing) = standing.filter(|standing| !standing.last_transition_time.is_empty()) else { return now };
-        if standing.status == self.status() || is_later(&standing.last_transition_time, now) {
-            &standing.last_transition_time
-        } else {
-            now
-        }
-    }
-}
-
-/// Whether a time of a condition is later than another; what is no time is not.
-fn is_later(time: &str, other: &str) -> bool {
-    matches!((time.parse::<Timestamp>(), other.parse::<Timestamp>()), (Ok(time), Ok(other)) if time > other)
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! One correction: what is to be done outside, all that has to be known to do it, and what is said of it on the object.
+//!
+//! The texts are closed: no value of an object, no part of an answer but its status. K and the claim are kept wherever
+//! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
+
+use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, Wish};
+
+use super::claim::Action;
+use super::outcome::Outcome;
+
+/// One correction to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// What.
+    pub action: Action,
+    /// K + 1, the number it will have once its outcome is definite.
+    pub number: u64,
+    /// The name of the external resource.
+    pub identity: String,
+    /// The claim is to be written first.
+    pub claim_first: bool,
+    /// The finalizer is to be put on before the claim.
+    pub put_finalizer: bool,
+    /// The generation acted on.
+    pub generation: Option<i64>,
+    /// The wish acted on; `None` for a deletion whose wish cannot be told.
+    pub wish: Option<Wish>,
+    /// The fingerprint of what the target's requests are made of.
+    pub correct_hash: u64,
+    /// What was said of the object when it was decided.
+    pub before: CorrectionStatus,
+    /// The outcome of the one before it is in doubt, so that this is its retry.
+    pub was_in_doubt: bool,
+}
+
+impl Correction {
+    /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
+    /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
+    /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.
+    #[must_use]
+    pub fn idempotency_key(&self, uid: &str, step: usize) -> String {
+        let mut key = format!("{uid}-{}", self.number);
+        key.push_str(match self.action {
+            Action::Create => "",
+            Action::Update => "-update",
+            Action::Delete => "-delete",
+        });
+        if step > 0 {
+            key.push_str(&format!("-{step}"));
+        }
+        let wish = self.wish.map_or_else(|| "none".to_owned(), |wish| wish.to_string());
+        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash));
+        key
+    }
+
+    /// The claim, written before the first create or the first adopting update.
+    #[must_use]
+    pub fn claim(&self) -> CorrectionStatus {
+        let text = match self.action {
+            Action::Create => "creating the external resource",
+            Action::Update | Action::Delete => "adopting the external resource",
+        };
+        let claim = Some(Claim::Owns(self.identity.clone()));
+        CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, text, self.generation) }
+    }
+
+    /// What it came to.
+    #[must_use]
+    pub fn ended(&self, outcome: &Outcome) -> CorrectionStatus {
+        let reason = match outcome {
+            Outcome::Applied => CorrectedReason::CorrectionApplied,
+            Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
+            Outcome::Refused { .. } | Outcome::Doubtful { .. } => CorrectedReason::CorrectionFailed,
+        };
+        let mut status = self.before.keeping(reason, &ended_text(self.action, outcome), self.generation);
+        if outcome.is_definite() {
+            status.correction = self.number;
+        }
+        status.claim = self.claim_after(outcome);
+        status
+    }
+
+    /// What is to be written of its outcome onto what stands by now; `None` where that says it all.
+    ///
+    /// A doubt that lasts is written once. A definite outcome whose number somebody has written meanwhile is counted
+    /// already (the leader that followed us interrupted it, or did it again with the same key).
+    #[must_use]
+    pub fn to_record(&self, standing: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
+        let status = self.ended(outcome);
+        let counted = outcome.is_definite() && standing.correction >= self.number;
+        // The sentence aside: two doubts in turn are one.
+        let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
+            == CorrectionStatus { text: String::new(), ..standing.clone() };
+        let known = !outcome.is_definite() && self.was_in_doubt && repeats;
+        (!counted && !known).then_some(status)
+    }
+
+    /// What is claimed after it.
+    ///
+    /// A claim that was written for this very correction, or that permits no more than to create, depends on the
+    /// outcome: where it is certain that nothing came about, nothing is claimed. A create that was turned away did
+    /// nothing either, but is tried again: what somebody else makes meanwhile must not become ours. What may have been
+    /// done is ours, lest we lose what we made.
+    fn claim_after(&self, outcome: &Outcome) -> Option<Claim> {
+        let creates_only = matches!(self.before.claim, Some(Claim::Claims(_)));
+        if !self.claim_first && !creates_only {
+            return self.before.claim.clone();
+        }
+        let identity = self.identity.clone();
+        if self.action == Action::Create && outcome.was_turned_away() {
+            return Some(Claim::Claims(identity));
+        }
+        match (outcome.changed_nothing(), outcome) {
+            (false, _) => Some(Claim::Owns(identity)),
+            // Nothing was learned: it is tried again as before.
+            (true, Outcome::Doubtful { .. }) if !self.claim_first => self.before.claim.clone(),
+            (true, _) => None,
+        }
+    }
+}
+
+fn ended_text(action: Action, outcome: &Outcome) -> String {
+    let verb = action.as_str();
+    match outcome {
+        Outcome::Applied => format!("{verb}d"),
+        Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
+        Outcome::Refused { status, .. } => format!("the external system refused to {verb} with status {status}"),
+        Outcome::Doubtful { why, .. } => format!("{verb}: {}; it is tried again", why.as_text()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

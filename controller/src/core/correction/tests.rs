@@ -1,0 +1,103 @@
+use super::*;
+use crate::core::fixtures::{claims, correction, owns, status, wish};
+use crate::core::outcome::Doubt;
+
+fn doubtful(why: Doubt) -> Outcome {
+    Outcome::Doubtful { why, retry_after: None, step: 0 }
+}
+
+#[test]
+fn a_definite_outcome_spends_one_k_and_a_doubtful_one_none() {
+    let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated"#);
+    assert_eq!(
+        update.ended(&Outcome::Refused { status: 409, step: 0 }).message(),
+        r#"correction 8, owns "db": the external system refused to update with status 409"#
+    );
+    let delete = Correction { before: status(7, owns("db")), ..correction(Action::Delete) };
+    let underway = delete.ended(&Outcome::Underway { retry_after: None });
+    assert_eq!(underway.reason, Some(CorrectedReason::CorrectionStarted));
+    assert_eq!(
+        underway.message(),
+        r#"correction 8, owns "db": delete: accepted, and not done yet; it is asked for again"#
+    );
+    assert_eq!(
+        update.ended(&doubtful(Doubt::NoAnswer)).message(),
+        r#"correction 7, owns "db": update: no answer from the external system; it is tried again"#
+    );
+}
+
+#[test]
+fn a_claim_is_written_with_the_k_that_stands() {
+    let create = Correction { claim_first: true, before: status(7, None), ..correction(Action::Create) };
+    assert_eq!(create.claim().message(), r#"correction 7, owns "db": creating the external resource"#);
+    assert_eq!(create.claim().reason, Some(CorrectedReason::CorrectionStarted));
+}
+
+#[test]
+fn a_lasting_doubt_is_written_once() {
+    let first = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    let standing = first.ended(&doubtful(Doubt::NoAnswer));
+    assert_eq!(first.to_record(&status(7, owns("db")), &doubtful(Doubt::NoAnswer)), Some(standing.clone()));
+    let again = Correction { was_in_doubt: true, before: standing.clone(), ..first };
+    assert_eq!(again.to_record(&standing, &doubtful(Doubt::ServerError)), None);
+    assert!(again.to_record(&standing, &Outcome::Applied).is_some());
+}
+
+#[test]
+fn an_outcome_that_is_counted_already_is_not_written() {
+    let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    assert_eq!(update.to_record(&status(8, owns("db")), &Outcome::Applied), None);
+}
+
+#[test]
+fn the_idempotency_key_tells_requests_apart() {
+    let (update, wish) = (correction(Action::Update), wish());
+    assert_eq!(update.idempotency_key("u-1", 0), format!("u-1-8-update-{wish}-000000000000002a"));
+    assert_eq!(update.idempotency_key("u-1", 2), format!("u-1-8-update-2-{wish}-000000000000002a"));
+    let create = correction(Action::Create);
+    assert_eq!(create.idempotency_key("u-1", 0), format!("u-1-8-{wish}-000000000000002a"));
+    let keys = [
+        correction(Action::Delete),
+        Correction { number: 9, ..create.clone() },
+        Correction { wish: Some(drift_model::condition::Wish::of(&serde_json::json!("other"))), ..create.clone() },
+        Correction { correct_hash: 43, ..create.clone() },
+    ];
+    assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0) != create.idempotency_key("u-1", 0)));
+}
+
+fn after(action: Action, claim_first: bool, claim: Option<Claim>, outcome: Outcome) -> Option<Claim> {
+    Correction { claim_first, before: status(0, claim), ..correction(action) }.claim_after(&outcome)
+}
+
+#[test]
+fn a_first_try_keeps_its_claim_unless_it_did_nothing() {
+    let first = |action, outcome| after(action, true, None, outcome);
+    assert_eq!(first(Action::Create, Outcome::Refused { status: 409, step: 0 }), None);
+    assert_eq!(first(Action::Create, doubtful(Doubt::CredentialUnavailable)), None);
+    assert_eq!(first(Action::Create, Outcome::Refused { status: 409, step: 1 }), owns("db"));
+    assert_eq!(first(Action::Create, Outcome::Applied), owns("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::NoAnswer)), owns("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::CredentialRefused)), claims("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::RateLimited)), claims("db"));
+    let second_step = Outcome::Doubtful { why: Doubt::RateLimited, retry_after: None, step: 1 };
+    assert_eq!(first(Action::Create, second_step), owns("db"));
+    assert_eq!(first(Action::Update, doubtful(Doubt::RateLimited)), owns("db"));
+}
+
+#[test]
+fn a_create_only_claim_becomes_ownership_or_nothing() {
+    let again = |outcome| after(Action::Create, false, claims("db"), outcome);
+    assert_eq!(again(Outcome::Applied), owns("db"));
+    assert_eq!(again(doubtful(Doubt::ServerError)), owns("db"));
+    assert_eq!(again(doubtful(Doubt::CredentialRefused)), claims("db"));
+    assert_eq!(again(doubtful(Doubt::TemplateFails)), claims("db"));
+    assert_eq!(again(Outcome::Refused { status: 409, step: 0 }), None);
+}
+
+#[test]
+fn an_earlier_claim_stays_whatever_comes() {
+    for outcome in [Outcome::Refused { status: 409, step: 0 }, doubtful(Doubt::CredentialRefused)] {
+        assert_eq!(after(Action::Create, false, owns("db"), outcome), owns("db"), "{outcome:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! When the next correction of one object may begin.
+//!
+//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series.
+//! This file must not know what a correction does.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use drift_model::backoff::Series;
+use drift_model::moment::Moment;
+
+use crate::core::claim::Action;
+use crate::core::correction::Correction;
+use crate::core::outcome::Outcome;
+
+/// Corrections of an object count towards its delay for this long: twice the longest delay, so that a war that slowed
+/// down to the longest delay is still seen as one.
+const WINDOW: Duration = Duration::from_secs(600);
+
+/// So many corrections for specs that the object had before count at the most, which makes 18 seconds: an edit is no war,
+/// and whoever makes it waits for it. Without any pause an object that somebody edits without end would use up the
+/// corrections that its target may make in a minute, and the others would wait.
+const MOST_FOR_FORMER_SPECS: u32 = 4;
+
+/// How many begun corrections are kept: more than the series has delays, so that forgetting older ones changes nothing.
+const KEPT_ATTEMPTS: usize = 8;
+
+/// What delays the next correction of one object.
+#[derive(Clone, Debug, Default)]
+pub struct Delay {
+    /// When this process first saw the object.
+    first_seen: Moment,
+    /// When corrections began, oldest first.
+    begun: VecDeque<Moment>,
+    /// When the object was last edited or deleted.
+    edited: Moment,
+    /// Corrections in a row whose outcome is open.
+    doubtful: u32,
+    /// What the requests were made of whose outcome is open.
+    doubtful_hash: Option<u64>,
+    /// Not before, since the external system asked for it.
+    not_before: Option<Moment>,
+    /// Deletions in a row that were answered, and left the resource there.
+    deletions_undone: u32,
+}
+
+impl Delay {
+    /// Nothing was corrected yet.
+    #[must_use]
+    pub fn new(now: Moment) -> Self {
+        Self { first_seen: now, ..Self::default() }
+    }
+
+    /// A correction begins.
+    pub fn begin(&mut self, now: Moment) {
+        self.begun.push_back(now);
+        while self.begun.len() > KEPT_ATTEMPTS {
+            self.begun.pop_front();
+        }
+    }
+
+    /// The correction that began last was called off before anything was sent: it did not count.
+    pub fn call_off(&mut self) {
+        self.begun.pop_back();
+    }
+
+    /// The external system is to be left alone until then.
+    pub fn hold_until(&mut self, until: Moment) {
+        self.not_before = self.not_before.max(Some(until));
+    }
+
+    /// A correction came to an end.
+    pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
+        match *outcome {
+            Outcome::Doubtful { why, retry_after, .. } => {
+                self.doubtful = self.doubtful.saturating_add(1);
+                if !why.sent_nothing() {
+                    self.doubtful_hash = Some(correction.correct_hash);
+                }
+                self.not_before = retry_after.map(|span| now + span);
+            }
+            Outcome::Underway { retry_after } => {
+                self.end_doubt();
+                self.not_before = retry_after.map(|span| now + span);
+            }
+            Outcome::Applied | Outcome::Refused { .. } => self.end_doubt(),
+        }
+        let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
+        if correction.action == Action::Delete && is_undone {
+            self.deletions_undone = self.deletions_undone.saturating_add(1);
+        }
+    }
+
+    /// No doubt is left: a definite outcome came, or the object was seen in sync.
+    pub fn end_doubt(&mut self) {
+        self.forget_doubt();
+        self.not_before = None;
+    }
+
+    /// What was in doubt was given up: the next correction is no retry of it.
+    pub fn forget_doubt(&mut self) {
+        self.doubtful = 0;
+        self.doubtful_hash = None;
+    }
+
+    /// The object was edited or deleted: what was tried before says little of what comes now.
+    pub fn note_edit(&mut self, now: Moment) {
+        self.edited = now;
+        self.doubtful = self.doubtful.min(MOST_FOR_FORMER_SPECS);
+    }
+
+    /// Whether the last correction's outcome is open, so that what follows is its retry.
+    #[must_use]
+    pub const fn is_in_doubt(&self) -> bool {
+        self.doubtful > 0
+    }
+
+    /// Whether requests made of something else than `correct_hash` are in doubt: what follows is another request, and
+    /// the external system may have done the first.
+    #[must_use]
+    pub fn doubts_another(&self, correct_hash: u64) -> bool {
+        self.doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
+    }
+
+    /// When the last correction began; the first sight of the object where this process began none.
+    #[must_use]
+    pub fn last_begun(&self) -> Moment {
+        self.begun.back().copied().unwrap_or(self.first_seen)
+    }
+
+    /// When the next correction may begin: the pause since the last, by the largest of the corrections in the last
+    /// ten minutes (all for the spec that the object has, a few of those for former ones), those in doubt, and
+    /// `ineffective` (verified ones that healed nothing); and what the external system asked for.
+    #[must_use]
+    pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
+        let recent = || self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
+        let for_this_spec = recent().filter(|begun| **begun >= self.edited).count();
+        let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS as usize));
+        let count = u32::try_from(count).unwrap_or(u32::MAX).max(self.doubtful).max(ineffective);
+        let paced = self.last_begun() + Series::CORRECTION.delay(count);
+        self.not_before.map_or(paced, |not_before| paced.max(not_before))
+    }
+
+    /// When the next deletion may begin.
+    #[must_use]
+    pub fn deletion_ready_at(&self, now: Moment) -> Moment {
+        self.ready_at(self.deletions_undone, now)
+    }
+}

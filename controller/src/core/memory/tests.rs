@@ -1,0 +1,126 @@
+use super::*;
+use crate::core::fixtures::{at, bare_object, correction, owns, status};
+use crate::core::outcome::Doubt;
+use serde_json::json;
+
+fn doubtful(retry_after: Option<u64>) -> Outcome {
+    Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: retry_after.map(Duration::from_secs), step: 0 }
+}
+
+#[test]
+fn a_war_backs_off_by_the_corrections_of_the_last_ten_minutes() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let mut now = at(0);
+    let mut begun = Vec::new();
+    for _ in 0..9 {
+        now = now.max(memory.delay.ready_at(0, now));
+        begun.push(now.since_start().as_secs());
+        memory.begin(now, None);
+        memory.finish(&correction(Action::Update), &Outcome::Applied, now);
+    }
+    assert_eq!(begun, [0, 0, 2, 8, 26, 80, 242, 542, 842]);
+}
+
+/// When each of eight corrections begins, if the object is edited after each of them.
+fn corrections_of_edits(generation: impl Fn(u64) -> Option<i64>, wish: impl Fn(u64) -> Option<Wish>) -> Vec<u64> {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let mut now = at(0);
+    let mut begun = Vec::new();
+    for edit in 0..8 {
+        let object = LeanObject { generation: generation(edit), ..bare_object() };
+        memory.observe(&object, wish(edit), 10, now);
+        now = now.max(memory.delay.ready_at(0, now));
+        begun.push(now.since_start().as_secs());
+        memory.begin(now, None);
+        memory.finish(&correction(Action::Update), &Outcome::Applied, now);
+        now += Duration::from_secs(1);
+    }
+    begun
+}
+
+#[test]
+fn an_edit_waits_for_eighteen_seconds_at_the_most_however_many_went_before() {
+    let wish_of = |edit: u64| Some(Wish::of(&json!(edit)));
+    let same = |_| Some(Wish::of(&json!("same")));
+    let generation_of = |edit: u64| i64::try_from(edit).ok();
+    let (edits, a_war) = ([0, 1, 3, 9, 27, 45, 63, 81], [0, 1, 3, 9, 27, 81, 243, 543]);
+    assert_eq!(corrections_of_edits(generation_of, wish_of), edits);
+    assert_eq!(corrections_of_edits(|_| None, wish_of), edits, "a kind without generation");
+    assert_eq!(corrections_of_edits(|_| Some(1), same), a_war, "no edit at all");
+    assert_eq!(corrections_of_edits(|_| Some(1), wish_of), a_war, "an edit of the target");
+    assert_eq!(corrections_of_edits(generation_of, same), a_war, "an edit of what the target does not read");
+}
+
+#[test]
+fn an_edit_and_a_deletion_end_the_long_pauses_of_what_went_before_and_keep_the_doubt() {
+    let wish = |text: &str| Some(Wish::of(&json!(text)));
+    let edited = LeanObject { generation: Some(4), ..bare_object() };
+    let deleting = LeanObject { deleting: true, ..bare_object() };
+    for (after, wish_after) in [(edited, wish("b")), (deleting, wish("a"))] {
+        let mut memory = ObjectMemory::new(at(0), None);
+        memory.observe(&bare_object(), wish("a"), 10, at(0));
+        for _ in 0..8 {
+            memory.begin(at(1000), None);
+            memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+        }
+        assert_eq!(memory.delay.ready_at(0, at(1001)), at(1300));
+        memory.observe(&after, wish_after, 10, at(1001));
+        assert_eq!(memory.delay.ready_at(0, at(1001)), at(1018));
+        assert!(memory.delay.is_in_doubt(), "the key of the next try is the same");
+    }
+}
+
+#[test]
+fn an_ineffective_correction_backs_off_by_unhealed_even_after_a_restart() {
+    let memory = ObjectMemory::new(at(100), None);
+    assert_eq!(memory.delay.ready_at(0, at(100)), at(100));
+    assert_eq!(memory.delay.ready_at(1, at(100)), at(100));
+    assert_eq!(memory.delay.ready_at(4, at(100)), at(118));
+}
+
+#[test]
+fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    for _ in 0..7 {
+        memory.begin(at(1000), None);
+        memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+    }
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1300));
+    memory.finish(&correction(Action::Update), &doubtful(Some(900)), at(1000));
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1900));
+    memory.delay.end_doubt();
+    assert!(!memory.delay.is_in_doubt());
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1000));
+}
+
+#[test]
+fn the_first_retry_request_seen_is_old_and_none_is_no_request() {
+    let mut memory = ObjectMemory::new(at(0), Some("a"));
+    assert!(!memory.retry_is_requested(Some("a")));
+    assert!(!memory.retry_is_requested(None));
+    assert!(memory.retry_is_requested(Some("b")));
+    memory.begin(at(1), Some("b"));
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(1));
+    assert!(!memory.retry_is_requested(Some("b")));
+}
+
+#[test]
+fn a_retry_that_was_called_off_is_still_asked_for() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    memory.begin(at(1), Some("b"));
+    assert!(memory.retry_is_requested(Some("b")), "it has not ended");
+    memory.call_off();
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(2));
+    assert!(memory.retry_is_requested(Some("b")));
+}
+
+#[test]
+fn the_claims_of_a_target_that_went_are_forgotten_and_its_pace_is_not() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    memory.land_outcome(status(3, owns("db")).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3)));
+    (0..4).for_each(|_| memory.begin(at(1000), None));
+    assert_eq!(memory.status_of(&bare_object()).owns(), Some("db"));
+    memory.forget_status();
+    assert_eq!(memory.status_of(&bare_object()), CorrectionStatus::default());
+    assert_eq!(memory.delay.ready_at(0, at(1000)), at(1018));
+}

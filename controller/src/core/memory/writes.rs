@@ -1,0 +1,125 @@
+//! When the next write to one object may be made.
+//!
+//! What was refused or overtaken just now is not tried again at every change of the object, and another writer who undoes
+//! what we write is not answered at its speed. This file must not know what is written.
+
+use std::time::Duration;
+
+use drift_model::backoff::{Backoff, Series};
+use drift_model::moment::Moment;
+use drift_model::token_bucket::TokenBucket;
+
+/// Writes at once that are no part of a correction: a lost status put back, a finalizer put on again. As many as the
+/// poller has for its condition.
+const REPAIRS_AT_ONCE: u32 = 6;
+
+/// Beyond those, one so often: a war with another writer heals nobody.
+const REPAIR_EVERY: Duration = Duration::from_secs(60);
+
+/// The writes to one object.
+#[derive(Clone, Debug)]
+pub struct WritePace {
+    repairs: TokenBucket,
+    status_refusals: Backoff,
+    finalizer_refusals: Backoff,
+    races: Backoff,
+}
+
+impl WritePace {
+    /// Nothing was written yet.
+    #[must_use]
+    pub const fn new(now: Moment) -> Self {
+        Self {
+            repairs: TokenBucket::full(REPAIRS_AT_ONCE, REPAIR_EVERY, now),
+            status_refusals: Backoff::new(Series::WRITE_REFUSED),
+            finalizer_refusals: Backoff::new(Series::WRITE_REFUSED),
+            races: Backoff::new(Series::RACE_LOST),
+        }
+    }
+
+    /// A status was written.
+    pub const fn land_status(&mut self) {
+        self.status_refusals.reset();
+        self.races.reset();
+    }
+
+    /// The finalizer was put on or taken off by itself.
+    pub fn land_finalizer(&mut self, now: Moment) {
+        self.finalizer_refusals.reset();
+        self.races.reset();
+        self.count_repair(now);
+    }
+
+    /// What landed was no part of a correction.
+    pub fn count_repair(&mut self, now: Moment) {
+        // Where no token is left the write was decided before the last one landed; the next one waits.
+        let _ = self.repairs.take(now);
+    }
+
+    /// The API server refused a write of a status; gives whether it is the first in a row, which is news.
+    pub fn refuse_status(&mut self, now: Moment) -> bool {
+        self.status_refusals.fail(now);
+        self.status_refusals.failures() == 1
+    }
+
+    /// The API server refused a write of the finalizer alone; gives whether it is the first in a row, which is news.
+    pub fn refuse_finalizer(&mut self, now: Moment) -> bool {
+        self.finalizer_refusals.fail(now);
+        self.finalizer_refusals.failures() == 1
+    }
+
+    /// Another writer was faster, or the API server did not answer.
+    pub fn lose_race(&mut self, now: Moment) {
+        self.races.fail(now);
+    }
+
+    /// The earliest moment of the next status write, by the refusals.
+    #[must_use]
+    pub const fn status_ready_at(&self) -> Moment {
+        self.status_refusals.ready_at()
+    }
+
+    /// The earliest moment of the next write of the finalizer alone, by the refusals.
+    #[must_use]
+    pub const fn finalizer_ready_at(&self) -> Moment {
+        self.finalizer_refusals.ready_at()
+    }
+
+    /// The earliest moment of the next write of any kind, by the lost races.
+    #[must_use]
+    pub const fn races_ready_at(&self) -> Moment {
+        self.races.ready_at()
+    }
+
+    /// When the next write may be made that is no part of a correction.
+    #[must_use]
+    pub fn repair_ready_at(&self, now: Moment) -> Moment {
+        self.repairs.available_at(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::at;
+
+    #[test]
+    fn only_the_first_refusal_in_a_row_is_news() {
+        let mut writes = WritePace::new(at(0));
+        assert!(writes.refuse_status(at(10)) && !writes.refuse_status(at(10)));
+        assert_eq!((writes.status_ready_at(), writes.finalizer_ready_at()), (at(12), Moment::START));
+        assert!(writes.refuse_finalizer(at(10)));
+        writes.land_status();
+        assert!(writes.refuse_status(at(20)) && !writes.refuse_finalizer(at(20)));
+    }
+
+    #[test]
+    fn six_repairs_at_once_then_one_a_minute() {
+        let mut writes = WritePace::new(at(0));
+        for _ in 0..6 {
+            assert_eq!(writes.repair_ready_at(at(1)), at(1));
+            writes.count_repair(at(1));
+        }
+        assert_eq!(writes.repair_ready_at(at(1)), at(61));
+    }
+}

@@ -1,0 +1,96 @@
+//! Everything that a decision for one object depends on.
+//!
+//! This file must not know what is decided from it.
+
+use drift_model::condition::CorrectionStatus;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+
+use super::claim::Action;
+use super::correction::Correction;
+use super::facts::{ObjectFacts, TargetFacts};
+use super::held::Held;
+use super::limits::Room;
+use super::memory::ObjectMemory;
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The object as it was read.
+    pub object: &'a LeanObject,
+    /// What the templates say of it.
+    pub facts: &'a ObjectFacts,
+    /// The target.
+    pub target: &'a TargetFacts,
+    /// What this process remembers of it.
+    pub memory: &'a ObjectMemory,
+    /// What goes on around it.
+    pub surroundings: Surroundings,
+    /// Now.
+    pub now: Moment,
+}
+
+/// What goes on around one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The target's first full list is read, so that identities and the breaker are complete.
+    pub listed: bool,
+    /// Another target, first by name, owns the object.
+    pub claimed_twice: bool,
+    /// The object has the identity that it names.
+    pub has_identity: bool,
+    /// Another object names the same identity.
+    pub identity_shared: bool,
+    /// The poller vouches for the target.
+    pub vouched: bool,
+    /// The breaker holds the object's incident.
+    pub breaker_holds: bool,
+    /// Whether the target's limits allow one more.
+    pub room: Room,
+}
+
+impl<'a> Situation<'a> {
+    /// What is said of the object, whatever other writers made of it.
+    #[must_use]
+    pub fn status(&self) -> CorrectionStatus {
+        self.memory.status_of(self.object)
+    }
+
+    /// A correction of the object as it is now.
+    #[must_use]
+    pub fn correction(&self, action: Action, identity: &str, status: &CorrectionStatus) -> Correction {
+        Correction {
+            action,
+            number: status.correction.saturating_add(1),
+            identity: identity.to_owned(),
+            claim_first: false,
+            put_finalizer: false,
+            generation: self.object.generation,
+            wish: self.facts.wish,
+            correct_hash: self.target.correct_hash,
+            before: status.clone(),
+            was_in_doubt: self.memory.delay.is_in_doubt(),
+        }
+    }
+
+    /// The object's identity, if the target lets anything be done for it at all.
+    ///
+    /// # Errors
+    /// Why nothing may be done.
+    pub fn permitted_identity(&self) -> Result<&'a str, Held> {
+        let facts = self.facts;
+        match facts.suspended {
+            None => return Err(Held::TemplateFails),
+            Some(true) => return Err(Held::Suspended),
+            Some(false) => {}
+        }
+        if self.object.paused {
+            return Err(Held::Paused);
+        }
+        match facts.allowed {
+            None => Err(Held::TemplateFails),
+            Some(false) => Err(Held::NotAllowed),
+            Some(true) => facts.identity.as_deref().ok_or(Held::TemplateFails),
+        }
+    }
+}
