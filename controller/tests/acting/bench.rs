@@ -180,7 +180,6 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
     let mut registry = Registry::default();
     let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
     let settings = LeaseSettings {
-        client: client.clone(),
         namespace: "drift-system".to_owned(),
         name: CONTROLLER_LEASE.to_owned(),
         instance: "test".to_owned(),
@@ -189,7 +188,8 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
         part: Health::default().part("lease"),
     };
     let (lease, task) = lease(settings, stop.clone());
-    drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run());
+    drift_cluster::process::tasks::spawn("turning", CancellationToken::new(), task.turning().keep());
+    drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
     let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");

@@ -6,7 +6,7 @@
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// Monotonic time since the process began to count; the zero is the first reading of the clock.
+/// Monotonic time since the process began to count, suspended time included; the zero is the first reading of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Duration);
 

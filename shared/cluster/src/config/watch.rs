@@ -347,7 +347,6 @@ mod tests {
         let mut registry = metrics::registry("poller");
         let (writer, event_task) = event_writer(client.clone(), "drift-poller", "i", &mut registry);
         let settings = LeaseSettings {
-            client: client.clone(),
             namespace: "here".to_owned(),
             name: "l".to_owned(),
             instance: "i".to_owned(),
@@ -359,7 +358,7 @@ mod tests {
         let documents = DocumentCounts::default();
         documents.register(&mut registry);
         let settings = ConfigSettings {
-            client,
+            client: client.clone(),
             namespace: "here".to_owned(),
             judge: judge(),
             teller: Some((writer, handle.leadership())),
@@ -392,7 +391,7 @@ mod tests {
         };
         tokio::select! {
             () = looking => {}
-            _ = futures::future::join3(config.run(stop.clone()), lease_task.run(), event_task.run(stop.clone())) => {
+            _ = futures::future::join3(config.run(stop.clone()), lease_task.run(client), event_task.run(stop.clone())) => {
                 panic!("it ended by itself")
             }
         }

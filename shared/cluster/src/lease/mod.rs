@@ -2,6 +2,7 @@
 //!
 //! It must not know what a leader does.
 
+mod candidate;
 mod leadership;
 mod observed;
 pub mod record;
@@ -9,7 +10,9 @@ mod store;
 mod task;
 #[cfg(test)]
 mod tests;
+mod turning;
 
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
 pub use task::{LeaseSettings, LeaseTask, lease};
+pub use turning::Turning;

@@ -18,9 +18,9 @@ use crate::cleanup::Scope;
 use crate::client::fake_api;
 use crate::client::fake_api::{Log, Sent, refuse, reply};
 use crate::config::Configuration;
-use crate::lease::record::LEASE_DURATION;
+use crate::lease::record::{LEASE_DURATION, RENEW_PERIOD};
 use crate::lease::{LeaseHandle, LeaseSettings, LeaseWatch, lease};
-use crate::process::clock;
+use crate::process::{clock, tasks};
 use crate::telemetry::health::Health;
 use drift_model::names;
 use drift_target::{DocumentName, Target, parse_document};
@@ -69,6 +69,7 @@ impl Store {
 struct Contender {
     handle: LeaseHandle,
     task: JoinHandle<()>,
+    turning: JoinHandle<()>,
     stop: CancellationToken,
     cut: Arc<AtomicBool>,
     log: Log,
@@ -100,20 +101,23 @@ fn line_to(store: &Store) -> (kube::Client, Log, Arc<AtomicBool>) {
     (client, log, cut)
 }
 
-fn contender(store: &Store, instance: &str) -> Contender {
-    let (client, log, cut) = line_to(store);
-    let stop = CancellationToken::new();
-    let settings = LeaseSettings {
-        client,
+fn settings(instance: &str) -> LeaseSettings {
+    LeaseSettings {
         namespace: "here".to_owned(),
         name: "drift-test".to_owned(),
         instance: instance.to_owned(),
         manager: "drift-test",
         on_take: BTreeMap::from([("in-force".to_owned(), "{}".to_owned())]),
         part: Health::default().part("lease"),
-    };
-    let (handle, task) = lease(settings, stop.clone());
-    Contender { handle, task: spawn(task.run()), stop, cut, log }
+    }
+}
+
+fn contender(store: &Store, instance: &str) -> Contender {
+    let (client, log, cut) = line_to(store);
+    let stop = CancellationToken::new();
+    let (handle, task) = lease(settings(instance), stop.clone());
+    let turning = spawn(task.turning().keep());
+    Contender { handle, task: spawn(task.run(client)), turning, stop, cut, log }
 }
 
 /// Waits until it is so, at most `limit`; gives how long it took.
@@ -193,6 +197,54 @@ async fn a_process_that_was_stopped_does_not_believe_when_it_wakes() {
     assert!(!leadership.renewed_within(5 * SECOND));
     tokio::time::advance(30 * SECOND).await;
     assert!(!leadership.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_work_hangs_loses_the_lease() {
+    let store = Store::default();
+    let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
+    let token = first.handle.leadership().acquired().await;
+    let hung = clock::now();
+    first.turning.abort();
+    let took = until(9 * SECOND, "the term ends", || token.is_cancelled()).await;
+    assert!(took >= 7 * SECOND && !first.is_held(), "{took:?}");
+    until(20 * SECOND - (clock::now() - hung), "the other takes it", || second.is_held()).await;
+    tokio::time::sleep(60 * SECOND).await;
+    assert!(second.is_held() && !first.is_held() && store.holder().starts_with('b'));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_lost_by_hanging_never_comes_back() {
+    let store = Store::default();
+    let (client, ..) = line_to(&store);
+    let (handle, task) = lease(settings("a"), CancellationToken::new());
+    let (turning, leadership) = (task.turning(), handle.leadership());
+    let _task = spawn(task.run(client));
+    let token = leadership.acquired().await;
+    tokio::time::sleep(60 * SECOND).await;
+    assert!(token.is_cancelled() && !leadership.is_held(), "it has it again while the work hangs");
+    let _turning = spawn(turning.keep());
+    tokio::time::sleep(SECOND * 9 / 10).await;
+    assert!(!leadership.is_held(), "the first turn is not enough: what hung has not seen yet that its term is over");
+    let next = tokio::time::timeout(SECOND, leadership.acquired()).await.unwrap();
+    assert!(token.is_cancelled() && !next.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_worker_that_is_blocked_stops_no_renewal() {
+    let store = Store::default();
+    let (handle, task) = lease(settings("a"), CancellationToken::new());
+    let (leadership, _turning) = (handle.leadership(), spawn(task.turning().keep()));
+    let theirs = store.clone();
+    let _held = tasks::spawn_thread("lease", CancellationToken::new(), move || task.run(line_to(&theirs).0));
+    tokio::time::timeout(5 * SECOND, leadership.acquired()).await.unwrap();
+    block_this_thread(RENEW_PERIOD + SECOND);
+    assert!(leadership.renewed_within(RENEW_PERIOD), "nobody renewed while the runtime was blocked");
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is what is to be shown harmless")]
+fn block_this_thread(span: Duration) {
+    std::thread::sleep(span);
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{Right, watch_access};
+use crate::client;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::last_good_judge;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
@@ -22,7 +23,7 @@ use crate::kinds::KindSearch;
 use crate::lease::{Leadership, LeaseHandle};
 use crate::lease::{LeaseSettings, lease};
 use crate::process::settings::HomeSettings;
-use crate::process::tasks::Background;
+use crate::process::tasks::{self, Background};
 use crate::telemetry::health::Health;
 use crate::watch::SecretWatch;
 use drift_model::labelled_secrets::LabelledSecrets;
@@ -70,7 +71,8 @@ impl Site {
         (rights, need)
     }
 
-    /// Tries to hold a Lease until `stop`, which is to come after all work has ended; then it is released.
+    /// Tries to hold a Lease until `stop`, which is to come after all work has ended; then it is released. That runs on a
+    /// thread of its own with a client of its own, so that no work holds up a renewal, and only while the work turns.
     pub fn hold_lease(
         &self,
         name: String,
@@ -78,7 +80,6 @@ impl Site {
         stop: &CancellationToken,
     ) -> (LeaseHandle, JoinHandle<()>) {
         let settings = LeaseSettings {
-            client: self.client.clone(),
             namespace: self.namespace.clone(),
             name,
             instance: self.instance.clone(),
@@ -87,7 +88,17 @@ impl Site {
             part: self.health.part("lease"),
         };
         let (lease, task) = lease(settings, stop.clone());
-        (lease, self.background.spawn("lease", task.run()))
+        self.background.spawn("turning", task.turning().keep());
+        let failed = self.background.failed.clone();
+        let hold = async move || match client::connect().await {
+            Ok(client) => task.run(client).await,
+            Err(error) => {
+                tracing::error!("no client for the Lease: {error}");
+                failed.cancel();
+            }
+        };
+        let held = tasks::spawn_thread("lease", self.background.failed.clone(), hold);
+        (lease, self.background.spawn("lease", held))
     }
 
     /// The Secrets that are labelled for this program, kept up to date.

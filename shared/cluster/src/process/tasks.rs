@@ -1,4 +1,4 @@
-//! The one place where tasks are spawned.
+//! The one place where tasks and threads are spawned.
 //!
 //! A task that panics must not be lost without a word: its main loop would be missing while everything else looks
 //! well. Here it is logged, and the token that it was given is cancelled, which ends the program in order.
@@ -6,6 +6,7 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
+use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,37 @@ where
             on_panic.cancel();
         }
     })
+}
+
+/// Runs a task on a thread and a runtime of its own: nothing that the caller's runtime does holds it up. Should it panic,
+/// or should there be no thread for it, that is logged and `on_panic` is cancelled. Gives what ends with it.
+pub fn spawn_thread<F>(
+    name: &'static str,
+    on_panic: CancellationToken,
+    task: impl FnOnce() -> F + Send + 'static,
+) -> impl Future<Output = ()> + Send + 'static
+where
+    F: Future<Output = ()>,
+{
+    let ended = CancellationToken::new();
+    let (failed, guard) = (on_panic.clone(), ended.clone().drop_guard());
+    let run = move || {
+        let _guard = guard;
+        let turn = || {
+            Builder::new_current_thread().enable_all().build().map(|runtime| runtime.block_on(async { task().await }))
+        };
+        match std::panic::catch_unwind(AssertUnwindSafe(turn)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => tracing::error!(thread = name, "no runtime for a thread: {error}"),
+            Err(_) => tracing::error!(thread = name, "a thread panicked: the program ends"),
+        }
+        on_panic.cancel();
+    };
+    if let Err(error) = std::thread::Builder::new().name(name.to_owned()).spawn(run) {
+        tracing::error!(thread = name, "no thread: {error}");
+        failed.cancel();
+    }
+    ended.cancelled_owned()
 }
 
 /// Where a program's background tasks run: a panic in any of them ends the program, which is then started anew.
@@ -53,6 +85,15 @@ mod tests {
             let stop = CancellationToken::new();
             let task = async move { assert!(!panics, "expected in this test") };
             spawn("test", stop.clone(), task).await.unwrap();
+            assert_eq!(stop.is_cancelled(), ended);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_thread_ends_the_program() {
+        for (panics, ended) in [(true, true), (false, false)] {
+            let stop = CancellationToken::new();
+            spawn_thread("test", stop.clone(), async move || assert!(!panics, "expected in this test")).await;
             assert_eq!(stop.is_cancelled(), ended);
         }
     }
