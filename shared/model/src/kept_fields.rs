@@ -64,8 +64,8 @@ impl KeptFields {
         for field in ["creationTimestamp", "deletionTimestamp"] {
             plan.keep(&["metadata".to_owned(), field.to_owned()]);
         }
-        for name in [names::PAUSED_ANNOTATION, names::POLL_REQUESTED_ANNOTATION, names::RETRY_REQUESTED_ANNOTATION] {
-            plan.keep(&["metadata".to_owned(), "annotations".to_owned(), name.to_owned()]);
+        for name in names::OBJECT_ANNOTATIONS {
+            plan.keep(&["metadata".to_owned(), "annotations".to_owned(), (*name).to_owned()]);
         }
         plan.put("metadata", "managedFields", Plan::Nothing);
         plan.put("status", "conditions", Plan::OurConditions);
@@ -278,7 +278,8 @@ mod tests {
             "metadata": {"namespace": "n", "name": "o", "uid": "u", "resourceVersion": "5", "generation": 3,
                 "creationTimestamp": "t", "deletionTimestamp": "t", "finalizers": ["x", names::FINALIZER],
                 "labels": {"tier": "1"}, "managedFields": [{"manager": "m"}],
-                "annotations": {"other": "x", names::PAUSED_ANNOTATION: "true", names::POLL_REQUESTED_ANNOTATION: "1"}},
+                "annotations": {"other": "x", names::PAUSED_ANNOTATION: "true", names::ORPHAN_ANNOTATION: "true",
+                    names::POLL_REQUESTED_ANNOTATION: "1", names::RETRY_REQUESTED_ANNOTATION: "1"}},
             "spec": {"a": {"b": 1, "c": [1, {"d": null}]}, "list": [{"x": 1.5}], "text": "t", "none": null},
             "status": {"phase": "Up", "conditions": [{"type": "Ready", "message": "foreign"},
                 {"type": names::DRIFT_OBSERVED, "status": "True", "reason": "FieldsDiffer", "message": "m"}, 7,
