@@ -14,6 +14,7 @@ use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
+use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_cluster::process::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
 use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
@@ -27,14 +28,13 @@ use drift_cluster::{client, telemetry};
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_outside::HttpSender;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clean_up::NoteCleaner;
 use crate::metrics::Metrics;
-use crate::pen::CONCURRENT_CALLS;
 use crate::release::release;
 use crate::target_actor::Shared;
 use crate::target_work::{Workplace, work};
@@ -146,7 +146,7 @@ impl Program {
             term: CancellationToken::new(),
             stop: stop.clone(),
             gate: Arc::default(),
-            slots: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
+            slots: CallSlots::default(),
             rights,
             events,
             shared,

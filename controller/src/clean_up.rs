@@ -31,13 +31,16 @@ impl Cleaner for NoteCleaner {
         if busy.is_none() || !self.place.may_act() {
             return Err(WriteError::Unavailable("the object is worked on, or the Lease is not ours".to_owned()));
         }
-        let pen = self.place.pen(kind.clone(), FieldPaths::default());
+        let writer = self.place.writer(kind.clone(), FieldPaths::default());
         let object = match self.announcer(kind, &object).filter(|_| object.has_finalizer()) {
-            Some(announcer) => Releaser { pen: &pen, announcer: &announcer }.release(&object, true).await?,
+            Some(announcer) => Releaser { writer: &writer, announcer: &announcer }.release(&object, true).await?,
             None => object,
         };
         match object.conditions.corrected {
-            Some(_) => pen.remove_note(&object).await.map(drop),
+            Some(ref placed) => {
+                let call = writer.slots.enter().await;
+                writer.remove_condition(&call, &object, placed).await.map(drop)
+            }
             None => Ok(()),
         }
     }

@@ -2,18 +2,16 @@
 //!
 //! It watches the Kubernetes API and nothing else; it never reads an external system. [`core`] decides, the rest does.
 
-pub mod act;
 pub mod app;
 mod clean_up;
 pub mod core;
+pub mod executor;
 pub mod letting_go;
 pub mod metrics;
 pub mod notices;
-pub mod pen;
-pub mod record;
 pub mod release;
+pub mod requests;
 pub mod retirement;
-pub mod steps;
 pub mod tally;
 pub mod target_actor;
 pub mod target_work;

@@ -60,11 +60,12 @@ async fn retire(place: Workplace, scope: Scope, stop: CancellationToken) {
         tracing::info!(target_name = scope.target, objects = held.len(), "objects that the target may have held");
         let config_map = place.shared.notes.read(|notes| notes.config_map(&scope).unwrap_or_default().to_owned());
         let announcer = Announcer::of_note(place.events.clone(), &scope, &config_map, &place.home);
-        let pen = place.pen(kind, FieldPaths::default());
+        let writer = place.writer(kind, FieldPaths::default());
         while !held.is_empty() {
             let mut left = Vec::new();
             for object in held {
-                if !is_settled(&place, &scope.kind_name(), Releaser { pen: &pen, announcer: &announcer }, &object).await
+                if !is_settled(&place, &scope.kind_name(), Releaser { writer: &writer, announcer: &announcer }, &object)
+                    .await
                 {
                     left.push(object);
                 }

@@ -1,32 +1,33 @@
-//! One target at work: a single task that watches its objects, has each decided, and hands out what is to be done.
+//! One target at work: a single task that watches its objects, has each decided, and has the decisions carried out.
 //!
-//! What is decided is decided again on the object read live, right before it is done. Each target has a task of its
-//! own, so that none can slow or stop another. It carries things between the core, which decides, and the hands,
-//! which do; it must not decide anything itself.
+//! Each target has a task of its own, so that none can slow or stop another. It carries things between the core, which
+//! decides, and the executor, which does; it must not decide anything itself.
 
-mod house;
-mod reports;
+mod executions;
+mod housekeeping;
 mod selected;
 mod strays;
 mod watching;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
-use drift_cluster::process::{clock, tasks};
+use drift_cluster::process::clock;
+use drift_cluster::sightings::Sightings;
+use drift_cluster::telemetry::health::Health;
 use drift_cluster::watch::ObjectEvent;
 use drift_model::fifo::Fifo;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use drift_model::voucher::Voucher;
+use drift_model::work_queue::WorkQueue;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::act::{Hands, Work};
-use crate::core::alarms::Alarms;
 use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
@@ -34,12 +35,10 @@ use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Heritage, Roster};
 use crate::core::vouching::Vouching;
+use crate::executor::{Executor, Question};
 use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
-use drift_cluster::sightings::Sightings;
-use drift_cluster::telemetry::health::Health;
-use drift_model::voucher::Voucher;
-use reports::Report;
+use executions::{Report, Underway, Unreadable};
 use selected::Selected;
 use strays::Strays;
 
@@ -50,6 +49,10 @@ const HOUSEKEEPING: Duration = Duration::from_secs(5);
 const STANDSTILL: Duration = Duration::from_secs(60);
 /// When to look again at an object that could not be read, written or got hold of just now.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Executions of one target at once that are no correction, and so wait for nothing but the API server. A target with
+/// thousands of finalizers to put on stands before the others at the API server with no more than these; a quarter of
+/// all calls keeps it busy by itself.
+const WRITES_AT_ONCE: usize = 8;
 /// Watch events taken in before others get their turn again.
 const EVENTS_AT_ONCE: usize = 256;
 
@@ -79,21 +82,27 @@ pub struct Shared {
 /// One target at work.
 pub struct TargetActor {
     name: Arc<str>,
-    hands: Hands,
+    executor: Executor,
     shared: Shared,
     roster: Roster,
     /// Memories from before the target's last edit, of objects that were not seen again yet.
     memories: HashMap<Uid, ObjectMemory>,
     reports: mpsc::UnboundedSender<Report>,
     inbox: mpsc::UnboundedReceiver<Report>,
-    /// To be decided now.
-    due: VecDeque<Uid>,
-    /// To be decided when the limits allow.
-    queue: Fifo,
-    working: HashSet<Uid>,
+    questions: mpsc::UnboundedSender<Question>,
+    asked: mpsc::UnboundedReceiver<Question>,
+    /// To be decided.
+    queue: WorkQueue,
+    /// To be decided when the target's limits allow.
+    limited: Fifo,
+    /// To be decided when fewer writes are under way.
+    crowded: Fifo,
+    under_way: HashMap<Uid, Underway>,
+    unreadable: Unreadable,
+    /// Cancelled when the actor ends.
+    superseded: CancellationToken,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
-    alarms: Alarms,
     strays: Strays,
     selected: Selected,
     tally: Tally,
@@ -104,25 +113,30 @@ pub struct TargetActor {
 impl TargetActor {
     /// An actor that has seen nothing yet; `heritage` is what the one before the target's last edit left.
     #[must_use]
-    pub fn new(hands: Hands, shared: Shared, heritage: Heritage) -> Self {
-        let (roster, memories) = Roster::new(TargetFacts::of(&hands.target), heritage);
+    pub fn new(executor: Executor, shared: Shared, heritage: Heritage) -> Self {
+        let (roster, memories) = Roster::new(TargetFacts::of(&executor.target), heritage);
         let (reports, inbox) = mpsc::unbounded_channel();
-        let name = Arc::<str>::from(hands.target.name.as_str());
+        let (questions, asked) = mpsc::unbounded_channel();
+        let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
             selected: Selected::new(name.clone(), shared.sightings.clone()),
             name,
-            tally: Tally::new(&hands.target.name, shared.metrics.clone()),
-            hands,
+            tally: Tally::new(&executor.target.name, shared.metrics.clone()),
+            executor,
             shared,
             roster,
             memories,
             reports,
             inbox,
-            due: VecDeque::new(),
-            queue: Fifo::default(),
-            working: HashSet::new(),
+            questions,
+            asked,
+            queue: WorkQueue::default(),
+            limited: Fifo::default(),
+            crowded: Fifo::default(),
+            under_way: HashMap::new(),
+            unreadable: Unreadable::default(),
+            superseded: CancellationToken::new(),
             told_deletions: HashSet::new(),
-            alarms: Alarms::default(),
             strays: Strays::default(),
             last_word: None,
         }
@@ -131,7 +145,7 @@ impl TargetActor {
     /// A person edited the limits: what stands now may pass the breaker.
     pub fn let_pass(&mut self) {
         if let Some(transition) = self.roster.let_pass() {
-            self.hands.announcer.breaker(transition);
+            self.executor.announcer.breaker(transition);
         }
     }
 
@@ -150,6 +164,7 @@ impl TargetActor {
                 biased;
                 () = stop.cancelled() => break,
                 Some(report) = self.inbox.recv() => self.take_report(report),
+                Some(question) = self.asked.recv() => self.take_question(question),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
@@ -163,6 +178,7 @@ impl TargetActor {
     }
 
     fn end(self) -> Heritage {
+        self.superseded.cancel();
         for gauge in [&self.shared.metrics.vouched, &self.shared.metrics.breaker_open] {
             gauge.get_or_create(&of_target(&self.name)).set(0);
         }
@@ -171,59 +187,57 @@ impl TargetActor {
 
     fn next_wake(&self) -> Moment {
         let now = clock::now();
-        let queue = match self.roster.room(now) {
-            Room::From(until) if !self.queue.is_empty() => Some(until),
+        let limited = match self.roster.room(now) {
+            Room::From(until) if !self.limited.is_empty() => Some(until),
             _ => None,
         };
-        let wakes = [self.alarms.next(), queue];
+        let wakes = [self.queue.next_at(now), limited];
         wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING)
     }
 
-    /// Has everybody decided who is due, and whoever waits for the limits as far as they allow.
+    /// Has everybody decided whose turn it is, and whoever waits for the limits or the API server as far as they allow.
     fn attend(&mut self) {
         let now = clock::now();
         self.attend_breaker(now);
-        while let Some(uid) = self.alarms.pop(now) {
-            self.due.push_back(uid);
-        }
-        while let Some(uid) = self.due.pop_front() {
-            self.attend_object(&uid, now);
-        }
-        while self.roster.room(now) == Room::Free {
-            let Some(uid) = self.queue.call_next() else { break };
-            self.attend_object(&uid, now);
+        loop {
+            while let Some(uid) = self.queue.next(now) {
+                self.attend_object(&uid, now);
+            }
+            let limited = if self.roster.room(now) == Room::Free { self.limited.call_next() } else { None };
+            let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
+            if limited.is_none() && crowded.is_none() {
+                return;
+            }
+            limited.iter().chain(&crowded).for_each(|uid| self.queue.add(uid));
         }
     }
 
     fn attend_object(&mut self, uid: &Uid, now: Moment) {
-        self.alarms.clear(uid);
-        if self.working.contains(uid) {
-            return;
-        }
-        if let Some(work) = self.decide(uid, now) {
-            self.look(uid, &work, now);
+        let begun = match self.decide(uid, now) {
+            Some(decision) => self.begin(uid, decision, now),
+            None => false,
+        };
+        if !begun {
+            self.queue.done(uid);
         }
     }
 
     /// Decides for an object; gives what is to be done, if anything, and sees to it that it is decided again in time.
-    fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Work> {
+    fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
         let around = self.around(uid, now);
         let decision = self.roster.decide(uid, around, now)?;
-        let (held, work) = match decision {
-            Decision::Nothing(why) => (Some(why), None),
-            // The queue knows itself when there is room again.
-            Decision::Wait { why: Held::Limited, .. } => (Some(Held::Limited), None),
+        let held = match decision {
+            Decision::Nothing(why) => Some(why),
+            // The line knows itself when there is room again.
+            Decision::Wait { why: Held::Limited, .. } => Some(Held::Limited),
             Decision::Wait { until, why } => {
-                self.alarms.set(uid, until);
-                (Some(why), None)
+                self.queue.add_after(uid, until);
+                Some(why)
             }
-            Decision::Correct(correction) => (None, Some(Work::Correct(correction))),
-            Decision::WriteStatus(status) => (None, Some(Work::WriteStatus(status))),
-            Decision::PutFinalizer => (None, Some(Work::PutFinalizer)),
-            Decision::ReleaseFinalizer { left_behind } => (None, Some(Work::ReleaseFinalizer { left_behind })),
+            _ => None,
         };
         if held == Some(Held::Limited) {
-            self.queue.join(uid);
+            self.limited.join(uid);
         }
         let before = self.tally.set(uid, held);
         // A hold that was known before keeps a finalizer only from the deletion on, and is told once more then.
@@ -233,38 +247,33 @@ impl TargetActor {
         if before != held || is_deletion_news {
             self.tell_of_holding(uid, held);
         }
-        work
+        held.is_none().then_some(decision)
+    }
+
+    pub(super) fn add_all<'a>(&mut self, uids: impl IntoIterator<Item = &'a Uid>) {
+        uids.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
     fn tell_of_holding(&self, uid: &Uid, held: Option<Held>) {
         let (Some(object), Some(why)) = (self.roster.object(uid), held) else { return };
-        let kind = &self.hands.pen.kind;
+        let kind = &self.executor.writer.kind;
         match why {
-            Held::ClaimedTwice => self.hands.announcer.claimed_twice(kind, object),
+            Held::ClaimedTwice => self.executor.announcer.claimed_twice(kind, object),
             Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
-                self.hands.announcer.deletion_held(kind, object, why);
+                self.executor.announcer.deletion_held(kind, object, why);
             }
             _ => {}
         }
     }
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
-        let target = &self.hands.target;
+        let target = &self.executor.target;
         let vouched = self.shared.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
         Around { vouched, claimed_twice: self.shared.sightings.is_anothers(&self.name, uid) }
     }
 
     fn word(&self, now: Moment) -> Option<Voucher> {
-        let target = &self.hands.target;
+        let target = &self.executor.target;
         self.shared.vouching.borrow().word_for(&target.name, &target.verdict_hash, now).cloned()
-    }
-
-    fn spawn(&self, work: impl Future<Output = Report> + Send + 'static) {
-        let reports = self.reports.clone();
-        let job = async move {
-            // Without an actor nobody needs the report.
-            let _ = reports.send(work.await);
-        };
-        tasks::spawn("job", self.shared.failed.clone(), self.shared.jobs.track_future(job));
     }
 }

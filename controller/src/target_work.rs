@@ -13,21 +13,21 @@ use drift_cluster::client::ObjectClient;
 use drift_cluster::events::EventWriter;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
+use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::watch::{WatchRequest, watch_objects};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::CONTROLLER_MANAGER;
 use drift_outside::{HostGate, HttpSender};
 use drift_target::{Mode, ObjectSelection, Target};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::act::Hands;
 use crate::core::roster::Heritage;
+use crate::executor::Executor;
 use crate::metrics::of_target;
 use crate::notices::Announcer;
-use crate::pen::Pen;
-use crate::steps::{FRESH_LEASE, StepSender};
+use crate::requests::{FRESH_LEASE, RequestSender};
 use crate::target_actor::{Shared, TargetActor};
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
@@ -55,7 +55,7 @@ pub struct Workplace {
     /// What all targets together may do to one host.
     pub gate: Arc<HostGate>,
     /// The limit of calls over all targets.
-    pub slots: Arc<Semaphore>,
+    pub slots: CallSlots,
     /// Where the rights that are needed are noted.
     pub rights: RightsNeeded,
     /// Events for people.
@@ -67,12 +67,12 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// The hands for a target whose kind was found.
+    /// What carries out decisions for a target whose kind was found.
     #[must_use]
-    pub fn hands(&self, target: &Arc<Target>, kind: ResolvedKind) -> Hands {
-        Hands {
-            pen: self.pen(kind, target.all_fields.clone()),
-            steps: StepSender {
+    pub fn executor(&self, target: &Arc<Target>, kind: ResolvedKind) -> Executor {
+        Executor {
+            writer: self.writer(kind, target.all_fields.clone()),
+            requests: RequestSender {
                 sender: self.sender.clone(),
                 leadership: self.leadership.clone(),
                 term: self.term.clone(),
@@ -81,15 +81,16 @@ impl Workplace {
             },
             announcer: Announcer::new(self.events.clone(), target, &self.home),
             target: target.clone(),
+            metrics: self.shared.metrics.clone(),
         }
     }
 
-    /// What writes to objects of a kind.
+    /// What reads and writes objects of a kind.
     #[must_use]
-    pub fn pen(&self, kind: ResolvedKind, fields: FieldPaths) -> Pen {
+    pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
         let objects = ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER);
         let (leadership, slots) = (self.leadership.clone(), self.slots.clone());
-        Pen { objects, kind, fields, leadership, slots, metrics: self.shared.metrics.clone() }
+        ObjectWriter { objects, kind, fields, leadership, slots }
     }
 
     /// Whether something may be written to objects now: as before a step.
@@ -143,7 +144,7 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let request = watch_request(&target, &found, place.shared.health.clone());
     let (heritage, limits_edited) = place.inherit(&target);
-    let mut actor = TargetActor::new(place.hands(&target, found), place.shared.clone(), heritage);
+    let mut actor = TargetActor::new(place.executor(&target, found), place.shared.clone(), heritage);
     if limits_edited {
         actor.let_pass();
     }

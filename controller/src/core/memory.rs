@@ -216,9 +216,9 @@ impl ObjectMemory {
         }
     }
 
-    /// A status is known to have stood. One that counts another correction ends the doubt: what follows has a number
+    /// A status is known to have stood, or is to be taken for one that does. One that counts another correction ends the doubt: what follows has a number
     /// of its own, and a poll before it.
-    fn know(&mut self, status: CorrectionStatus) {
+    pub fn know(&mut self, status: CorrectionStatus) {
         if self.written.as_ref().map_or(0, |written| written.correction) < status.correction {
             self.delay.forget_doubt();
         }

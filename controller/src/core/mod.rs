@@ -3,7 +3,6 @@
 //! The shell observes, asks [`decide::decide`], and does what it is told. Nothing here knows a client, a task, a
 //! clock or the environment; time comes in as a [`drift_model::moment::Moment`].
 
-pub mod alarms;
 pub mod attempts;
 pub mod breaker;
 pub mod claim;
@@ -11,6 +10,8 @@ pub mod correction;
 pub mod decide;
 pub mod decision;
 pub mod deletion;
+pub mod executed;
+pub mod execution;
 pub mod facts;
 pub mod finalizer;
 pub mod held;

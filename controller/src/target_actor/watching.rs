@@ -26,7 +26,7 @@ impl TargetActor {
                     return self.read_anew(known);
                 }
                 // A target that only looks has nothing to do but to let go what an earlier text of it held.
-                if self.hands.target.correct.mode == Mode::Correct || object.has_finalizer() {
+                if self.executor.target.correct.mode == Mode::Correct || object.has_finalizer() {
                     self.see(*object, now);
                 } else {
                     // It stays selected, and so this target's own.
@@ -37,7 +37,7 @@ impl TargetActor {
             ObjectEvent::Left { id, object } => {
                 // Whatever it carries now: a write that is under way may land on it still.
                 if object.is_some() && self.selected.has(&id.uid) {
-                    self.shared.leavers.tell(KindName::of(&self.hands.target.objects), id.clone());
+                    self.shared.leavers.tell(KindName::of(&self.executor.target.objects), id.clone());
                 }
                 self.forget(&id.uid);
                 self.strays.remove(&id.uid);
@@ -57,15 +57,17 @@ impl TargetActor {
 
     /// A list shows the object older than it is known: only a live read tells which of both holds.
     fn read_anew(&self, known: LeanObject) {
-        let hands = self.hands.clone();
-        self.spawn(async move { Report::ReadAnew(hands.pen.read_anew(&known).await.map(Box::new)) });
+        let writer = self.executor.writer.clone();
+        self.spawn(async move { Report::ReadAnew(writer.read_anew(&known).await.map(Box::new)) });
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Moment) {
         self.selected.see(&object.id.uid);
-        let facts = ObjectFacts::of(&self.hands.target, &object);
+        let facts = ObjectFacts::of(&self.executor.target, &object);
         let memory = self.memories.remove(&object.id.uid);
-        self.due.extend(self.roster.see(object, facts, memory, now));
+        self.note_deletion(&object);
+        let due = self.roster.see(object, facts, memory, now);
+        self.add_all(&due);
     }
 
     pub(super) fn forget(&mut self, uid: &Uid) {
@@ -75,19 +77,23 @@ impl TargetActor {
 
     fn drop_known(&mut self, uid: &Uid) {
         self.tally.set(uid, None);
-        self.alarms.clear(uid);
+        self.queue.remove(uid);
+        self.limited.leave(uid);
+        self.crowded.leave(uid);
+        self.unreadable.remove(uid);
         self.told_deletions.remove(uid);
-        self.due.extend(self.roster.forget(uid));
+        let due = self.roster.forget(uid);
+        self.add_all(&due);
     }
 
     /// Takes the finalizer off objects that no target selects any more.
     pub(super) fn let_strays_go(&mut self) {
         let ripe = self.strays.age();
-        if ripe.is_empty() || !self.hands.steps.may_act() {
+        if ripe.is_empty() || !self.executor.requests.may_begin() {
             return;
         }
         let configuration = self.shared.configuration.borrow().clone();
-        let ours = &self.hands.target.objects;
+        let ours = &self.executor.target.objects;
         let peers: Vec<&str> = configuration
             .targets
             .values()
@@ -104,10 +110,9 @@ impl TargetActor {
                 continue;
             }
             let Some(busy) = self.shared.sightings.begin(&uid) else { continue };
-            let hands = self.hands.clone();
-            self.working.insert(uid.clone());
+            let executor = self.executor.clone();
             self.spawn(async move {
-                let done = hands.releaser().let_go(&id).await;
+                let done = executor.releaser().let_go(&id).await;
                 drop(busy);
                 Report::StrayDone { uid, done }
             });

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bench::{Bench, bump, condition, object, verdict};
+use crate::bench::{Bench, CALLS, bump, condition, object, verdict};
 
 struct Running {
     bench: Bench,
@@ -32,6 +32,7 @@ struct Running {
     _configuration: watch::Sender<Arc<Configuration>>,
     stop: CancellationToken,
     sightings: Sightings,
+    jobs: TaskTracker,
 }
 
 impl Running {
@@ -50,14 +51,15 @@ impl Running {
             metrics: Metrics::default(),
             health: Health::default(),
         };
-        let (events, receiver) = mpsc::channel(16);
+        let jobs = shared.jobs.clone();
+        let (events, receiver) = mpsc::channel(256);
         let stop = CancellationToken::new();
-        let actor = TargetActor::new(bench.hands.clone(), shared, Heritage::default());
+        let actor = TargetActor::new(bench.executor.clone(), shared, Heritage::default());
         let run = actor.run(receiver, stop.clone());
         tasks::spawn("actor", CancellationToken::new(), async move {
             run.await;
         });
-        Self { bench, events, vouching, _configuration: publish, stop, sightings }
+        Self { bench, events, vouching, _configuration: publish, stop, sightings, jobs }
     }
 
     fn vouch(&self) {
@@ -65,7 +67,7 @@ impl Running {
     }
 
     fn vouch_except(&self, except: &[&str]) {
-        let target = &self.bench.hands.target;
+        let target = &self.bench.executor.target;
         let voucher =
             Voucher { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
         let in_force = BTreeMap::from([(target.name.clone(), voucher)]);
@@ -172,7 +174,7 @@ async fn an_object_that_is_paused_while_its_correction_waits_for_the_host_is_not
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
     let running = Running::begin(Bench::new(drifted, "Refuse").await);
-    let steps = running.bench.hands.steps.clone();
+    let steps = running.bench.executor.requests.clone();
     let host = running.bench.outside.clone();
     let mut others = Vec::new();
     for _ in 0..HOST_CONCURRENCY {
@@ -307,4 +309,91 @@ async fn an_object_that_left_the_selection_and_that_no_target_selects_is_let_go(
     running.events.send(gone).await.unwrap();
     running.bench.wait_for(&["remove finalizer"]).await;
     assert_eq!(running.bench.lean().finalizers, ["other"]);
+}
+
+#[tokio::test]
+async fn a_deletion_does_not_wait_for_an_outcome_that_is_refused() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    running.bench.replace(|line, _| line.starts_with("note").then_some(StatusCode::FORBIDDEN));
+    running.see().await;
+    running.vouch();
+    running.list().await;
+    let refused = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    let update = "POST /proxies/web u-1-8-update";
+    running.bench.wait_for(&[update, refused]).await;
+    {
+        let mut state = running.bench.state.lock().unwrap();
+        let object = state.object.as_mut().unwrap();
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+        bump(object);
+    }
+    running.see().await;
+    running.bench.wait_for(&[update, refused, "DELETE /proxies/web u-1-9-delete", "remove finalizer"]).await;
+}
+
+#[tokio::test]
+async fn a_target_has_few_writes_under_way_at_once() {
+    let running = Running::begin(Bench::new(object(&verdict("NotUpdated", 0), None), "Adopt").await);
+    // Nobody answers, so that nothing ends.
+    let slots = &running.bench.executor.writer.slots;
+    let mut held = Vec::new();
+    for _ in 0..CALLS {
+        held.push(slots.enter().await);
+    }
+    for number in 0..200 {
+        let mut object = running.bench.lean();
+        object.id.uid = format!("u-{number}").into();
+        object.id.name = format!("web-{number}").into();
+        running.events.send(ObjectEvent::Seen(Box::new(object))).await.unwrap();
+    }
+    running.list().await;
+    a_while().await;
+    assert!((1..=8).contains(&running.jobs.len()), "{} at once", running.jobs.len());
+}
+
+#[tokio::test]
+async fn who_waits_for_the_api_server_holds_no_place_at_the_host() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    let mut held = Vec::new();
+    for _ in 0..CALLS {
+        held.push(running.bench.executor.writer.slots.enter().await);
+    }
+    running.vouch();
+    running.see().await;
+    running.list().await;
+    a_while().await;
+    let gate = &running.bench.executor.requests.gate;
+    let mut places = Vec::new();
+    for _ in 0..HOST_CONCURRENCY {
+        places.push(gate.try_enter(&running.bench.outside).expect("a place is held by somebody who waits for a call"));
+    }
+    held.clear();
+    places.clear();
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_reads_that_fail_back_off() {
+    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
+    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
+    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    running.bench.state.lock().unwrap().reads_fail = true;
+    running.see().await;
+    running.list().await;
+    for _ in 0..60 {
+        running.vouch();
+        // What the watch says meanwhile changes nothing.
+        running.see().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let reads = running.bench.state.lock().unwrap().reads;
+    assert!((3..=8).contains(&reads), "{reads} reads in a minute");
 }

@@ -13,14 +13,18 @@ use drift_cluster::client::ObjectClient;
 use drift_cluster::events::event_writer;
 use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::lease::{LeaseSettings, lease};
+use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_cluster::telemetry::health::Health;
-use drift_controller::act::Hands;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
+use drift_controller::core::decision::Decision;
+use drift_controller::core::executed::Executed;
+use drift_controller::core::memory::ObjectMemory;
+use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
-use drift_controller::pen::Pen;
-use drift_controller::steps::StepSender;
+use drift_controller::requests::RequestSender;
+use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_model::object::LeanObject;
 use drift_outside::HttpSender;
@@ -28,7 +32,7 @@ use drift_target::{DocumentName, Target, parse_document};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// What to answer instead of the usual.
@@ -39,6 +43,10 @@ pub(crate) struct State {
     pub(crate) object: Option<Value>,
     pub(crate) lease: Option<Value>,
     pub(crate) log: Vec<String>,
+    /// Live reads so far.
+    pub(crate) reads: usize,
+    /// Whether live reads are answered.
+    pub(crate) reads_fail: bool,
     /// Asked with each line of the log before it takes effect; may change the object and answer in place of the usual.
     pub(crate) replace: Replace,
 }
@@ -47,9 +55,12 @@ pub(crate) struct Bench {
     /// `host:port` of the external system.
     pub(crate) outside: String,
     pub(crate) state: Arc<Mutex<State>>,
-    pub(crate) hands: Hands,
+    pub(crate) executor: Executor,
     pub(crate) stop_lease: CancellationToken,
 }
+
+/// Calls to the API server under way at once.
+pub(crate) const CALLS: usize = 4;
 
 /// How long a test waits before it says what it saw instead.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -64,21 +75,28 @@ impl Bench {
     pub(crate) async fn with_auth(object: Value, existing: &str, auth: &str) -> Self {
         drift_cluster::client::install_crypto();
         let replace: Replace = Box::new(|_, _| None);
-        let state = Arc::new(Mutex::new(State { object: Some(object), lease: None, log: Vec::new(), replace }));
+        let state = Arc::new(Mutex::new(State {
+            object: Some(object),
+            lease: None,
+            log: Vec::new(),
+            reads: 0,
+            reads_fail: false,
+            replace,
+        }));
         let outside = serve_outside(state.clone()).await;
         let cluster = state.clone();
         let router =
             axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
-        let hands = hands(&client, &target(&outside, existing, auth), &stop_lease).await;
-        Self { outside, state, hands, stop_lease }
+        let executor = executor(&client, &target(&outside, existing, auth), &stop_lease).await;
+        Self { outside, state, executor, stop_lease }
     }
 
     /// The object as the controller reads it.
     pub(crate) fn lean(&self) -> LeanObject {
         let state = self.state.lock().unwrap();
-        LeanObject::prune(state.object.as_ref().unwrap(), &self.hands.target.all_fields)
+        LeanObject::prune(state.object.as_ref().unwrap(), &self.executor.target.all_fields)
     }
 
     /// What was asked so far: writes to the object and requests outside.
@@ -90,21 +108,33 @@ impl Bench {
         self.state.lock().unwrap().replace = Box::new(replace);
     }
 
-    pub(crate) fn order(&self, action: Action, claim_first: bool, put_finalizer: bool) -> Box<Correction> {
-        let (object, target) = (self.lean(), &self.hands.target);
-        let before = object.conditions.correction_status();
-        Box::new(Correction {
+    pub(crate) fn correction(&self, action: Action, claim_first: bool, put_finalizer: bool) -> Decision {
+        let object = self.lean();
+        let before = ObjectMemory::of(&object, Moment::START).status_of(&object);
+        Decision::Correct(Box::new(Correction {
             action,
             number: before.correction + 1,
             identity: "web".to_owned(),
             claim_first,
             put_finalizer,
             generation: object.generation,
-            wish: target.wish_of(&object.view).ok().map(|wished| wished.wish),
-            correct_hash: target.correct_hash,
+            wish: None,
+            correct_hash: 0,
             before,
             was_in_doubt: false,
-        })
+        }))
+    }
+
+    /// Has the decision carried out; decided anew, it is the same on the same state of the object.
+    pub(crate) async fn execute(&self, decision: Decision) -> (LeanObject, Executed) {
+        self.execute_on(self.lean(), decision).await
+    }
+
+    pub(crate) async fn execute_on(&self, object: LeanObject, decision: Decision) -> (LeanObject, Executed) {
+        let (supervision, questions) = supervision();
+        let answering = answer(questions, object.clone(), decision.clone());
+        drift_cluster::process::tasks::spawn("judge", CancellationToken::new(), answering);
+        self.executor.execute(object, decision, supervision).await
     }
 
     /// Waits until the log ends with these lines.
@@ -117,6 +147,21 @@ impl Bench {
         if tokio::time::timeout(PATIENCE, seen).await.is_err() {
             panic!("waited for {lines:#?}, saw {:#?}", self.log());
         }
+    }
+}
+
+/// What an actor lends to an execution.
+pub(crate) fn supervision() -> (Supervision, mpsc::UnboundedReceiver<Question>) {
+    let (questions, asked) = mpsc::unbounded_channel();
+    let (deleting, superseded) = (CancellationToken::new(), CancellationToken::new());
+    (Supervision { questions, deleting, superseded }, asked)
+}
+
+/// Always decides so.
+pub(crate) async fn answer(mut questions: mpsc::UnboundedReceiver<Question>, object: LeanObject, decision: Decision) {
+    while let Some(question) = questions.recv().await {
+        let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken: None };
+        let _ = question.answer.send(answer);
     }
 }
 
@@ -176,7 +221,7 @@ spec:
     Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")))
 }
 
-async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> Hands {
+async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> Executor {
     let mut registry = Registry::default();
     let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
     let settings = LeaseSettings {
@@ -193,16 +238,15 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
     let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");
-    Hands {
-        pen: Pen {
+    Executor {
+        writer: ObjectWriter {
             objects: ObjectClient::new(client.clone(), CONTROLLER_MANAGER),
             kind: ResolvedKind { resource, namespaced: true },
             fields: target.all_fields.clone(),
             leadership: lease.leadership(),
-            slots: Arc::new(Semaphore::new(4)),
-            metrics: Metrics::default(),
+            slots: CallSlots::new(CALLS),
         },
-        steps: StepSender {
+        requests: RequestSender {
             sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
             leadership: lease.leadership(),
             term,
@@ -211,7 +255,13 @@ async fn hands(client: &kube::Client, target: &Arc<Target>, stop: &CancellationT
         },
         announcer: Announcer::new(events, target, "drift-system"),
         target: target.clone(),
+        metrics: Metrics::default(),
     }
+}
+
+/// An idempotency key without the fingerprints of the wish and of the requests, which have their own tests.
+fn short(key: &str) -> &str {
+    key.rsplitn(3, '-').nth(2).unwrap_or(key)
 }
 
 /// The external system: accepts everything, unless a test says otherwise.
@@ -222,9 +272,7 @@ async fn serve_outside(state: Arc<Mutex<State>>) -> String {
         let state = state.clone();
         async move {
             let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or("none");
-            // The fingerprints of the wish and of the steps say nothing here.
-            let key = key.rsplitn(3, '-').nth(2).unwrap_or(key);
-            let line = format!("{} {} {key}", request.method(), request.uri().path());
+            let line = format!("{} {} {}", request.method(), request.uri().path(), short(key));
             let usual = if line.starts_with("POST /proxies ") { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
             let (status, hang) = {
                 let mut state = state.lock().unwrap();
@@ -254,6 +302,10 @@ async fn cluster_answer(state: Arc<Mutex<State>>, request: Request<Body>) -> Res
         return lease_answer(&mut state, method.as_str(), body);
     }
     if method == "GET" {
+        state.reads += 1;
+        if state.reads_fail {
+            return failure(StatusCode::SERVICE_UNAVAILABLE, "as the test says");
+        }
         return match &state.object {
             Some(object) => reply(StatusCode::OK, object),
             None => failure(StatusCode::NOT_FOUND, "not found"),

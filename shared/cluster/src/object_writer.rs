@@ -80,6 +80,11 @@ impl ObjectWriter {
         self.objects.read(&self.kind, id, &self.fields).await
     }
 
+    /// Reads live, until the API server answers, an object of which a list and what is known say different things.
+    pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
+        self.objects.read_anew(&self.kind, known, &self.fields).await
+    }
+
     /// Writes `condition` in place of `placed`, the one that stands on `object`. With `generation` the write insists on it.
     ///
     /// # Errors

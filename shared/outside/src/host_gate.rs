@@ -61,6 +61,14 @@ impl HostGate {
         Permit { host: host.to_owned(), epoch, _slot: slot, probe: None }
     }
 
+    /// A place, if one is free and nobody waits for it.
+    #[must_use]
+    pub fn try_enter(&self, host: &str) -> Option<Permit> {
+        let (slots, epoch) = self.with_host(host, |host| (host.slots.clone(), host.health.epoch()));
+        let slot = slots.try_acquire_owned().ok()?;
+        Some(Permit { host: host.to_owned(), epoch, _slot: Some(slot), probe: None })
+    }
+
     /// Whether the host is to be left alone; `None` where it may be asked now.
     #[must_use]
     pub fn paused(&self, host: &str, now: Moment) -> Option<Pause> {

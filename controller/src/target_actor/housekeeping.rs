@@ -3,6 +3,7 @@
 //! It must not decide for any one of them.
 
 use drift_cluster::process::clock;
+use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 
 use super::TargetActor;
@@ -12,7 +13,7 @@ use crate::metrics::of_target;
 impl TargetActor {
     pub(super) fn attend_breaker(&mut self, now: Moment) {
         let Some(transition) = self.roster.evaluate_breaker(now) else { return };
-        self.hands.announcer.breaker(transition);
+        self.executor.announcer.breaker(transition);
         self.show_breaker();
         self.reconsider_all();
     }
@@ -23,7 +24,8 @@ impl TargetActor {
     }
 
     pub(super) fn reconsider_all(&mut self) {
-        self.due.extend(self.roster.uids().cloned());
+        let uids: Vec<Uid> = self.roster.uids().cloned().collect();
+        self.add_all(&uids);
     }
 
     /// Everybody is decided anew when the poller begins or ceases to vouch, or excepts others than before.
@@ -42,10 +44,12 @@ impl TargetActor {
 
     pub(super) fn keep_house(&mut self) {
         self.note_vouching();
-        self.due.extend(self.tally.held_for(Held::ClaimedTwice).cloned());
+        let claimed_twice: Vec<Uid> = self.tally.held_for(Held::ClaimedTwice).cloned().collect();
+        self.add_all(&claimed_twice);
         // The poller's word may have gone and come back between two looks at it.
         if self.last_word.is_some() {
-            self.due.extend(self.tally.held_for(Held::NotVouched).cloned());
+            let not_vouched: Vec<Uid> = self.tally.held_for(Held::NotVouched).cloned().collect();
+            self.add_all(&not_vouched);
         }
         if self.roster.is_listed() {
             self.let_strays_go();

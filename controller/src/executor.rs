@@ -1,0 +1,368 @@
+//! Carries out decisions: does each step that [`Execution`] asks for, and tells it what came of it.
+//!
+//! A live read comes with its place at the host of the first request, so that nothing that happens while the correction
+//! waits for the host goes unseen. A place is held during the object's own read and claim, never while that waits for a
+//! call to the API server. This file decides nothing: neither what is done, nor in which order.
+
+use std::sync::Arc;
+
+use drift_cluster::client::WriteError;
+use drift_cluster::object_writer::{CallSlot, ObjectWriter};
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::CorrectedReason;
+use drift_model::object::LeanObject;
+use drift_target::Target;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::core::decision::Decision;
+use crate::core::executed::Executed;
+use crate::core::execution::{Event, Execution, Failure, Interrupt, Purpose, Readiness, Step, Write};
+use crate::core::finalizer::{put_patch, release_patch};
+use crate::core::limits::Taken;
+use crate::core::outcome::Doubt;
+use crate::letting_go::Releaser;
+use crate::metrics::{CorrectionLabels, Metrics, WriteLabels};
+use crate::notices::Announcer;
+use crate::requests::{HostPlace, RenderedRequests, RequestSender, Sent, render};
+
+/// Carries out decisions for the objects of one target.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    /// The target.
+    pub target: Arc<Target>,
+    /// Reads and writes of objects.
+    pub writer: ObjectWriter,
+    /// Writes outside.
+    pub requests: RequestSender,
+    /// Says what happened.
+    pub announcer: Announcer,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+/// An object was read live and is to be decided anew; an answer that does not come means that nothing is to be done.
+#[derive(Debug)]
+pub struct Question {
+    /// The object as it was read.
+    pub object: Box<LeanObject>,
+    /// Where the answer goes.
+    pub answer: oneshot::Sender<Answer>,
+}
+
+/// What was decided on the live object.
+#[derive(Debug)]
+pub struct Answer {
+    /// The newest state that is known.
+    pub object: Box<LeanObject>,
+    /// The decision on that.
+    pub decision: Decision,
+    /// A correction's part of the target's limits. It is given back when nothing more is asked of the external system: the
+    /// word on the object that follows may be refused for ever, which is no reason to hold up others.
+    pub taken: Option<Taken>,
+}
+
+/// What one execution is given by whoever has it carried out.
+#[derive(Clone, Debug)]
+pub struct Supervision {
+    /// Where the object is decided anew.
+    pub questions: mpsc::UnboundedSender<Question>,
+    /// Cancelled when the object is seen to be deleted.
+    pub deleting: CancellationToken,
+    /// Cancelled when the target works by another text, or is gone.
+    pub superseded: CancellationToken,
+}
+
+/// What an execution holds that others wait for.
+#[derive(Default)]
+struct Places {
+    host: Option<HostPlace>,
+    call: Option<CallSlot>,
+    taken: Option<Taken>,
+}
+
+/// One execution under way.
+struct Run<'a> {
+    executor: &'a Executor,
+    supervision: Supervision,
+    execution: Execution,
+    places: Places,
+    rendered: Option<RenderedRequests<'a>>,
+    /// That the API server refuses the outcome was said.
+    told_of_refusal: bool,
+}
+
+impl Executor {
+    /// Carries out what was decided on `object`. Gives the newest state that is known, and what became of the decision.
+    pub async fn execute(
+        &self,
+        object: LeanObject,
+        decision: Decision,
+        supervision: Supervision,
+    ) -> (LeanObject, Executed) {
+        let execution = Execution::new(object, decision);
+        let places = Places::default();
+        let mut run = Run { executor: self, supervision, execution, places, rendered: None, told_of_refusal: false };
+        let mut event = Event::Begin;
+        loop {
+            event = match run.execution.next(event) {
+                Step::Read => run.read().await,
+                Step::Decide => run.decide().await,
+                Step::Prepare => Event::Prepared(run.prepare()),
+                Step::Write(write) => run.write(&write).await,
+                Step::Send(index) => run.send(index).await,
+                Step::Pause(pause) => run.pause(pause).await,
+                Step::End(executed) => {
+                    run.count(&executed);
+                    return (run.execution.object().clone(), executed);
+                }
+            };
+        }
+    }
+
+    /// A place at the host of the correction's first request, if it has one, and a call. Neither is held while the other
+    /// may take long.
+    async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
+        let slots = &self.writer.slots;
+        let host = execution.correction().and_then(|correction| {
+            let rendered = render(&self.target, execution.object(), correction).ok()?;
+            rendered.first_host()
+        });
+        let concurrent = self.target.correct.limits.concurrent;
+        let Some(host) = host else { return Some((None, slots.enter().await)) };
+        loop {
+            let place = self.requests.enter_first(host.clone(), concurrent).await?;
+            if let Some(call) = slots.try_enter() {
+                return Some((Some(place), call));
+            }
+            drop(place);
+            let call = slots.enter().await;
+            if let Some(place) = self.requests.try_enter(&host) {
+                return Some((Some(place), call));
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    async fn read(&mut self) -> Event {
+        if self.places.call.is_none() {
+            let Some((host, call)) = self.executor.enter(&self.execution).await else { return Event::Dismissed };
+            (self.places.host, self.places.call) = (host, Some(call));
+        }
+        let Some(call) = &self.places.call else { return Event::Dismissed };
+        let known = self.execution.object();
+        let read = self.executor.writer.read(call, &known.id).await;
+        reach(KillPoint::ControllerAfterLiveRead);
+        Event::Read(
+            read.map(|live| live.map(|live| Box::new(live.read_after(known)))).map_err(|error| error.to_string()),
+        )
+    }
+
+    async fn decide(&mut self) -> Event {
+        let (answer, answered) = oneshot::channel();
+        let object = Box::new(self.execution.object().clone());
+        if self.supervision.questions.send(Question { object, answer }).is_err() {
+            return Event::Dismissed;
+        }
+        let Ok(Answer { object, decision, taken }) = answered.await else { return Event::Dismissed };
+        if taken.is_none() {
+            // Nobody else waits at the host for a word on the object.
+            self.places.host = None;
+        }
+        self.places.taken = taken;
+        Event::Decided(object, decision)
+    }
+
+    fn prepare(&mut self) -> Readiness {
+        let executor = self.executor;
+        let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
+        let object = self.execution.object();
+        let rendered = match render(&executor.target, object, correction) {
+            Ok(rendered) => rendered,
+            Err(cause) => {
+                tracing::warn!(target_name = executor.target.name, object = %object.id, "not corrected: {cause}");
+                return Readiness::Unsendable(Doubt::TemplateFails);
+            }
+        };
+        if !executor.requests.may_begin() {
+            return Readiness::NotNow;
+        }
+        if let Some(until) = executor.requests.paused_until(&rendered, clock::now()) {
+            return Readiness::Postponed(until);
+        }
+        if !executor.requests.has_credentials(&rendered) {
+            return Readiness::Unsendable(Doubt::CredentialUnavailable);
+        }
+        let count = rendered.len();
+        self.rendered = Some(rendered);
+        Readiness::Ready(count)
+    }
+
+    async fn write(&mut self, write: &Write) -> Event {
+        if matches!(write, Write::Status(_, Purpose::Outcome)) {
+            (self.places.host, self.places.taken) = (None, None);
+        }
+        let call = match self.places.call.take() {
+            Some(call) => call,
+            None => self.executor.writer.slots.enter().await,
+        };
+        let object = self.execution.object();
+        let (before, after) = kill_points(write);
+        reach(before);
+        let (kind, written) = self.executor.write(&call, object, write).await;
+        reach(after);
+        self.places.call = Some(call);
+        let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
+        self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
+        self.tell(write, &written);
+        Event::Written(written.map(Box::new).map_err(failure))
+    }
+
+    /// Tells people what a write means for them.
+    fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
+        let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
+        let object = self.execution.object();
+        match (write, written) {
+            (Write::Status(status, Purpose::Outcome), Ok(written)) => announcer.status(kind, written, status),
+            // In sync again without our doing: the poller tells.
+            (Write::Status(status, Purpose::Word), Ok(written))
+                if status.reason != Some(CorrectedReason::CorrectionApplied) =>
+            {
+                announcer.status(kind, written, status);
+            }
+            // An object that was only waiting for us is gone with the write.
+            (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
+                announcer.left_behind(kind, object);
+            }
+            (Write::Status(_, Purpose::Outcome), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
+                self.told_of_refusal = true;
+                announcer.write_refused(kind, object, sentence);
+            }
+            (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
+                tracing::warn!(object = %object.id, "a write did not land: {error}");
+            }
+            _ => {}
+        }
+    }
+
+    async fn send(&mut self, index: usize) -> Event {
+        self.places.call = None;
+        if index == 0 {
+            self.log("correcting", None);
+        }
+        let Some(rendered) = &self.rendered else { return Event::NotSent };
+        reach(KillPoint::ControllerBeforeStep);
+        let sent = self.executor.requests.send(rendered, index, self.places.host.take()).await;
+        reach(KillPoint::ControllerAfterStep);
+        match sent {
+            Sent::Answered(answer) => Event::Answered(answer),
+            Sent::CutOff => Event::CutOff,
+            Sent::NotSent => Event::NotSent,
+        }
+    }
+
+    /// Waits; whatever cuts the pause short does so once.
+    async fn pause(&mut self, pause: std::time::Duration) -> Event {
+        self.places = Places::default();
+        let term = &self.executor.requests.term;
+        let before = self.interrupt();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = term.cancelled(), if before != Some(Interrupt::CutOff) => {}
+            () = self.supervision.superseded.cancelled(), if before.is_none() => {}
+            () = self.supervision.deleting.cancelled(), if !self.supervision.deleting.is_cancelled() => {}
+        }
+        Event::Waited(self.interrupt())
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        if self.executor.requests.term.is_cancelled() {
+            Some(Interrupt::CutOff)
+        } else {
+            self.supervision.superseded.is_cancelled().then_some(Interrupt::Superseded)
+        }
+    }
+
+    fn count(&self, executed: &Executed) {
+        let Executed::Corrected { correction, outcome, .. } = executed else { return };
+        self.log("corrected", Some(outcome.as_label()));
+        let labels = CorrectionLabels {
+            target: self.executor.target.name.clone(),
+            action: correction.action.as_str(),
+            outcome: outcome.as_label(),
+        };
+        self.executor.metrics.corrections.get_or_create(&labels).inc();
+    }
+
+    fn log(&self, what: &str, outcome: Option<&str>) {
+        let Some(correction) = self.execution.correction() else { return };
+        tracing::info!(
+            target_name = self.executor.target.name,
+            object = %self.execution.object().id,
+            action = correction.action.as_str(),
+            correction = correction.number,
+            outcome,
+            "{what}"
+        );
+    }
+}
+
+impl Executor {
+    /// Takes finalizers off.
+    #[must_use]
+    pub const fn releaser(&self) -> Releaser<'_> {
+        Releaser { writer: &self.writer, announcer: &self.announcer }
+    }
+
+    /// Does one write. Gives the word by which it is counted, too.
+    async fn write(
+        &self,
+        call: &CallSlot,
+        object: &LeanObject,
+        write: &Write,
+    ) -> (&'static str, Result<LeanObject, WriteError>) {
+        let writer = &self.writer;
+        let placed = object.conditions.corrected.as_ref();
+        match write {
+            Write::PutFinalizer => ("finalizer", writer.patch(call, object, put_patch(object)).await),
+            Write::ReleaseFinalizer { .. } => {
+                let written = match release_patch(object) {
+                    Some(patch) => writer.patch(call, object, patch).await,
+                    None => Err(WriteError::Moved),
+                };
+                ("finalizer_release", written)
+            }
+            Write::Status(status, _) => {
+                match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
+                    // It speaks of the generation acted on, so it does not insist on the present one.
+                    (Some(condition), placed) => {
+                        ("note", writer.write_condition(call, (object, None), placed, &condition).await)
+                    }
+                    (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
+                    (None, None) => ("note_removal", Err(WriteError::Moved)),
+                }
+            }
+        }
+    }
+}
+
+const fn kill_points(write: &Write) -> (KillPoint, KillPoint) {
+    match write {
+        Write::PutFinalizer => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
+        Write::ReleaseFinalizer { .. } => (KillPoint::ControllerBeforeRelease, KillPoint::ControllerAfterRelease),
+        Write::Status(_, Purpose::Claim) => (KillPoint::ControllerBeforeClaim, KillPoint::ControllerAfterClaim),
+        Write::Status(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),
+    }
+}
+
+fn failure(error: WriteError) -> Failure {
+    match error {
+        WriteError::Moved => Failure::Moved,
+        WriteError::Gone => Failure::Gone,
+        WriteError::Refused(sentence) => Failure::Refused(sentence),
+        WriteError::Unavailable(_) => Failure::Unavailable,
+        WriteError::NotLeading => Failure::NotLeading,
+    }
+}
