@@ -34,11 +34,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::actor::Shared;
 use crate::clean_up::VerdictCleaner;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::poll::Outside;
-use crate::target_actor::Shared;
 use crate::target_work::{Workplace, work};
 
 /// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
@@ -171,7 +171,11 @@ impl Program {
         let place = Workplace { shared, ..self.workplace.clone() };
         let start = |target, stop| work(place.clone(), target, stop);
         place.notes.begin(&self.lease);
-        let cleaner = VerdictCleaner { objects: self.workplace.objects.clone(), leadership: self.lease.leadership() };
+        let cleaner = VerdictCleaner {
+            objects: self.workplace.objects.clone(),
+            leadership: self.lease.leadership(),
+            slots: self.workplace.call_slots.clone(),
+        };
         let working = supervise(self.configuration.clone(), ended.clone(), start);
         let watching = async {
             tokio::select! {

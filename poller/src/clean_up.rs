@@ -6,7 +6,7 @@ use drift_cluster::cleanup::Cleaner;
 use drift_cluster::client::{ObjectClient, WriteError};
 use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::lease::Leadership;
-use drift_model::condition::{PatchBase, removal_patch};
+use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 
@@ -16,6 +16,8 @@ pub(crate) struct VerdictCleaner {
     pub(crate) objects: ObjectClient,
     /// Whether we lead, asked before each write.
     pub(crate) leadership: Leadership,
+    /// The limit of calls.
+    pub(crate) slots: CallSlots,
 }
 
 impl Cleaner for VerdictCleaner {
@@ -25,16 +27,14 @@ impl Cleaner for VerdictCleaner {
 
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
-        if !self.leadership.is_held() {
-            return Err(WriteError::NotLeading);
-        }
-        let base = PatchBase {
-            uid: &object.id.uid,
-            resource_version: &object.resource_version,
-            generation: None,
-            conditions: &object.conditions,
+        let writer = ObjectWriter {
+            objects: self.objects.clone(),
+            kind: kind.clone(),
+            fields: FieldPaths::default(),
+            leadership: self.leadership.clone(),
+            slots: self.slots.clone(),
         };
-        let patch = removal_patch(&base, placed);
-        self.objects.patch_status(kind, &object.id, patch, &FieldPaths::default()).await.map(drop)
+        let slot = writer.slots.enter().await;
+        writer.remove_condition(&slot, &object, placed).await.map(drop)
     }
 }

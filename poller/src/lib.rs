@@ -2,16 +2,16 @@
 //!
 //! It never writes outside and touches nothing of an object but that condition. It must not know the controller.
 
+pub mod actor;
 pub mod app;
 mod clean_up;
 pub mod core;
+pub mod counts;
 pub mod in_force;
 pub mod metrics;
 mod notices;
 pub mod overlap;
 pub mod poll;
-pub mod record;
-pub mod tally;
-pub mod target_actor;
 pub mod target_work;
 pub mod troubles;
+pub mod write;

@@ -10,7 +10,7 @@ use drift_target::Target;
 
 use crate::core::announcement::Announcement;
 use crate::core::write_attempts::WriteOutcome;
-use crate::record::WriteResult;
+use crate::write::WriteResult;
 
 /// Says on an object that its verdict cannot be written, and why.
 pub(crate) fn tell_of_refusal(

@@ -17,8 +17,8 @@ use drift_target::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::actor::{Shared, TargetActor};
 use crate::metrics::of_target;
-use crate::target_actor::{Shared, TargetActor};
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
 const EVENT_BUFFER: usize = 1024;

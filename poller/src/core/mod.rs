@@ -16,8 +16,8 @@ pub mod roster;
 pub mod schedule;
 pub mod slow_lane;
 pub mod track;
+pub mod urgency;
 pub mod verdict;
-pub mod write;
 pub mod write_attempts;
 
 #[cfg(test)]

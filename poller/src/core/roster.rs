@@ -13,6 +13,7 @@ use drift_model::identity::{Claimant, IdentityIndex, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
+use drift_model::work_queue::WorkQueue;
 use drift_target::Target;
 
 use super::finding::Failure;
@@ -20,7 +21,7 @@ use super::poll_turns::{PollTurn, PollTurns};
 use super::rendered::{Rendered, appraise};
 use super::schedule::Now;
 use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
-use super::write::Urgency;
+use super::urgency::Urgency;
 
 /// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
 /// minute, and two may be missed.
@@ -32,8 +33,7 @@ pub struct Roster {
     target: Arc<Target>,
     tracks: HashMap<Uid, Track>,
     identities: IdentityIndex,
-    wakes: BTreeSet<(Moment, Uid)>,
-    wake_of: HashMap<Uid, Moment>,
+    wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
     slow_slots: HashMap<Uid, Moment>,
@@ -50,8 +50,7 @@ impl Roster {
             target,
             tracks: HashMap::new(),
             identities: IdentityIndex::default(),
-            wakes: BTreeSet::new(),
-            wake_of: HashMap::new(),
+            wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
             slow_slots: HashMap::new(),
@@ -90,9 +89,7 @@ impl Roster {
         self.writes.leave(uid);
         self.slow_slots.remove(uid);
         self.owing.remove(uid);
-        if let Some(wake) = self.wake_of.remove(uid) {
-            self.wakes.remove(&(wake, uid.clone()));
-        }
+        self.wakes.remove(uid);
         self.appraise_again(&affected, now);
     }
 
@@ -141,19 +138,15 @@ impl Roster {
 
     /// The next object whose wake has come; it is not given again until something happens to it.
     pub fn pop_awake(&mut self, now: Moment) -> Option<Uid> {
-        let (wake, _) = self.wakes.first()?;
-        if *wake > now {
-            return None;
-        }
-        let (_, uid) = self.wakes.pop_first()?;
-        self.wake_of.remove(&uid);
+        let uid = self.wakes.next(now)?;
+        self.wakes.done(&uid);
         Some(uid)
     }
 
-    /// When the next object wants attention.
+    /// When the next object wants attention; the start of time where one is awake already.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        self.wakes.first().map(|(wake, _)| *wake)
+        self.wakes.next_at(Moment::START)
     }
 
     /// Puts an object whose poll is due into the line for the read limits.
@@ -242,9 +235,7 @@ impl Roster {
     }
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
-        if let Some(wake) = self.wake_of.remove(uid) {
-            self.wakes.remove(&(wake, uid.clone()));
-        }
+        self.wakes.remove(uid);
         let Some(track) = self.tracks.get_mut(uid) else { return };
         let write = match track.next_write(now) {
             // A slow write that is not to be made any more: its moment is to be given back.
@@ -264,8 +255,7 @@ impl Roster {
         let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !track.wants_prompt_poll());
         let poll = track.poll_due().filter(|_| !in_line);
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
-            self.wakes.insert((wake, uid.clone()));
-            self.wake_of.insert(uid.clone(), wake);
+            self.wakes.add_after(uid, wake);
         }
     }
 }

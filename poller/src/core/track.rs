@@ -22,8 +22,8 @@ use super::finding::Failure;
 use super::flapping::Flapping;
 use super::rendered::Rendered;
 use super::schedule::{Now, Schedule};
+use super::urgency::{Definite, Urgency, quiet_bucket};
 use super::verdict::Basis;
-use super::write::{Definite, Urgency, quiet_bucket};
 use super::write_attempts::WriteAttempts;
 
 /// Intervals without a complete poll after which the standing verdict is too old to stand.

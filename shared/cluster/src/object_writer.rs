@@ -146,3 +146,55 @@ fn base(object: &LeanObject, generation: Option<i64>) -> PatchBase<'_> {
         conditions: &object.conditions,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use drift_model::condition::{ObservedReason, Tag, Verdict};
+    use futures::FutureExt;
+    use kube::core::ApiResource;
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::fake_api::{client, reply};
+
+    #[tokio::test]
+    async fn nothing_is_sent_once_the_lease_is_lost() {
+        let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
+        let resource = ApiResource {
+            group: "demo.example".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "demo.example/v1".to_owned(),
+            kind: "Proxy".to_owned(),
+            plural: "proxies".to_owned(),
+        };
+        let writer = ObjectWriter {
+            objects: ObjectClient::new(client, "test"),
+            kind: ResolvedKind { resource, namespaced: true },
+            fields: FieldPaths::default(),
+            leadership: Leadership::never_held(),
+            slots: CallSlots::default(),
+        };
+        let slot = writer.slots.enter().await;
+        let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": ""});
+        let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"},
+            "status": {"conditions": [entry]}});
+        let object = LeanObject::prune(&object, &FieldPaths::default());
+        let placed = object.conditions.observed.clone();
+        let verdict = Verdict {
+            reason: ObservedReason::FieldsDiffer,
+            text: String::new(),
+            tag: Tag::default(),
+            generation: None,
+        };
+        let condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
+        let written = writer.write_condition(&slot, (&object, None), placed.as_ref(), &condition).await;
+        assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
+        if let Some(placed) = &placed {
+            let removed = writer.remove_condition(&slot, &object, placed).await;
+            assert!(matches!(removed, Err(WriteError::NotLeading)), "{removed:?}");
+        }
+        let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
+        assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");
+        assert_eq!(log.lines(), Vec::<String>::new());
+    }
+}

@@ -8,8 +8,8 @@ use super::{SILENT_INTERVALS, Track};
 use crate::core::confirmation::Belief;
 use crate::core::finding::{Failure, Finding};
 use crate::core::schedule::Now;
+use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
-use crate::core::write::is_change;
 use drift_model::condition::ObservedReason;
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be

@@ -8,7 +8,7 @@ use drift_model::object::LeanObject;
 
 use super::{NextWrite, Owing, Track, stands_true};
 use crate::core::announcement::{Announcement, announce};
-use crate::core::write::{Definite, Urgency, is_change, weigh};
+use crate::core::urgency::{Definite, Urgency, is_change, weigh};
 use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
 
 /// A write that begins.

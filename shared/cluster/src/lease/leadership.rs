@@ -32,6 +32,12 @@ pub struct Leadership {
 }
 
 impl Leadership {
+    /// Of a Lease that is never held.
+    #[cfg(test)]
+    pub(crate) fn never_held() -> Self {
+        Self { term: watch::channel(None).1 }
+    }
+
     /// Whether we hold the Lease now, by the clock and not by what any task got round to.
     #[must_use]
     pub fn is_held(&self) -> bool {

@@ -33,12 +33,12 @@ use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::slow_lane::SlowLane;
 use crate::core::track::{NextWrite, Track};
+use crate::counts::TargetCounts;
 use crate::in_force::InForceList;
 use crate::metrics::{Metrics, of_target};
 use crate::overlap::{Admission, Overlap};
 use crate::poll::{Outside, PollResult};
-use crate::record::WriteResult;
-use crate::tally::Tally;
+use crate::write::WriteResult;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ pub struct TargetActor {
     writes: Pending<WriteResult>,
     /// Live reads of objects that a list showed older than they are known.
     reads: Pending<Option<LeanObject>>,
-    tally: Tally,
+    counts: TargetCounts,
     overlap: Overlap,
 }
 
@@ -97,7 +97,7 @@ impl TargetActor {
             polls: FuturesUnordered::new(),
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
-            tally: Tally::new(&target.name, shared.metrics.clone()),
+            counts: TargetCounts::new(&target.name, shared.metrics.clone()),
             overlap: Overlap::new(&target.name, shared.sightings.clone()),
             target,
             shared,
@@ -126,7 +126,7 @@ impl TargetActor {
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
                 },
                 () = tokio::time::sleep_until(wake) => {}
-                _ = housekeeping.tick() => self.keep_house(),
+                _ = housekeeping.tick() => self.housekeep(),
             }
         }
     }
@@ -220,12 +220,12 @@ impl TargetActor {
         }
     }
 
-    fn keep_house(&mut self) {
+    fn housekeep(&mut self) {
         let now = read_clock();
         let tracked = self.roster.tracks().map(Track::object);
         let moved: Vec<_> = self.overlap.find_moved(tracked).collect();
         moved.into_iter().for_each(|object| self.take_seen(object, now));
-        self.tally.count(self.roster.tracks(), now.moment);
+        self.counts.count(self.roster.tracks(), now.moment);
         let skipped = i64::try_from(self.overlap.skipped()).unwrap_or(i64::MAX);
         self.shared.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
     }

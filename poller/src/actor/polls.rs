@@ -56,7 +56,7 @@ impl TargetActor {
         match outcome {
             PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed),
             PollOutcome::Found { finding, pause } => {
-                self.tally.poll(&finding, took);
+                self.counts.poll(&finding, took);
                 let now = clock::now();
                 self.roster.update(&uid, now, |track| {
                     track.finish_poll(begun, finding, now);

@@ -12,11 +12,11 @@ use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
 use crate::core::track::Track;
-use crate::core::write::Urgency;
+use crate::core::urgency::Urgency;
 use crate::core::write_attempts::WriteOutcome;
 use crate::metrics::of_target;
 use crate::notices;
-use crate::record::{WriteResult, write};
+use crate::write::{WriteResult, write};
 
 impl TargetActor {
     /// Its moment in the lane, where it has not come yet, is another's.
@@ -61,7 +61,7 @@ impl TargetActor {
     pub(super) fn take_write(&mut self, result: WriteResult) {
         let now = clock::now();
         let uid = result.before.id.uid.clone();
-        self.tally.write(result.outcome.as_label());
+        self.counts.write(result.outcome.as_label());
         if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
             // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
             self.roster.see(object, read_clock());

@@ -13,13 +13,13 @@ use crate::metrics::{Metrics, of_outcome, of_target};
 
 /// The counts of one target.
 #[derive(Debug)]
-pub struct Tally {
+pub struct TargetCounts {
     target: String,
     metrics: Metrics,
     reasons: BTreeMap<String, i64>,
 }
 
-impl Tally {
+impl TargetCounts {
     /// For the target of that name.
     #[must_use]
     pub fn new(target: &str, metrics: Metrics) -> Self {
@@ -67,7 +67,7 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for TargetCounts {
     fn drop(&mut self) {
         for reason in self.reasons.keys() {
             self.metrics.objects.remove(&of_outcome(&self.target, reason));
@@ -96,12 +96,12 @@ mod tests {
             roster.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second));
         }
         let metrics = Metrics::register(&mut Registry::default());
-        let mut tally = Tally::new("t", metrics.clone());
+        let mut counts = TargetCounts::new("t", metrics.clone());
         let lateness = || metrics.lateness.get_or_create(&of_target("t")).get();
-        tally.count(roster.tracks(), at(22).moment);
+        counts.count(roster.tracks(), at(22).moment);
         assert_eq!(lateness(), 12.0);
         roster.update(&"first".into(), at(23).moment, |track| track.begin_poll(at(23)));
-        tally.count(roster.tracks(), at(23).moment);
+        counts.count(roster.tracks(), at(23).moment);
         assert_eq!(lateness(), 8.0);
     }
 
@@ -110,9 +110,9 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.skipped.get_or_create(&of_target("t")).set(3);
-        let mut tally = Tally::new("t", metrics);
-        tally.count(std::iter::empty(), at(0).moment);
-        drop(tally);
+        let mut counts = TargetCounts::new("t", metrics);
+        counts.count(std::iter::empty(), at(0).moment);
+        drop(counts);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(!text.contains("target=\"t\""), "{text}");
