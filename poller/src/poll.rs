@@ -1,7 +1,7 @@
 //! One poll: a rendered request goes out, a finding comes back.
 //!
 //! Thin: the reply is judged in the core. Its deadline covers everything from the connection to the last byte, but
-//! not the wait for a place in the host's queue, which is nobody's failure. It must not know what stands on the object.
+//! not the wait for a slot at the host, which is nobody's failure. It must not know what stands on the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Outside {
         PollResult { uid: order.uid, begun: order.begun, outcome, took: clock::now() - began }
     }
 
-    /// Asked once there is a place at the host: others may have been told to wait meanwhile.
+    /// Asked once there is a slot at the host: others may have been told to wait meanwhile.
     fn begin(&self, target: &Target, permit: &mut Permit, now: Moment) -> Result<(), Postponed> {
         if !self.sender.knows_secrets_of(&options_of(target)) {
             let cause = Failure::of(ObservedReason::Unauthorized);

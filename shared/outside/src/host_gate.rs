@@ -40,7 +40,7 @@ struct Host {
 
 /// A request may be under way while this lives.
 #[derive(Debug)]
-#[must_use = "the place is given back when this is dropped"]
+#[must_use = "the slot is given back when this is dropped"]
 pub struct Permit {
     host: String,
     epoch: Epoch,
@@ -49,7 +49,7 @@ pub struct Permit {
 }
 
 impl HostGate {
-    /// Waits for a place among the requests to this host; first come, first served. A target that wants more than
+    /// Waits for a slot among the requests to this host; first come, first served. A target that wants more than
     /// [`HOST_CONCURRENCY`] at once raises the host's cap to what it asks for.
     pub async fn enter(&self, host: &str, concurrent: u32) -> Permit {
         let (slots, epoch) = self.with_host(host, |host| {
@@ -61,7 +61,7 @@ impl HostGate {
         Permit { host: host.to_owned(), epoch, _slot: slot, probe: None }
     }
 
-    /// A place, if one is free and nobody waits for it.
+    /// A slot, if one is free and nobody waits for it.
     #[must_use]
     pub fn try_enter(&self, host: &str) -> Option<Permit> {
         let (slots, epoch) = self.with_host(host, |host| (host.slots.clone(), host.health.epoch()));
@@ -81,7 +81,7 @@ impl HostGate {
     /// The request goes out now.
     ///
     /// # Errors
-    /// The host is to be left alone: others may have been told to wait while this one waited for its place.
+    /// The host is to be left alone: others may have been told to wait while this one waited for its slot.
     pub fn begin(&self, permit: &mut Permit, now: Moment) -> Result<(), Pause> {
         self.forget_quiet_hosts(now);
         let name = permit.host.clone();
@@ -173,7 +173,7 @@ mod tests {
         assert!(gate.enter(HOST, DEFAULT).now_or_never().is_none(), "one more came in");
         assert!(gate.enter("other:443", DEFAULT).now_or_never().is_some(), "another host was held up");
         permits.pop();
-        assert!(gate.enter(HOST, DEFAULT).now_or_never().is_some(), "a place that was given back was not given out");
+        assert!(gate.enter(HOST, DEFAULT).now_or_never().is_some(), "a slot that was given back was not given out");
     }
 
     #[tokio::test]

@@ -149,7 +149,7 @@ impl HostHealth {
         self.told.push_back((object.clone(), now));
         if self.told.len() >= SPEAK_FOR_HOST {
             self.asked_until = self.asked_until.max(Some(now + pause.min(LONGEST_ASKED_PAUSE)));
-            self.told.truncate(SPEAK_FOR_HOST);
+            self.told.pop_front();
         }
     }
 
