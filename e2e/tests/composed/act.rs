@@ -1,0 +1,231 @@
+//! One execution of the controller as the shell drives it: its real machine, and each step that it asks for.
+//!
+//! One call to the API server or to the external system is one step, so that anything can happen in between. It decides
+//! nothing.
+
+use std::sync::Arc;
+
+use drift_controller::core::claim::Action;
+use drift_controller::core::correction::Correction;
+use drift_controller::core::decision::Decision;
+use drift_controller::core::executed::Executed;
+use drift_controller::core::execution::{Event, Execution, Failure, Interrupt, Purpose, Readiness, Step, Write};
+use drift_controller::core::finalizer::{put_patch, release_patch};
+use drift_controller::core::outcome::{Doubt, StepOutcome, judge};
+use drift_model::condition::{PatchBase, condition_patch, removal_patch};
+use drift_model::http_request::HttpRequest;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::cel::Variables;
+use drift_target::{HttpStep, Target};
+use json_patch::Patch;
+use serde_json::Value;
+
+use crate::api_server::Refusal;
+use crate::calls::{Scene, call};
+use crate::ledger::Sent;
+use crate::outside::{Fault, resource_of};
+use crate::targets::Text;
+
+/// One execution under way.
+pub(crate) struct Acting {
+    target: Arc<Target>,
+    text: Text,
+    execution: Execution,
+    /// What it asks for.
+    step: Step,
+    /// A request was sent, and this is its answer; `None` inside is none.
+    answer: Option<Option<u16>>,
+    /// It waits until then.
+    until: Option<Moment>,
+    /// What cuts a pause short does so once.
+    cut_short: bool,
+}
+
+impl Acting {
+    /// Begins to carry out what was decided on the object.
+    pub(crate) fn begin(target: &Arc<Target>, text: Text, object: LeanObject, decision: Decision) -> Self {
+        let mut execution = Execution::new(object, decision);
+        let step = execution.next(Event::Begin);
+        Self { target: target.clone(), text, execution, step, answer: None, until: None, cut_short: false }
+    }
+
+    /// The newest state of the object that it knows.
+    pub(crate) const fn object(&self) -> &LeanObject {
+        self.execution.object()
+    }
+
+    /// Until when it waits.
+    pub(crate) const fn waits_until(&self) -> Option<Moment> {
+        self.until
+    }
+
+    /// Whether the object is to be decided anew.
+    pub(crate) const fn asks(&self) -> bool {
+        matches!(self.step, Step::Decide)
+    }
+
+    /// What became of it, once it has ended.
+    pub(crate) const fn ended(&self) -> Option<&Executed> {
+        match &self.step {
+            Step::End(executed) => Some(executed),
+            _ => None,
+        }
+    }
+
+    /// The answer to what it asked; `None` where nothing is to be done.
+    pub(crate) fn answer(&mut self, decided: Option<(LeanObject, Decision)>, now: Moment) {
+        let event = decided.map_or(Event::Dismissed, |(object, decision)| Event::Decided(Box::new(object), decision));
+        self.tell(event, now);
+    }
+
+    /// Something happened that a pause is cut short by: the object is deleted, or the target works by another text.
+    pub(crate) fn interrupt(&mut self, now: Moment) {
+        if self.until.is_some() && !self.cut_short {
+            self.cut_short = true;
+            self.until = Some(now);
+        }
+    }
+
+    /// One step on; `superseded` says that the target works by another text.
+    pub(crate) fn go_on(&mut self, fault: Fault, superseded: bool, scene: &mut Scene<'_>) {
+        let now = scene.clock.moment;
+        let event = match self.step.clone() {
+            Step::Read => self.read(fault, scene),
+            Step::Prepare => Event::Prepared(self.prepare()),
+            Step::Write(write) => self.write(&write, fault, scene),
+            Step::Send(index) => match self.send(index, fault, scene) {
+                Some(event) => event,
+                None => return,
+            },
+            Step::Pause(_) => Event::Waited(superseded.then_some(Interrupt::Superseded)),
+            Step::Decide | Step::End(_) => return,
+        };
+        self.tell(event, now);
+    }
+
+    fn tell(&mut self, event: Event, now: Moment) {
+        self.step = self.execution.next(event);
+        self.until = match self.step {
+            Step::Pause(pause) => Some(now + pause),
+            _ => None,
+        };
+    }
+
+    fn read(&self, fault: Fault, scene: &mut Scene<'_>) -> Event {
+        let known = self.object();
+        let read = call(fault, scene.api, |api| Ok(api.read(&known.id.name, &known.id.uid)));
+        let live = read.map(|live| live.map(|live| Box::new(self.lean(&live).read_after(known))));
+        Event::Read(live.map_err(|_| "no answer".to_owned()))
+    }
+
+    fn prepare(&self) -> Readiness {
+        let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
+        let steps = self.steps(correction.action).len();
+        let rendered = (0..steps).all(|step| self.request(correction, step).is_some());
+        if rendered && steps > 0 { Readiness::Ready(steps) } else { Readiness::Unsendable(Doubt::TemplateFails) }
+    }
+
+    /// Sends, or takes the answer in.
+    fn send(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
+        let correction = self.execution.correction()?.clone();
+        let uid = self.object().id.uid.clone();
+        let key = correction.idempotency_key(&uid, index);
+        let Some(answer) = self.answer.take() else {
+            let request = self.request(&correction, index)?;
+            let resource = resource_of(&request);
+            let sent =
+                Sent { correction: &correction, request: &request, key: &key, text: self.text, resource: &resource };
+            scene.ledger.note_request(self.object(), &sent, scene.outside, scene.api);
+            self.answer = Some(scene.outside.write(&request, &uid, fault));
+            return None;
+        };
+        let outcome = match (answer, self.steps(correction.action).get(index)) {
+            (Some(status), Some(step)) => judge(status, &step.accept, &step.done_on, None),
+            _ => StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None },
+        };
+        let definite = !matches!(outcome, StepOutcome::Indefinite { .. });
+        scene.ledger.note_outcome(&key, definite);
+        Some(Event::Answered(outcome))
+    }
+
+    fn write(&self, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
+        let object = self.object();
+        let written = match write {
+            Write::PutFinalizer => self.patch(Some(put_patch(object)), false, fault, scene),
+            Write::ReleaseFinalizer { .. } => self.patch(release_patch(object), false, fault, scene),
+            Write::Status(status, _) => {
+                let placed = object.conditions.corrected.as_ref();
+                let condition = status.to_condition(object.conditions.corrected(), &scene.clock.wall());
+                let base = PatchBase {
+                    uid: &object.id.uid,
+                    resource_version: &object.resource_version,
+                    generation: None,
+                    conditions: &object.conditions,
+                };
+                let patch = match (condition, placed) {
+                    (Some(condition), placed) => Some(condition_patch(&base, placed, &condition)),
+                    (None, placed) => placed.map(|placed| removal_patch(&base, placed)),
+                };
+                self.patch(patch, true, fault, scene)
+            }
+        };
+        let claims = matches!(write, Write::Status(_, Purpose::Claim)) && written.is_ok();
+        if let Some(correction) = self
+            .execution
+            .correction()
+            .filter(|correction| claims && self.text.adopt && correction.action == Action::Update)
+        {
+            scene.outside.adopt(&correction.identity, &object.id.uid);
+        }
+        Event::Written(written.map(Box::new))
+    }
+
+    fn patch(
+        &self,
+        patch: Option<Patch>,
+        status: bool,
+        fault: Fault,
+        scene: &mut Scene<'_>,
+    ) -> Result<LeanObject, Failure> {
+        let id = &self.object().id;
+        let patch = patch.ok_or(Failure::Moved)?;
+        let standing = scene.api.objects.get(&*id.name).cloned();
+        let written = call(fault, scene.api, |api| api.patch(&id.name, &patch, status));
+        if status {
+            scene.ledger.note_status(&id.uid, standing.as_ref(), scene.api);
+        } else {
+            scene.ledger.note_finalizer(standing.as_ref(), scene.api);
+        }
+        written.map(|written| self.lean(&written)).map_err(|refusal| match refusal {
+            Refusal::Moved => Failure::Moved,
+            Refusal::Gone => Failure::Gone,
+            Refusal::Refused => Failure::Refused("a missing right".to_owned()),
+            Refusal::Unavailable => Failure::Unavailable,
+        })
+    }
+
+    fn request(&self, correction: &Correction, step: usize) -> Option<HttpRequest> {
+        let view = &self.object().view;
+        let wished = self.target.wish_of(view).ok()?;
+        let variables = Variables {
+            desired: Some(&wished.desired),
+            correction: Some(correction.number),
+            ..Variables::of_object(view)
+        };
+        self.steps(correction.action).get(step)?.render(&variables).ok()
+    }
+
+    fn steps(&self, action: Action) -> &[HttpStep] {
+        let http = self.target.correct.http.as_ref();
+        http.map_or(&[], |http| match action {
+            Action::Create => &http.create,
+            Action::Update => &http.update,
+            Action::Delete => &http.delete,
+        })
+    }
+
+    fn lean(&self, object: &Value) -> LeanObject {
+        LeanObject::prune(object, &self.target.all_fields)
+    }
+}

@@ -1,0 +1,183 @@
+//! One target at work in the controller's step machine: its roster, its queue, and what an execution gives back.
+//!
+//! It carries things between the core and the executions and decides nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_controller::core::decision::Decision;
+use drift_controller::core::executed::Executed;
+use drift_controller::core::facts::{ObjectFacts, TargetFacts};
+use drift_controller::core::held::Held;
+use drift_controller::core::limits::Place;
+use drift_controller::core::memory::ObjectMemory;
+use drift_controller::core::roster::{Around, Heritage, Roster};
+use drift_controller::core::vouching::Vouching;
+use drift_model::backoff::{Backoff, Series};
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_model::work_queue::WorkQueue;
+use drift_target::Target;
+
+use crate::act::Acting;
+use crate::targets::Text;
+
+/// When to look again at an object that could not be written.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// One target at work.
+pub(crate) struct AtWork {
+    pub(crate) target: Arc<Target>,
+    pub(crate) text: Text,
+    pub(crate) roster: Roster,
+    pub(crate) memories: HashMap<Uid, ObjectMemory>,
+    pub(crate) queue: WorkQueue,
+    pub(crate) limited: BTreeSet<Uid>,
+    pub(crate) unreadable: HashMap<Uid, Backoff>,
+    /// Which of the target's texts; what an earlier one began is not its own.
+    pub(crate) number: u64,
+}
+
+/// What is under way for one object.
+pub(crate) struct Task {
+    pub(crate) target: &'static str,
+    pub(crate) text: u64,
+    pub(crate) uid: Uid,
+    pub(crate) since: Moment,
+    pub(crate) acting: Acting,
+    /// Its part of the target's limits, from before the live read.
+    pub(crate) reserved: Option<Place>,
+    /// Its part of the target's limits, once the correction counts as begun.
+    pub(crate) begun: Option<Place>,
+}
+
+impl AtWork {
+    /// Begins with what the target's former text left.
+    pub(crate) fn new(target: &Arc<Target>, text: Text, heritage: Heritage, number: u64) -> Self {
+        let (roster, memories) = Roster::new(TargetFacts::of(target), heritage);
+        Self {
+            target: target.clone(),
+            text,
+            roster,
+            memories,
+            queue: WorkQueue::default(),
+            limited: BTreeSet::new(),
+            unreadable: HashMap::new(),
+            number,
+        }
+    }
+
+    pub(crate) fn add_all(&mut self) {
+        let uids: Vec<Uid> = self.roster.uids().cloned().collect();
+        uids.iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    pub(crate) fn see(&mut self, object: LeanObject, now: Moment) {
+        let facts = ObjectFacts::of(&self.target, &object);
+        let memory = self.memories.remove(&object.id.uid);
+        let due = self.roster.see(object, facts, memory, now);
+        due.iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    pub(crate) fn forget(&mut self, uid: &Uid) {
+        self.queue.remove(uid);
+        let due = self.roster.forget(uid);
+        due.iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {
+        let vouched = vouching.vouches_for(uid, (&self.target.name, &self.target.verdict_hash), now);
+        let decision = self.roster.decide(uid, Around { vouched, claimed_twice: false }, now)?;
+        match decision {
+            Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {
+                self.limited.insert(uid.clone());
+                None
+            }
+            Decision::Nothing(_) => None,
+            Decision::Wait { until, .. } => {
+                self.queue.add_after(uid, until);
+                None
+            }
+            decision => Some(decision),
+        }
+    }
+
+    /// Decides, and begins to carry out what is to be done, if anything.
+    pub(crate) fn begin(
+        &mut self,
+        uid: &Uid,
+        busy: bool,
+        vouching: &Vouching,
+        now: Moment,
+    ) -> Option<(Acting, Option<Place>)> {
+        let decision = self.decide(uid, vouching, now)?;
+        let unreadable = self.unreadable.get(uid).map_or(Moment::START, Backoff::ready_at);
+        if busy || now < unreadable {
+            self.queue.add_after(uid, unreadable.max(now + LOOK_AGAIN));
+            return None;
+        }
+        let object = self.roster.object(uid)?.clone();
+        let reserved = matches!(decision, Decision::Correct(_)).then(|| self.roster.pace.begin(now));
+        Some((Acting::begin(&self.target, self.text, object, decision), reserved))
+    }
+
+    /// Decides again, on the very state that will be acted on: the watch may know a newer one than was read.
+    pub(crate) fn decide_anew(
+        &mut self,
+        task: &mut Task,
+        vouching: &Vouching,
+        now: Moment,
+    ) -> Option<(LeanObject, Decision)> {
+        if let Some(place) = task.reserved.take() {
+            self.roster.pace.call_off(place);
+        }
+        let uid = &task.uid;
+        self.unreadable.remove(uid);
+        self.roster.object(uid)?;
+        self.see(task.acting.object().clone(), now);
+        let decision = self.decide(uid, vouching, now)?;
+        task.begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(uid, now));
+        Some((self.roster.object(uid)?.clone(), decision))
+    }
+
+    pub(crate) fn end(&mut self, task: Task, executed: &Executed, now: Moment) {
+        let Task { uid, acting, reserved, begun, .. } = task;
+        let has_begun = begun.is_some();
+        for place in reserved.into_iter().chain(begun.filter(|_| executed.sent_nothing())) {
+            self.roster.pace.call_off(place);
+        }
+        if let Some(memory) = self.roster.memory(&uid) {
+            executed.remember(memory, has_begun, now);
+        }
+        if self.roster.object(&uid).is_some() {
+            self.look_after(acting.object().clone(), executed, now);
+        }
+        self.queue.done(&uid);
+    }
+
+    fn look_after(&mut self, object: LeanObject, executed: &Executed, now: Moment) {
+        let uid = object.id.uid.clone();
+        match executed {
+            Executed::Gone => return self.forget(&uid),
+            Executed::Nothing => return,
+            Executed::Lost | Executed::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
+            Executed::Postponed(until) => self.queue.add_after(&uid, *until),
+            Executed::Unread(_) => {
+                let backoff = self.unreadable.entry(uid.clone());
+                let backoff = backoff.or_insert_with(|| Backoff::new(Series::API_UNAVAILABLE));
+                backoff.fail(now);
+                let ready_at = backoff.ready_at();
+                return self.queue.add_after(&uid, ready_at);
+            }
+            Executed::Written(_) | Executed::Patched | Executed::Corrected { .. } | Executed::Refused { .. } => {
+                self.queue.add(&uid);
+            }
+        }
+        let known = self.roster.object(&uid).map(|known| &known.resource_version);
+        if known != Some(&object.resource_version) {
+            self.see(object, now);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What both programs' machines share: the clock, the parts of the world that a step may touch, whose an object is.
+//!
+//! It must not know what either program does.
+
+use std::time::Duration;
+
+use drift_model::moment::Moment;
+use drift_target::Target;
+use serde_json::Value;
+
+use crate::api_server::{ApiServer, Refusal};
+use crate::ledger::Ledger;
+use crate::outside::{Fault, Outside};
+use crate::targets::NAMES;
+use crate::watch::Event;
+
+/// The clocks at one instant; people and NTP move the wall.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    pub(crate) moment: Moment,
+    /// How far the wall clock was set back.
+    pub(crate) back: u64,
+}
+
+/// 1 January 2026.
+const EPOCH: u64 = 1_767_225_600;
+
+impl Clock {
+    pub(crate) fn since_epoch(self) -> Duration {
+        (Duration::from_secs(EPOCH) + self.moment.since_start()).saturating_sub(Duration::from_secs(self.back))
+    }
+
+    /// As it stands in conditions.
+    pub(crate) fn wall(self) -> String {
+        let second = i64::try_from(self.since_epoch().as_secs()).unwrap_or_default();
+        jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
+    }
+}
+
+/// What a step may touch.
+pub(crate) struct Scene<'a> {
+    pub(crate) api: &'a mut ApiServer,
+    pub(crate) outside: &'a mut Outside,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) clock: Clock,
+}
+
+/// Calls the API server, which may fail.
+pub(crate) fn call<T>(
+    fault: Fault,
+    api: &mut ApiServer,
+    does: impl FnOnce(&mut ApiServer) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    match fault {
+        Fault::LostBefore | Fault::ServerError | Fault::RateLimited => Err(Refusal::Unavailable),
+        Fault::LostAfter => {
+            let _ = does(api);
+            Err(Refusal::Unavailable)
+        }
+        Fault::Forbidden | Fault::Unauthorized => Err(Refusal::Refused),
+        Fault::Refused => Err(Refusal::Moved),
+        Fault::None | Fault::Maintenance | Fault::Empty | Fault::Page => does(api),
+    }
+}
+
+/// Whom an event of the watch is for.
+pub(crate) enum Dispatch<'a> {
+    /// The first target by name that selects the object.
+    Owner(&'static str, &'a Value),
+    /// No target selects it, or it is gone.
+    Nobody(&'a Value),
+    Listed,
+    Alive,
+}
+
+impl<'a> Dispatch<'a> {
+    pub(crate) fn of<'t>(event: &'a Event, targets: impl Iterator<Item = &'t Target>) -> Self {
+        match event {
+            Event::Seen(object) => match owner_of(object, targets) {
+                Some(owner) => Self::Owner(owner, object),
+                None => Self::Nobody(object),
+            },
+            Event::Gone(object) => Self::Nobody(object),
+            Event::Listed => Self::Listed,
+            Event::Alive => Self::Alive,
+        }
+    }
+}
+
+/// The first target by name that selects the object.
+pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
+    let metadata = &object["metadata"];
+    let selects = |target: &&Target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
+    let owner = targets.find(selects)?;
+    NAMES.into_iter().find(|name| *name == owner.name)
+}

@@ -1,0 +1,70 @@
+//! What no target selects any more loses our finalizer within seconds, and our conditions after ten minutes.
+//!
+//! The rule as the design has it, on what is really there; the programs' own collectors are tested elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_controller::core::finalizer::release_patch;
+use drift_model::condition::{PatchBase, removal_patch};
+use drift_model::field_paths::FieldPaths;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_target::Target;
+use serde_json::Value;
+
+use crate::calls::{Scene, owner_of};
+use crate::watch::uid_of;
+
+/// Conditions of an object that nobody selects stay for so long.
+const KEPT_FOR: Duration = Duration::from_secs(600);
+
+/// Since when nobody selects which object.
+#[derive(Default)]
+pub(crate) struct Collector {
+    left: BTreeMap<Uid, Moment>,
+}
+
+impl Collector {
+    /// Lets go what no target selects; `is_busy` says that something is under way for an object.
+    pub(crate) fn collect(
+        &mut self,
+        targets: &BTreeMap<&'static str, Arc<Target>>,
+        is_busy: impl Fn(&Uid) -> bool,
+        scene: &mut Scene<'_>,
+    ) {
+        let now = scene.clock.moment;
+        let is_left = |object: &Value| owner_of(object, targets.values().map(|target| &**target)).is_none();
+        let objects = scene.api.objects.values();
+        let left: Vec<Value> = objects.filter(|object| is_left(object) && !is_busy(&uid_of(object))).cloned().collect();
+        let uids: BTreeSet<Uid> = left.iter().map(uid_of).collect();
+        self.left.retain(|uid, _| uids.contains(uid));
+        for object in left {
+            let (uid, name) = (uid_of(&object), object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+            let since = *self.left.entry(uid.clone()).or_insert(now);
+            let lean = LeanObject::prune(&object, &FieldPaths::default());
+            if let Some(patch) = release_patch(&lean) {
+                let _ = scene.api.patch(&name, &patch, false);
+            } else if now.is_past(since, KEPT_FOR) {
+                remove_conditions(&name, &lean, scene);
+                scene.outside.disown(&uid);
+                scene.ledger.forget(&uid);
+            }
+        }
+    }
+}
+
+fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) {
+    let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_ref());
+    let Some(placed) = placed else { return };
+    let base = PatchBase {
+        uid: &object.id.uid,
+        resource_version: &object.resource_version,
+        generation: None,
+        conditions: &object.conditions,
+    };
+    let Ok(written) = scene.api.patch(name, &removal_patch(&base, placed), true) else { return };
+    remove_conditions(name, &LeanObject::prune(&written, &FieldPaths::default()), scene);
+}

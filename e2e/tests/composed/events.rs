@@ -1,0 +1,301 @@
+//! Everything that can happen, one event after the other, and how often each comes in a random history.
+//!
+//! An event that cannot happen now does nothing. It must not know what the programs make of it.
+
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, PAUSED_ANNOTATION};
+use serde_json::{Value, json};
+
+use crate::outside::{FAULTS, Fault};
+use crate::random::Random;
+use crate::targets::{NAMES, Text};
+use crate::watch::uid_of;
+use crate::world::{Who, World};
+
+/// The objects.
+pub(crate) const OBJECTS: [&str; 2] = ["a", "b"];
+/// The external resources.
+pub(crate) const RESOURCES: [&str; 2] = ["r1", "r2"];
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Event {
+    /// One thing under way goes one step on.
+    Step(Who, u8, Fault),
+    Attend(Who),
+    Deliver(Who, u8),
+    Repeat(Who, u8),
+    List(Who),
+    Configure(Who),
+    Crash(Who),
+    Renew,
+    /// So many seconds pass.
+    Pass(u16),
+    /// Everything that can go on goes on.
+    Rest,
+    Create {
+        object: usize,
+        resource: usize,
+        value: u8,
+        labels: u8,
+    },
+    Edit {
+        object: usize,
+        resource: usize,
+        value: u8,
+    },
+    Forbid {
+        object: usize,
+        forbidden: bool,
+    },
+    Relabel {
+        object: usize,
+        labels: u8,
+    },
+    Pause {
+        object: usize,
+        paused: bool,
+    },
+    Delete {
+        object: usize,
+    },
+    Strip {
+        object: usize,
+        observed: bool,
+    },
+    /// Somebody writes another text into a condition.
+    Alter {
+        object: usize,
+        observed: bool,
+        value: u8,
+    },
+    StripFinalizer {
+        object: usize,
+    },
+    /// Somebody writes back a verdict that stood once.
+    Replay {
+        object: usize,
+    },
+    Remove {
+        resource: usize,
+    },
+    Change {
+        resource: usize,
+        value: u8,
+    },
+    Make {
+        resource: usize,
+        value: u8,
+    },
+    Target {
+        target: usize,
+        text: Option<Text>,
+    },
+    /// A target is removed, and comes back as it was after so many seconds.
+    Absence {
+        target: usize,
+        seconds: u16,
+    },
+    RefuseStatus(bool),
+    RefuseCredential(bool),
+    /// The wall clock is set back.
+    SetBack(u16),
+}
+
+/// Lets it happen.
+pub(crate) fn apply(world: &mut World, event: &Event) {
+    match *event {
+        Event::Step(who, index, fault) => world.step(who, usize::from(index), fault),
+        Event::Attend(who) => world.attend(who),
+        Event::Deliver(who, events) => world.deliver(who, usize::from(events)),
+        Event::Repeat(who, events) => world.repeat(who, usize::from(events)),
+        Event::List(who) => world.list(who),
+        Event::Configure(who) => world.configure(who),
+        Event::Crash(who) => world.crash(who),
+        Event::Renew => world.renew(),
+        Event::Pass(seconds) => world.pass(u64::from(seconds)),
+        Event::Rest => world.rest(),
+        Event::Target { target, text: Some(text) } => drop(world.documents.insert(NAMES[target], text)),
+        Event::Target { target, text: None } => drop(world.documents.remove(NAMES[target])),
+        Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
+        Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
+        Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
+        Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
+        Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
+        Event::Make { resource, value } => world.outside.make(RESOURCES[resource], i64::from(value)),
+        Event::Change { resource, value } => {
+            if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
+                resource.value = i64::from(value);
+            }
+        }
+        _ => edit(world, event),
+    }
+    world.check();
+}
+
+/// What people and other writers do to an object.
+fn edit(world: &mut World, event: &Event) {
+    match *event {
+        Event::Create { object, resource, value, labels } => {
+            world.api.create(OBJECTS[object], spec(resource, value), labels_of(labels));
+        }
+        Event::Edit { object, resource, value } => world.api.edit(OBJECTS[object], |object| {
+            object["spec"] = spec(resource, value);
+        }),
+        Event::Forbid { object, forbidden } => {
+            world.api.edit(OBJECTS[object], |object| object["spec"]["forbidden"] = json!(forbidden));
+        }
+        Event::Relabel { object, labels } => {
+            let World { api, ledger, .. } = world;
+            api.edit(OBJECTS[object], |object| {
+                object["metadata"]["labels"] = labels_of(labels);
+                ledger.left.insert(uid_of(object));
+            });
+        }
+        Event::Pause { object, paused } => world.api.edit(OBJECTS[object], |object| {
+            object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: paused.to_string()});
+        }),
+        Event::Delete { object } => world.api.delete(OBJECTS[object]),
+        Event::Strip { object, observed } => strip(world, OBJECTS[object], observed),
+        Event::Alter { object, observed, value } => alter(world, OBJECTS[object], observed, value),
+        Event::StripFinalizer { object } => world.api.edit(OBJECTS[object], |object| {
+            if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
+                finalizers.retain(|finalizer| finalizer != FINALIZER);
+            }
+        }),
+        Event::Replay { object } => replay(world, OBJECTS[object]),
+        _ => {}
+    }
+}
+
+fn spec(resource: usize, value: u8) -> Value {
+    json!({"resource": RESOURCES[resource], "value": value, "forbidden": false})
+}
+
+fn labels_of(labels: u8) -> Value {
+    let label = |bit: u8| if labels & bit > 0 { "yes" } else { "no" };
+    json!({NAMES[0]: label(1), NAMES[1]: label(2)})
+}
+
+fn strip(world: &mut World, name: &str, observed: bool) {
+    let kind = if observed { DRIFT_OBSERVED } else { DRIFT_CORRECTED };
+    let World { api, ledger, .. } = world;
+    api.edit(name, |object| {
+        if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+            conditions.retain(|entry| entry["type"] != kind);
+        }
+        ledger.stripped.insert(uid_of(object));
+    });
+}
+
+fn alter(world: &mut World, name: &str, observed: bool, value: u8) {
+    let kind = if observed { DRIFT_OBSERVED } else { DRIFT_CORRECTED };
+    let World { api, ledger, .. } = world;
+    api.edit(name, |object| {
+        let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        let entry = conditions.and_then(|all| all.iter_mut().find(|entry| entry["type"] == kind));
+        if let Some(entry) = entry {
+            let message = entry["message"].as_str().unwrap_or_default();
+            // The head of a note is kept, and the tag of a verdict too.
+            entry["message"] = match (observed, message.split_once(": "), message.rsplit_once(" [")) {
+                (false, Some((head, _)), _) => json!(format!("{head}: altered {value}")),
+                (true, _, Some((_, tag))) => json!(format!("altered {value} [{tag}")),
+                _ => json!(format!("altered {value}")),
+            };
+            ledger.stripped.insert(uid_of(object));
+            if observed {
+                ledger.replayed.insert(uid_of(object));
+            }
+        }
+    });
+}
+
+fn absence(world: &mut World, name: &'static str, seconds: u16) {
+    let Some(text) = world.documents.remove(name) else { return };
+    for who in [Who::Poller, Who::Controller] {
+        world.configure(who);
+    }
+    world.pass(u64::from(seconds));
+    world.documents.insert(name, text);
+    for who in [Who::Poller, Who::Controller] {
+        world.configure(who);
+    }
+}
+
+fn replay(world: &mut World, name: &str) {
+    let World { api, ledger, verdicts, .. } = world;
+    api.edit(name, |object| {
+        let uid = uid_of(object);
+        let Some(verdict) = verdicts.get(&uid) else { return };
+        let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        let entry = conditions.and_then(|all| all.iter_mut().find(|entry| entry["type"] == DRIFT_OBSERVED));
+        if let Some(entry) = entry.filter(|entry| *entry != verdict) {
+            *entry = verdict.clone();
+            ledger.replayed.insert(uid);
+        }
+    });
+}
+
+/// A random text of a target.
+pub(crate) fn text(random: &mut Random) -> Text {
+    Text {
+        correct: !random.one_in(6),
+        adopt: random.one_in(3),
+        deletes: !random.one_in(3),
+        suspended: random.one_in(8),
+        edition: random.below(2),
+    }
+}
+
+fn who(random: &mut Random) -> Who {
+    if random.one_in(2) { Who::Poller } else { Who::Controller }
+}
+
+fn two(random: &mut Random) -> usize {
+    usize::from(random.below(2))
+}
+
+/// A random event.
+pub(crate) fn event(random: &mut Random) -> Event {
+    match random.below(100) {
+        0..34 => {
+            let faulty = random.one_in(4);
+            let fault = if faulty { FAULTS[usize::from(random.below(11))] } else { Fault::None };
+            Event::Step(who(random), random.below(8), fault)
+        }
+        34..44 => Event::Attend(who(random)),
+        44..52 => Event::Deliver(who(random), 1 + random.below(6)),
+        52 => Event::Repeat(who(random), random.below(12)),
+        53 => Event::List(who(random)),
+        54..57 => Event::Configure(who(random)),
+        57..59 => Event::Crash(who(random)),
+        59..62 => Event::Renew,
+        62..66 => Event::Pass(1 + u16::from(random.below(12))),
+        66 => Event::Pass(u16::from(random.below(200)) * 4),
+        67..75 => Event::Rest,
+        75..77 => Event::Target { target: two(random), text: (!random.one_in(2)).then(|| text(random)) },
+        83 => Event::Absence { target: two(random), seconds: u16::from(random.below(3)) * 350 },
+        77 => Event::RefuseStatus(random.one_in(2)),
+        78 => Event::RefuseCredential(random.one_in(2)),
+        79 => Event::SetBack(u16::from(random.below(100))),
+        80..83 => Event::Remove { resource: two(random) },
+        84..86 => Event::Change { resource: two(random), value: random.below(3) },
+        86..88 => Event::Make { resource: two(random), value: random.below(3) },
+        _ => object_event(random),
+    }
+}
+
+fn object_event(random: &mut Random) -> Event {
+    let object = two(random);
+    match random.below(15) {
+        0..2 => Event::Create { object, resource: two(random), value: random.below(3), labels: random.below(4) },
+        2..5 => Event::Edit { object, resource: two(random), value: random.below(3) },
+        5 => Event::Forbid { object, forbidden: random.one_in(2) },
+        6 => Event::Relabel { object, labels: random.below(4) },
+        7 => Event::Pause { object, paused: random.one_in(2) },
+        8..10 => Event::Delete { object },
+        10 => Event::Strip { object, observed: random.one_in(2) },
+        11 => Event::StripFinalizer { object },
+        12 => Event::Alter { object, observed: random.one_in(2), value: random.below(3) },
+        _ => Event::Replay { object },
+    }
+}

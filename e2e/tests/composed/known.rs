@@ -1,0 +1,101 @@
+//! Histories that failed once, each the shortest of its kind, under the name of what it shows.
+//!
+//! They stay as they were found; the random ones go on looking for more.
+
+use crate::events::Event;
+use crate::events::Event::{
+    Absence, Alter, Configure, Crash, Create, Delete, Edit, Make, Pass, RefuseCredential, RefuseStatus, Relabel,
+    Remove, Replay, Rest, SetBack, Step, Strip, Target,
+};
+use crate::history::History;
+use crate::outside::Fault;
+use crate::quiet::{Ending, War};
+use crate::targets::Text;
+use crate::world::Who::{Controller, Poller};
+
+/// A target that corrects and deletes, and leaves alone what was there.
+const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0 };
+
+/// The first target, one object of it that wants the first resource, and both programs at work.
+fn one_object() -> Vec<Event> {
+    vec![
+        Target { target: 0, text: Some(PLAIN) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Rest,
+        Pass(10),
+    ]
+}
+
+fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending: Ending) {
+    let history = History { events: before.into_iter().chain(events).collect(), ending };
+    assert_eq!(history.play(), Ok(()));
+}
+
+#[test]
+fn an_answer_about_something_else_is_no_drift() {
+    ends_well(one_object(), [Pass(4), Step(Poller, 0, Fault::Maintenance), Rest], Ending::Free);
+}
+
+#[test]
+fn a_claim_that_was_cleaned_up_stays_lost() {
+    let events = [Rest, Rest, Absence { target: 0, seconds: 700 }, Rest, Rest];
+    ends_well(one_object(), events.clone(), Ending::Free);
+    let changed = [Rest, Rest, Event::Change { resource: 0, value: 2 }, Absence { target: 0, seconds: 700 }];
+    ends_well(one_object(), changed, Ending::Free);
+}
+
+#[test]
+fn a_deletion_waits_for_no_status_that_is_refused() {
+    let events = [Rest, Delete { object: 0 }, RefuseCredential(true), RefuseStatus(true), Rest];
+    ends_well(one_object(), events, Ending::StatusRefused);
+}
+
+#[test]
+fn a_create_that_was_turned_away_owns_nothing() {
+    let events = [RefuseCredential(true), Rest, Rest, Make { resource: 0, value: 0 }, Rest];
+    ends_well(one_object(), events, Ending::Free);
+}
+
+#[test]
+fn another_writer_is_answered_at_our_own_pace() {
+    let taken = vec![
+        Make { resource: 0, value: 1 },
+        Target { target: 0, text: Some(PLAIN) },
+        Create { object: 0, resource: 0, value: 0, labels: 1 },
+    ];
+    for war in [War::StripCorrected, War::AlterCorrected, War::StripFinalizer, War::StripObserved, War::AlterObserved] {
+        ends_well(one_object(), [], Ending::War(war));
+        ends_well(taken.clone(), [], Ending::War(war));
+    }
+}
+
+#[test]
+fn a_replayed_verdict_is_not_acted_on() {
+    let events = [Rest, Rest, Pass(700), Rest, Replay { object: 0 }, Rest];
+    ends_well(one_object(), events, Ending::Free);
+}
+
+#[test]
+fn transition_times_never_go_backwards() {
+    ends_well(one_object(), [Rest, SetBack(64), Pass(7), Rest], Ending::Free);
+}
+
+#[test]
+fn another_request_has_another_key() {
+    let doubtful = || one_object().into_iter().chain([RefuseCredential(true), Rest, Rest]).collect::<Vec<_>>();
+    ends_well(doubtful(), [Edit { object: 0, resource: 0, value: 0 }], Ending::Free);
+    let other = Text { edition: 1, ..PLAIN };
+    ends_well(doubtful(), [Target { target: 0, text: Some(other) }], Ending::Free);
+    let moved = [Target { target: 1, text: Some(other) }, Relabel { object: 0, labels: 2 }];
+    ends_well(doubtful(), moved, Ending::Free);
+}
+
+#[test]
+fn a_lost_status_repeats_no_key() {
+    let events = [Rest, Edit { object: 0, resource: 0, value: 2 }, Strip { object: 0, observed: false }];
+    let crashed = events.into_iter().chain([Remove { resource: 0 }, Crash(Controller)]);
+    ends_well(one_object(), crashed, Ending::Free);
+    ends_well(one_object(), [Rest, Alter { object: 0, observed: false, value: 1 }, Crash(Controller)], Ending::Free);
+}

@@ -1,0 +1,240 @@
+//! What must always hold, checked with each write the moment it is made.
+//!
+//! It keeps what really happened, which neither program can see: what a poll could know, which requests were sent,
+//! what each key stood for. The first violation is kept. It must not change anything.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use drift_controller::core::claim::Action;
+use drift_controller::core::correction::Correction;
+use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Tag, Wish};
+use drift_model::http_request::HttpRequest;
+use drift_model::identity::Uid;
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_model::object::LeanObject;
+use drift_poller::core::verdict::Basis;
+use serde_json::Value;
+
+use crate::api_server::ApiServer;
+use crate::outside::Outside;
+use crate::targets::Text;
+
+/// What really happened.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) violation: Option<String>,
+    /// Object, wish and K for which a poll truly saw drift (true) or none (false).
+    seen: HashSet<(Uid, Option<Wish>, u64, bool)>,
+    /// What each idempotency key was sent with, and whether its outcome was definite.
+    keys: HashMap<String, (String, bool)>,
+    /// Objects whose verdict somebody else wrote last.
+    pub(crate) replayed: HashSet<Uid>,
+    /// Objects from which somebody took a condition.
+    pub(crate) stripped: HashSet<Uid>,
+    /// A controller died: what it had decided may be done again.
+    pub(crate) died: bool,
+    /// Objects that left a target's selection, which forgets them.
+    pub(crate) left: HashSet<Uid>,
+    corrections: HashMap<Uid, u64>,
+    /// Writes to objects by both programs.
+    pub(crate) writes: usize,
+}
+
+impl Ledger {
+    pub(crate) fn violate(&mut self, what: impl Into<String>) {
+        self.violation.get_or_insert(what.into());
+    }
+
+    fn ensure(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.violate(what());
+        }
+    }
+
+    /// A poll was answered truly.
+    pub(crate) fn note_read(&mut self, uid: &Uid, basis: &Basis, differs: bool) {
+        self.seen.insert((uid.clone(), basis.wish, basis.correction, differs));
+    }
+
+    /// The poller wrote, or tried to.
+    pub(crate) fn note_verdict(
+        &mut self,
+        before: &LeanObject,
+        condition: &Condition,
+        standing: Option<&Value>,
+        api: &ApiServer,
+    ) {
+        let Some((old, new)) = self.landed(standing, api, DRIFT_OBSERVED) else { return };
+        self.replayed.remove(&before.id.uid);
+        let tag = Tag::find(&condition.message).unwrap_or_default();
+        let evidence = |drifted| (before.id.uid.clone(), tag.wish, tag.correction, drifted);
+        let known = match condition.status {
+            ConditionStatus::True => self.seen.contains(&evidence(true)),
+            ConditionStatus::False => self.seen.contains(&evidence(false)),
+            ConditionStatus::Unknown => true,
+        };
+        self.ensure(known, || {
+            format!("the poller says {} of what no poll has seen: {}", condition.reason, condition.message)
+        });
+        let time = |object: &Value| entry(object, DRIFT_OBSERVED).map(|entry| entry["lastTransitionTime"].clone());
+        let goes_back = time(&old).is_some_and(|old| old.as_str() > time(&new).as_ref().and_then(Value::as_str));
+        self.ensure(!goes_back, || "lastTransitionTime goes backwards".to_owned());
+    }
+
+    /// The controller wrote to the status, or tried to.
+    pub(crate) fn note_status(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer) {
+        let Some((_, new)) = self.landed(standing, api, DRIFT_CORRECTED) else { return };
+        let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
+        let Some(message) = message(&new) else { return };
+        let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
+        let most = self.corrections.get(uid).copied().unwrap_or_default();
+        let excused = self.stripped.contains(uid);
+        self.ensure(correction >= most || excused, || format!("K falls from {most} to {correction}"));
+        self.corrections.insert(uid.clone(), correction.max(most));
+    }
+
+    /// The controller wrote a finalizer, or tried to: nothing but that changes.
+    pub(crate) fn note_finalizer(&mut self, standing: Option<&Value>, api: &ApiServer) {
+        let Some(old) = standing else { return };
+        let new = old["metadata"]["name"].as_str().and_then(|name| api.objects.get(name));
+        let Some(new) = new.filter(|new| new["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"])
+        else {
+            self.writes += usize::from(new.is_none());
+            return;
+        };
+        self.writes += 1;
+        let rest = |object: &Value| {
+            let mut rest = object.clone();
+            if let Some(metadata) = rest["metadata"].as_object_mut() {
+                metadata.remove("finalizers");
+                metadata.remove("resourceVersion");
+            }
+            rest
+        };
+        self.ensure(rest(old) == rest(new), || "a write of the finalizer changes something else".to_owned());
+    }
+
+    /// What a write changed, if it landed: nothing but the program's own entry.
+    fn landed(&mut self, standing: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
+        let old = standing?;
+        let new = api.objects.get(old["metadata"]["name"].as_str()?)?;
+        if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"] {
+            return None;
+        }
+        self.writes += 1;
+        let others_same = without(old, own) == without(new, own);
+        self.ensure(others_same, || format!("a write of {own} changes something else"));
+        Some((old.clone(), new.clone()))
+    }
+
+    /// A request is sent for the object as it was decided on.
+    pub(crate) fn note_request(&mut self, object: &LeanObject, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
+        let Sent { correction, request, key, text, resource } = *sent;
+        let uid = &object.id.uid;
+        self.ensure(text.correct && !text.suspended, || {
+            "a target that only looks, or is suspended, corrects".to_owned()
+        });
+        self.ensure(!object.paused, || "a paused object is corrected".to_owned());
+        let body =
+            format!("{} {} {:?}", request.method, request.url, request.body.as_deref().map(String::from_utf8_lossy));
+        let before = self.keys.get(key).cloned();
+        if let Some((sent_before, definite)) = before {
+            self.ensure(sent_before == body, || format!("the key {key} is sent with {sent_before} and with {body}"));
+            let forgotten = self.died || (correction.action == Action::Delete && self.left.contains(uid));
+            self.ensure(!definite || forgotten, || format!("{key} is sent again after a definite outcome"));
+        }
+        self.keys.entry(key.to_owned()).or_insert((body, false));
+        let made_by = outside.resources.get(resource).map(|resource| resource.made_by.clone());
+        let is_others = made_by.as_ref().is_some_and(|made_by| made_by.as_ref() != Some(uid));
+        let other = api
+            .objects
+            .values()
+            .find(|other| crate::watch::uid_of(other) != *uid && owns(other).as_deref() == Some(resource));
+        self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
+        match correction.action {
+            Action::Delete => {
+                self.ensure(object.deleting, || "a living object's resource is deleted".to_owned());
+                self.ensure(!is_others || (text.adopt && made_by == Some(None)), || {
+                    format!("{uid} deletes {resource}, which is not its own")
+                });
+            }
+            Action::Create | Action::Update => {
+                self.ensure(!object.deleting, || "a deleting object is corrected".to_owned());
+                self.ensure(object.has_finalizer() || !text.deletes, || {
+                    "a claim that no deletion would see".to_owned()
+                });
+                self.check_verdict(object);
+                let touches = correction.action == Action::Update && is_others;
+                self.ensure(!touches || text.adopt, || format!("{uid} updates {resource}, which was there before"));
+            }
+        }
+    }
+
+    fn check_verdict(&mut self, object: &LeanObject) {
+        let uid = &object.id.uid;
+        let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
+            return self.violate("a correction without a verdict");
+        };
+        let drifted = standing.reason.status() == ConditionStatus::True;
+        self.ensure(drifted, || "a correction of what is not drifted".to_owned());
+        self.ensure(standing.generation == object.generation, || "a verdict of another generation".to_owned());
+        let known = self.seen.contains(&(uid.clone(), standing.tag.wish, standing.tag.correction, true));
+        self.ensure(known, || "a correction of what no poll has seen drifted".to_owned());
+        let replayed = self.replayed.contains(uid);
+        self.ensure(!replayed, || "a replayed verdict is acted on".to_owned());
+    }
+
+    /// How a request that had been sent with the key ended.
+    pub(crate) fn note_outcome(&mut self, key: &str, definite: bool) {
+        if let Some((_, was)) = self.keys.get_mut(key) {
+            *was |= definite;
+        }
+    }
+
+    /// The object's conditions were cleaned up: it begins anew.
+    pub(crate) fn forget(&mut self, uid: &Uid) {
+        self.corrections.remove(uid);
+        self.keys.retain(|key, _| !key.starts_with(&format!("{uid}-")));
+    }
+
+    /// What must hold of all objects together, whenever.
+    pub(crate) fn check_objects(&mut self, api: &ApiServer) {
+        let mut owners: BTreeMap<String, Uid> = BTreeMap::new();
+        for object in api.objects.values() {
+            let Some(owned) = owns(object) else { continue };
+            let uid = crate::watch::uid_of(object);
+            if let Some(other) = owners.insert(owned.clone(), uid.clone()) {
+                self.violate(format!("{owned} is owned by {other} and by {uid}"));
+            }
+        }
+    }
+}
+
+/// A request that is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent<'a> {
+    pub(crate) correction: &'a Correction,
+    pub(crate) request: &'a HttpRequest,
+    pub(crate) key: &'a str,
+    pub(crate) text: Text,
+    pub(crate) resource: &'a str,
+}
+
+/// An entry of the object's conditions.
+pub(crate) fn entry<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object.pointer("/status/conditions")?.as_array()?.iter().find(|entry| entry["type"] == kind)
+}
+
+/// The resource that the object owns, as its note says.
+pub(crate) fn owns(object: &Value) -> Option<String> {
+    CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?).owns().map(str::to_owned)
+}
+
+fn without(object: &Value, kind: &str) -> Value {
+    let mut rest = object.clone();
+    rest["metadata"]["resourceVersion"] = Value::Null;
+    let conditions = rest.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let others: Vec<Value> = conditions.into_iter().filter(|entry| entry["type"] != kind).collect();
+    rest["status"] = serde_json::json!({ "conditions": others });
+    rest
+}

@@ -1,0 +1,46 @@
+//! Both programs' real cores in one random history: an API server, an external system and time as values, other
+//! writers, crashes, and targets that come and go.
+//!
+//! Holes lie between the programs, between two objects and between two targets; only here do all of them meet. No control
+//! plane is needed. A failure prints its seed and the shortest history that shows it.
+
+mod act;
+mod api_server;
+mod at_work;
+mod calls;
+mod collector;
+mod controller;
+mod events;
+mod history;
+mod known;
+mod ledger;
+mod outside;
+mod poller;
+mod quiet;
+mod random;
+mod targets;
+mod watch;
+mod world;
+
+use history::History;
+
+/// Histories of one run of the tests.
+const HISTORIES: u64 = 10_000;
+/// The variable that asks for another number of them.
+const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
+/// The variable that asks for another first seed.
+const SEED_VARIABLE: &str = "DRIFT_SEED";
+
+#[test]
+fn every_composed_history_is_safe_and_comes_to_rest() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(HISTORIES));
+    for seed in first..first + count {
+        let history = History::of(seed);
+        if history.play().is_err() {
+            let shortest = history.shortest();
+            let violation = shortest.play();
+            panic!("seed {seed}: {violation:?}\n{shortest:#?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! An external system as a value: resources by identity, a log of what was written, and ways to fail.
+//!
+//! It knows the truth that the programs cannot see: who made what. It must not know objects beyond their uids.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_model::http_request::HttpRequest;
+use drift_model::identity::Uid;
+use drift_outside::{HttpReply, ReplyBody};
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
+
+/// How one call ends, to the external system or to the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    LostBefore,
+    LostAfter,
+    ServerError,
+    Unauthorized,
+    Forbidden,
+    RateLimited,
+    Refused,
+    Maintenance,
+    Empty,
+    Page,
+}
+
+/// All of them; the first is none.
+pub(crate) const FAULTS: [Fault; 11] = [
+    Fault::None,
+    Fault::LostBefore,
+    Fault::LostAfter,
+    Fault::ServerError,
+    Fault::Unauthorized,
+    Fault::Forbidden,
+    Fault::RateLimited,
+    Fault::Refused,
+    Fault::Maintenance,
+    Fault::Empty,
+    Fault::Page,
+];
+
+/// A resource; `made_by` is the object whose correction made or adopted it, `None` where others made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) value: i64,
+    pub(crate) made_by: Option<Uid>,
+}
+
+/// The external system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outside {
+    pub(crate) resources: BTreeMap<String, Resource>,
+    /// Objects that may have made the resource of that name, as far as anybody but us can tell.
+    pub(crate) may_have_made: BTreeSet<(Uid, String)>,
+    /// The controller's credential is refused.
+    pub(crate) refuses_credential: bool,
+    pub(crate) writes: usize,
+}
+
+/// The name of the resource that a request is for.
+pub(crate) fn resource_of(request: &HttpRequest) -> String {
+    request.url.path().rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+impl Outside {
+    /// Answers a read; `None` is no answer.
+    pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
+        let (status, body) = match fault {
+            Fault::LostBefore | Fault::LostAfter => return None,
+            Fault::ServerError => (503, String::new()),
+            Fault::Unauthorized => (401, String::new()),
+            Fault::Forbidden => (403, String::new()),
+            Fault::RateLimited => (429, String::new()),
+            Fault::Refused => (400, "{}".to_owned()),
+            Fault::Maintenance => (200, json!({"error": "maintenance"}).to_string()),
+            Fault::Empty => (200, "{}".to_owned()),
+            Fault::Page => (404, "<html>no such page</html>".to_owned()),
+            Fault::None => match self.resources.get(identity) {
+                Some(resource) => (200, json!({"value": resource.value}).to_string()),
+                None => (404, String::new()),
+            },
+        };
+        let status = StatusCode::from_u16(status).unwrap_or_default();
+        Some(HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.into_bytes()) })
+    }
+
+    /// Does a write for the object; gives the status of the answer, `None` where there is none.
+    pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, fault: Fault) -> Option<u16> {
+        self.writes += 1;
+        if self.refuses_credential {
+            return Some(401);
+        }
+        let answer = match fault {
+            Fault::LostBefore => None,
+            Fault::LostAfter => {
+                self.apply(request, uid);
+                None
+            }
+            Fault::ServerError => Some(502),
+            Fault::Unauthorized => Some(401),
+            Fault::Forbidden => Some(403),
+            Fault::RateLimited => Some(429),
+            Fault::Refused => Some(409),
+            Fault::Maintenance | Fault::Empty => Some(200),
+            Fault::Page => Some(404),
+            Fault::None => Some(self.apply(request, uid)),
+        };
+        let certain =
+            matches!(fault, Fault::Unauthorized | Fault::Forbidden | Fault::RateLimited | Fault::Refused | Fault::Page);
+        let refused = answer.is_some_and(|status| (400..500).contains(&status));
+        if request.method != Method::DELETE && !(certain || refused) {
+            self.may_have_made.insert((uid.clone(), resource_of(request)));
+        }
+        answer
+    }
+
+    fn apply(&mut self, request: &HttpRequest, uid: &Uid) -> u16 {
+        let identity = resource_of(request);
+        let body = request.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let value = body.and_then(|body| body["value"].as_i64()).unwrap_or_default();
+        match (request.method.as_str(), self.resources.get_mut(&identity)) {
+            ("POST", Some(_)) => 409,
+            ("POST", None) => {
+                self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()) });
+                201
+            }
+            ("PUT", Some(resource)) => {
+                *resource = Resource { value, made_by: Some(uid.clone()) };
+                200
+            }
+            ("DELETE", Some(_)) => {
+                self.resources.remove(&identity);
+                204
+            }
+            _ => 404,
+        }
+    }
+
+    /// Somebody else makes the resource, unless it is there.
+    pub(crate) fn make(&mut self, identity: &str, value: i64) {
+        // Where a claim stands whose creation may have been done, nobody can tell whose it is: the claim counts.
+        let made_by = self.may_have_made.iter().find(|(_, made)| made == identity).map(|(uid, _)| uid.clone());
+        self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by });
+    }
+
+    /// The object claims what others made, as the target allows.
+    pub(crate) fn adopt(&mut self, identity: &str, uid: &Uid) {
+        if let Some(resource) = self.resources.get_mut(identity).filter(|resource| resource.made_by.is_none()) {
+            resource.made_by = Some(uid.clone());
+        }
+    }
+
+    /// The object lays no claim any more: what it made is from now on as if others had made it.
+    pub(crate) fn disown(&mut self, uid: &str) {
+        self.may_have_made.retain(|(owner, _)| &**owner != uid);
+        for resource in self.resources.values_mut().filter(|resource| resource.made_by.as_deref() == Some(uid)) {
+            resource.made_by = None;
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The poller as a step machine: its real core between the values of the world, one step at a time.
+//!
+//! It does what the shell does in the shell's order: poll, judge, confirm, write. A poll or a write that is under way
+//! waits for its next step, so that anything can happen in between. It decides nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use drift_model::condition::{Condition, ObservedReason, PatchBase, condition_patch};
+use drift_model::http_request::HttpRequest;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_model::voucher::Voucher;
+use drift_outside::HttpReply;
+use drift_poller::core::finding::Finding;
+use drift_poller::core::poll_turns::PollTurn;
+use drift_poller::core::reply::{compare, observe};
+use drift_poller::core::roster::Roster;
+use drift_poller::core::schedule::Now;
+use drift_poller::core::track::{BegunPoll, NextWrite};
+use drift_poller::core::write_attempts::WriteOutcome;
+use drift_target::{Target, Wished};
+use serde_json::Value;
+
+use crate::api_server::{ApiServer, Refusal};
+use crate::calls::{Clock, Dispatch, Scene, call};
+use crate::outside::{Fault, resource_of};
+use crate::watch::{Event, Watch};
+
+/// One target at work.
+struct AtWork {
+    target: Arc<Target>,
+    roster: Roster,
+    /// Which of the target's texts; what an earlier one began counts no more.
+    text: u64,
+}
+
+/// A poll or a write that is under way.
+struct Task {
+    target: &'static str,
+    text: u64,
+    uid: Uid,
+    since: Moment,
+    step: Step,
+}
+
+enum Step {
+    Poll { begun: BegunPoll, view: Arc<Value>, wished: Wished, request: HttpRequest },
+    Answered { begun: BegunPoll, finding: Finding },
+    Write { before: Box<LeanObject>, condition: Condition },
+    Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
+}
+
+/// One process of the poller.
+#[derive(Default)]
+pub(crate) struct Poller {
+    targets: BTreeMap<&'static str, AtWork>,
+    tasks: Vec<Task>,
+    texts: u64,
+    /// What it would put on the Lease.
+    pub(crate) in_force: BTreeMap<String, Voucher>,
+}
+
+impl Poller {
+    /// How many things are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Takes in the targets that are in force now.
+    pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
+        self.targets.retain(|name, at_work| {
+            targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash)
+        });
+        let in_force = &mut self.in_force;
+        in_force.retain(|name, _| self.targets.contains_key(name.as_str()));
+        for (name, target) in targets {
+            if !self.targets.contains_key(name) {
+                self.texts += 1;
+                let roster = Roster::new(target.clone());
+                self.targets.insert(name, AtWork { target: target.clone(), roster, text: self.texts });
+            }
+        }
+        watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
+        if watch.listed {
+            self.take(&Event::Listed, clock);
+        }
+    }
+
+    /// Takes in what the watch says: an object is the first target's by name that selects it.
+    pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
+        let now = now_of(clock);
+        let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
+        for (name, at_work) in &mut self.targets {
+            match &dispatch {
+                Dispatch::Owner(owner, object) if owner == name => {
+                    at_work.roster.see(LeanObject::prune(object, &at_work.target.poll_fields), now);
+                }
+                Dispatch::Owner(_, object) | Dispatch::Nobody(object) => {
+                    let uid = Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default());
+                    at_work.roster.forget(&uid, now.moment);
+                }
+                Dispatch::Listed => at_work.roster.note_listed(now.moment),
+                Dispatch::Alive => at_work.roster.note_alive(now.moment),
+            }
+        }
+    }
+
+    /// Gives everybody who is awake what they want.
+    pub(crate) fn attend(&mut self, clock: Clock) {
+        let now = now_of(clock);
+        for (name, at_work) in &mut self.targets {
+            while let Some(uid) = at_work.roster.pop_awake(now.moment) {
+                self.tasks.extend(at_work.write_of(name, &uid, clock));
+                let due = at_work.roster.track(&uid).and_then(|track| track.poll_due());
+                if due.is_some_and(|due| due <= now.moment) {
+                    at_work.roster.queue_poll(&uid);
+                }
+            }
+            while let Some(turn) = at_work.roster.next_poll(now.moment) {
+                self.tasks.extend(at_work.poll_of(name, &turn, now));
+            }
+            match at_work.roster.vouched_except(now.moment) {
+                Some(except) => {
+                    let voucher = Voucher { hash: at_work.target.verdict_hash.clone(), except };
+                    self.in_force.insert((*name).to_owned(), voucher);
+                }
+                None => drop(self.in_force.remove(*name)),
+            }
+        }
+    }
+
+    /// Lets one thing that is under way go one step on.
+    pub(crate) fn step(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        let mut task = self.tasks.swap_remove(index % self.tasks.len());
+        let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.text == task.text);
+        let now = scene.clock.moment;
+        match (task.step, at_work) {
+            (Step::Poll { begun, view, wished, request }, Some(at_work)) => {
+                let reply = scene.outside.read(&resource_of(&request), fault);
+                if fault == Fault::None {
+                    let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
+                    let differs = real != view["spec"]["value"].as_i64();
+                    scene.ledger.note_read(&task.uid, &begun.basis, differs);
+                }
+                let finding = judge(&at_work.target, &view, &wished, reply);
+                task.step = Step::Answered { begun, finding };
+                self.tasks.push(task);
+            }
+            (Step::Answered { begun, finding }, Some(at_work)) => {
+                at_work.roster.update(&task.uid, now, |track| track.finish_poll(begun, finding, now));
+            }
+            (Step::Write { before, condition }, _) => {
+                // What was sent lands even where nobody waits for it any more.
+                let (outcome, object) = write(&before, &condition, fault, scene);
+                let object = object.map(|object| {
+                    let fields = self.targets.get(task.target).map(|at_work| &at_work.target.poll_fields);
+                    Box::new(LeanObject::prune(&object, fields.unwrap_or(&Default::default())))
+                });
+                task.step = Step::Written { outcome, object };
+                self.tasks.push(task);
+            }
+            (Step::Written { outcome, object }, Some(at_work)) => {
+                if let Some(object) = object.filter(|_| at_work.roster.track(&task.uid).is_some()) {
+                    at_work.roster.see(*object, now_of(scene.clock));
+                }
+                at_work.roster.update(&task.uid, now, |track| track.finish_write(&outcome, now));
+                if outcome == WriteOutcome::Gone {
+                    at_work.roster.forget(&task.uid, now);
+                }
+            }
+            (Step::Poll { .. } | Step::Answered { .. } | Step::Written { .. }, None) => {}
+        }
+    }
+
+    /// The oldest thing under way that nobody may wait for any longer.
+    pub(crate) fn overdue(&self, since: Moment) -> Option<usize> {
+        self.tasks.iter().position(|task| task.since < since)
+    }
+
+    /// The process ends. What it has sent may land still.
+    pub(crate) fn die(self) -> Self {
+        let sent = self.tasks.into_iter().filter(|task| matches!(task.step, Step::Write { .. }));
+        Self { tasks: sent.map(|task| Task { text: 0, ..task }).collect(), texts: self.texts, ..Self::default() }
+    }
+}
+
+impl AtWork {
+    fn write_of(&mut self, name: &'static str, uid: &Uid, clock: Clock) -> Option<Task> {
+        let next = self.roster.update(uid, clock.moment, |track| {
+            track.notice_silence(clock.moment);
+            track.next_write(clock.moment)
+        })?;
+        let NextWrite::Write(verdict, urgency) = next else {
+            self.roster.set_slow_slot(uid, None, clock.moment);
+            return None;
+        };
+        let before = self.roster.track(uid)?.object().clone();
+        self.roster.set_slow_slot(uid, None, clock.moment);
+        let begin = |track: &mut drift_poller::core::track::Track| {
+            track.begin_write(&verdict, urgency, clock.moment, &clock.wall())
+        };
+        let condition = self.roster.update(uid, clock.moment, begin)?.condition;
+        let step = Step::Write { before: Box::new(before), condition };
+        Some(Task { target: name, text: self.text, uid: uid.clone(), since: clock.moment, step })
+    }
+
+    fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
+        let uid = &turn.uid;
+        let view = self.roster.track(uid)?.object().view.clone();
+        let begun = self.roster.begin_poll(turn, now)?;
+        let prepared = self.target.wish_of(&view).and_then(|wished| Ok((wished, self.target.read.http.render(&view)?)));
+        let step = match prepared {
+            Ok((wished, request)) => Step::Poll { begun, view, wished, request },
+            Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
+        };
+        Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })
+    }
+}
+
+fn judge(target: &Target, view: &Value, wished: &Wished, reply: Option<HttpReply>) -> Finding {
+    match reply {
+        None => ObservedReason::PollTimedOut.into(),
+        Some(reply) => compare(target, wished, observe(&target.read.http, view, &reply)),
+    }
+}
+
+/// The patch, and the live read that follows one that found the object moved.
+fn write(
+    before: &LeanObject,
+    condition: &Condition,
+    fault: Fault,
+    scene: &mut Scene<'_>,
+) -> (WriteOutcome, Option<Value>) {
+    let base = PatchBase {
+        uid: &before.id.uid,
+        resource_version: &before.resource_version,
+        generation: before.generation,
+        conditions: &before.conditions,
+    };
+    let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition);
+    let api: &mut ApiServer = scene.api;
+    let standing = api.objects.get(&*before.id.name).cloned();
+    let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));
+    scene.ledger.note_verdict(before, condition, standing.as_ref(), scene.api);
+    match written {
+        Ok(object) => (WriteOutcome::Written, Some(object)),
+        Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),
+        Err(Refusal::Gone) => (WriteOutcome::Gone, None),
+        Err(Refusal::Refused) => (WriteOutcome::Refused("a missing right".to_owned()), None),
+        Err(Refusal::Unavailable) => (WriteOutcome::Unavailable, None),
+    }
+}
+
+fn now_of(clock: Clock) -> Now {
+    Now { moment: clock.moment, wall: clock.since_epoch() }
+}

@@ -1,0 +1,187 @@
+//! The end of a history: faults stop, bars go, and within bounded time all must be as it should and stay so.
+//!
+//! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
+
+use drift_model::names::FINALIZER;
+use serde_json::{Value, json};
+
+use crate::calls::owner_of;
+use crate::events::{Event, OBJECTS, RESOURCES, apply};
+use crate::ledger::owns;
+use crate::targets::{Text, target};
+use crate::world::{Who, World};
+
+/// Between two looks: below the silence after which a verdict is too old.
+const STEP: u64 = 100;
+/// So many looks in a row without a write are quiet: longer than the longest pause between two corrections.
+const QUIET_STEPS: usize = 5;
+/// So many looks bound all: the hour between two tries of exhausted attempts, twice and more.
+const MOST_LOOKS: usize = 100;
+
+/// Which bar stays to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// None.
+    Free,
+    /// No status can be written, and every object is deleted: deletions must end all the same.
+    StatusRefused,
+    /// Another writer undoes the same thing every other second for five minutes: it is answered at a pace of our own.
+    War(War),
+}
+
+/// What another writer keeps doing to every object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum War {
+    StripObserved,
+    StripCorrected,
+    AlterObserved,
+    AlterCorrected,
+    StripFinalizer,
+    ChangeOutside,
+}
+
+/// All of them.
+pub(crate) const WARS: [War; 6] = [
+    War::StripObserved,
+    War::StripCorrected,
+    War::AlterObserved,
+    War::AlterCorrected,
+    War::StripFinalizer,
+    War::ChangeOutside,
+];
+
+/// How often it does so.
+const BATTLES: u8 = 150;
+/// Writes to two objects in that time: six at once and one a minute each, by each program, and what a correction adds.
+const MOST_WRITES: usize = 80;
+/// Corrections of two objects in ten minutes, two requests each at the most.
+const MOST_REQUESTS: usize = 36;
+
+/// Lets everything come to rest.
+pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
+    lift_bars(world, ending);
+    if let Ending::War(war) = ending {
+        settle(world, Ending::Free);
+        wage(world, war);
+    }
+    settle(world, ending);
+}
+
+/// Five minutes of it.
+fn wage(world: &mut World, war: War) {
+    let (writes, requests) = (world.ledger.writes, world.outside.writes);
+    for battle in 0..BATTLES {
+        for object in 0..OBJECTS.len() {
+            let value = battle % 7;
+            apply(
+                world,
+                &match war {
+                    War::StripObserved => Event::Strip { object, observed: true },
+                    War::StripCorrected => Event::Strip { object, observed: false },
+                    War::AlterObserved => Event::Alter { object, observed: true, value },
+                    War::AlterCorrected => Event::Alter { object, observed: false, value },
+                    War::StripFinalizer => Event::StripFinalizer { object },
+                    War::ChangeOutside => Event::Change { resource: object, value: value + 10 },
+                },
+            );
+        }
+        world.clock.moment += std::time::Duration::from_secs(2);
+        world.hear();
+        world.rest();
+        if world.ledger.violation.is_some() {
+            return;
+        }
+    }
+    let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
+    if writes > MOST_WRITES || requests > MOST_REQUESTS {
+        world.ledger.violate(format!("{war:?} is answered with {writes} writes and {requests} requests"));
+    }
+}
+
+fn settle(world: &mut World, ending: Ending) {
+    if world.ledger.violation.is_some() {
+        return;
+    }
+    let mut quiet = 0;
+    let mut before = (world.ledger.writes, world.outside.writes);
+    let mut wrong = None;
+    for _ in 0..MOST_LOOKS {
+        world.clock.moment += std::time::Duration::from_secs(STEP);
+        world.hear();
+        world.rest();
+        if world.ledger.violation.is_some() {
+            return;
+        }
+        let now = (world.ledger.writes, world.outside.writes);
+        quiet = if now == before { quiet + 1 } else { 0 };
+        before = now;
+        wrong = whats_wrong(world, ending);
+        if wrong.is_none() && (quiet >= QUIET_STEPS || ending == Ending::StatusRefused) {
+            return;
+        }
+    }
+    world.ledger.violate(wrong.unwrap_or_else(|| "it is never quiet".to_owned()));
+}
+
+fn lift_bars(world: &mut World, ending: Ending) {
+    world.api.refuses_status = ending == Ending::StatusRefused;
+    world.outside.refuses_credential = false;
+    for text in world.documents.values_mut() {
+        text.suspended = false;
+    }
+    let names: Vec<String> = world.api.objects.keys().cloned().collect();
+    for name in names {
+        world.api.edit(&name, |object| {
+            object["spec"]["forbidden"] = json!(false);
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("annotations");
+            }
+        });
+    }
+    if ending == Ending::StatusRefused {
+        OBJECTS.into_iter().for_each(|name| world.api.delete(name));
+    }
+    world.configure(Who::Poller);
+    world.configure(Who::Controller);
+}
+
+fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
+    let texts = &world.documents;
+    let targets: Vec<_> = texts.iter().map(|(name, text)| target(name, *text)).collect();
+    let target_of = |object: &Value| {
+        owner_of(object, targets.iter().map(|target| &**target)).and_then(|name| texts.get(name).copied())
+    };
+    for (name, object) in &world.api.objects {
+        let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == FINALIZER));
+        if !object["metadata"]["deletionTimestamp"].is_null() {
+            return Some(format!("{name} is held for ever"));
+        }
+        let text = target_of(object);
+        if held && !text.is_some_and(|text| text.correct && text.deletes) {
+            return Some(format!("{name} has a finalizer that nobody needs"));
+        }
+    }
+    if ending == Ending::StatusRefused {
+        return None;
+    }
+    RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
+}
+
+/// The first object that names a resource has it, and makes it as it wishes where it may.
+fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
+    let wants = |object: &Value| object["spec"]["resource"] == resource;
+    let owned = |object: &Value| owns(object).as_deref() == Some(resource);
+    let rank = |object: &&Value| {
+        let metadata = &object["metadata"];
+        (!owned(object), metadata["creationTimestamp"].to_string(), metadata["uid"].to_string())
+    };
+    let named = world.api.objects.values().filter(|object| wants(object) || owned(object));
+    let holder = named.filter(|object| target_of(object).is_some()).min_by_key(rank)?;
+    let text = target_of(holder).filter(|text| text.correct && wants(holder))?;
+    let real = world.outside.resources.get(resource);
+    let may = owned(holder) || real.is_none() || text.adopt;
+    let elsewhere = owns(holder).is_some_and(|owned| owned != resource);
+    let as_wished = real.map(|real| json!(real.value)) == holder.pointer("/spec/value").cloned();
+    (may && !elsewhere && !as_wished)
+        .then(|| format!("{resource} is {real:?} and {} wants {}", holder["metadata"]["uid"], holder["spec"]["value"]))
+}

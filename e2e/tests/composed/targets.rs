@@ -1,0 +1,72 @@
+//! The target documents of the histories, parsed once each.
+//!
+//! Two targets share one kind and one external system, so that everything between two can happen: an object that both
+//! select, two objects of two targets with one external resource. This file must not know what happens to them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use drift_target::{DocumentName, Target, parse_document};
+
+/// What of a target's text varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text {
+    pub(crate) correct: bool,
+    pub(crate) adopt: bool,
+    pub(crate) deletes: bool,
+    pub(crate) suspended: bool,
+    /// Of the bodies that are sent, so that the same wish can be sent in two ways.
+    pub(crate) edition: u8,
+}
+
+/// The names of the two targets; the first owns what both select.
+pub(crate) const NAMES: [&str; 2] = ["alpha", "beta"];
+
+/// What is in the ConfigMaps.
+pub(crate) type Documents = BTreeMap<&'static str, Text>;
+
+thread_local! {
+    static PARSED: RefCell<BTreeMap<(&'static str, Text), Arc<Target>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The target of that name and text.
+pub(crate) fn target(name: &'static str, text: Text) -> Arc<Target> {
+    PARSED.with_borrow_mut(|parsed| parsed.entry((name, text)).or_insert_with(|| Arc::new(parse(name, text))).clone())
+}
+
+#[expect(clippy::panic, reason = "the documents of these tests are good, or the tests are not")]
+fn parse(name: &str, text: Text) -> Target {
+    let Text { correct, adopt, deletes, suspended, edition } = text;
+    let mode = if correct { "Correct" } else { "Observe" };
+    let existing = if adopt { "Adopt" } else { "Refuse" };
+    let url = "https://outside.example/things/${self.spec.resource}";
+    let body = format!("{{value: \"${{desired.value}}\", edition: {edition}}}");
+    let delete = if deletes { format!("delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
+    let yaml = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: {name}}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes}}
+  identity: "${{self.spec.resource}}"
+  interval: 60s
+  suspend: {suspended}
+  require: [{{that: "${{!self.spec.forbidden}}", else: it is forbidden}}]
+  read:
+    http: {{url: "{url}"}}
+  compare:
+    desired: {{value: "${{self.spec.value}}"}}
+  correct:
+    mode: {mode}
+    existing: {existing}
+    http:
+      create: [{{method: POST, url: "{url}", body: {body}}}, {{method: PUT, url: "{url}", body: {body}}}]
+      update: [{{method: PUT, url: "{url}", body: {body}}}]
+      {delete}
+"#
+    );
+    let document = DocumentName { config_map: "targets".to_owned(), key: format!("{name}.yaml") };
+    parse_document(&document, &yaml).unwrap_or_else(|problems| panic!("{problems:?}"))
+}

@@ -1,0 +1,81 @@
+//! One program's watch of the kind: it tells late, again, or not at all until the next list, but never out of order.
+//!
+//! It must not know who listens.
+
+use std::collections::BTreeMap;
+
+use drift_model::identity::Uid;
+use serde_json::Value;
+
+use crate::api_server::ApiServer;
+
+/// What a watch says.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Seen(Value),
+    Gone(Value),
+    Listed,
+    Alive,
+}
+
+/// One program's watch.
+#[derive(Default)]
+pub(crate) struct Watch {
+    next: usize,
+    kept: BTreeMap<Uid, Value>,
+    pub(crate) listed: bool,
+}
+
+impl Watch {
+    /// The objects as it knows them.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Value> {
+        self.kept.values()
+    }
+
+    /// The next event; `None` where all are told.
+    pub(crate) fn next(&mut self, api: &ApiServer) -> Option<Event> {
+        if !self.listed {
+            return None;
+        }
+        let (object, gone) = api.log.get(self.next)?;
+        self.next += 1;
+        let uid = uid_of(object);
+        if *gone {
+            self.kept.remove(&uid);
+            return Some(Event::Gone(object.clone()));
+        }
+        let older = self.kept.get(&uid).is_some_and(|kept| version(object) < version(kept));
+        if !older {
+            self.kept.insert(uid, object.clone());
+        }
+        Some(Event::Seen(object.clone()))
+    }
+
+    /// Goes on from so many events before.
+    pub(crate) fn go_back(&mut self, events: usize) {
+        self.next = self.next.saturating_sub(events);
+    }
+
+    /// Reads the list anew: what is not on it is gone, whatever events were lost.
+    pub(crate) fn list(&mut self, api: &ApiServer) -> Vec<Event> {
+        self.next = api.log.len();
+        self.listed = true;
+        let listed: BTreeMap<Uid, Value> =
+            api.objects.values().map(|object| (uid_of(object), object.clone())).collect();
+        let lost = self.kept.iter().filter(|(uid, _)| !listed.contains_key(*uid));
+        let gone = lost.map(|(_, object)| Event::Gone(object.clone()));
+        let seen = listed.values().map(|object| Event::Seen(object.clone()));
+        let events = gone.chain(seen).chain([Event::Listed]).collect();
+        self.kept = listed;
+        events
+    }
+}
+
+/// The object's uid.
+pub(crate) fn uid_of(object: &Value) -> Uid {
+    Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
+}
+
+fn version(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,257 @@
+//! The world: both programs, the API server, the external system, the targets, and the time, each a value.
+//!
+//! Whatever an event does is done here, and nothing else happens. It must not know which events come.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_controller::core::vouching::Vouching;
+use drift_model::identity::Uid;
+use drift_model::voucher::Voucher;
+use drift_target::Target;
+use serde_json::Value;
+
+use crate::api_server::ApiServer;
+use crate::calls::{Clock, Scene};
+use crate::collector::Collector;
+use crate::controller::Controller;
+use crate::ledger::Ledger;
+use crate::outside::{Fault, Outside};
+use crate::poller::Poller;
+use crate::targets::{Documents, Text, target};
+use crate::watch::{Event, Watch};
+
+/// The two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Poller,
+    Controller,
+}
+
+/// Live programs hear of everything within this time, and no call takes much longer than two of these.
+const SLICE: Duration = Duration::from_secs(5);
+/// The same where nothing is under way.
+const IDLE_SLICE: Duration = Duration::from_secs(20);
+/// A call that has no answer by then has none.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// More steps than anything that comes to rest takes within one moment.
+const MOST_STEPS: usize = 400;
+
+/// Everything there is.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) api: ApiServer,
+    pub(crate) outside: Outside,
+    pub(crate) ledger: Ledger,
+    pub(crate) clock: Clock,
+    pub(crate) documents: Documents,
+    poller: Poller,
+    controller: Controller,
+    collector: Collector,
+    poller_watch: Watch,
+    controller_watch: Watch,
+    /// The targets as the controller knows them.
+    known: BTreeMap<&'static str, Arc<Target>>,
+    lease: BTreeMap<String, Voucher>,
+    /// So many changes are checked.
+    checked: usize,
+    /// Verdicts of drift that stood once, for whoever writes them back.
+    pub(crate) verdicts: BTreeMap<Uid, Value>,
+}
+
+impl World {
+    /// Lets one thing that is under way go one step on.
+    pub(crate) fn step(&mut self, who: Who, index: usize, fault: Fault) {
+        let Self { api, outside, ledger, clock, poller, controller, .. } = self;
+        let mut scene = Scene { api, outside, ledger, clock: *clock };
+        match who {
+            Who::Poller => poller.step(index, fault, &mut scene),
+            Who::Controller => controller.step(index, fault, &mut scene),
+        }
+    }
+
+    /// The program looks at what is due.
+    pub(crate) fn attend(&mut self, who: Who) {
+        match who {
+            Who::Poller => self.poller.attend(self.clock),
+            Who::Controller => self.controller.attend(self.clock),
+        }
+    }
+
+    /// The program hears of the next so many events.
+    pub(crate) fn deliver(&mut self, who: Who, events: usize) {
+        for _ in 0..events {
+            let event = match who {
+                Who::Poller => self.poller_watch.next(&self.api),
+                Who::Controller => self.controller_watch.next(&self.api),
+            };
+            let Some(event) = event else { break };
+            self.tell(who, &event);
+        }
+    }
+
+    /// The program's watch tells the last so many events again.
+    pub(crate) fn repeat(&mut self, who: Who, events: usize) {
+        match who {
+            Who::Poller => self.poller_watch.go_back(events),
+            Who::Controller => self.controller_watch.go_back(events),
+        }
+    }
+
+    /// The program's watch broke, and events are lost; it lists anew.
+    pub(crate) fn list(&mut self, who: Who) {
+        let events = match who {
+            Who::Poller => self.poller_watch.list(&self.api),
+            Who::Controller => self.controller_watch.list(&self.api),
+        };
+        events.iter().for_each(|event| self.tell(who, event));
+    }
+
+    fn tell(&mut self, who: Who, event: &Event) {
+        match who {
+            Who::Poller => self.poller.take(event, self.clock),
+            Who::Controller => self.controller.take(event, self.clock),
+        }
+    }
+
+    /// The program reads its targets.
+    pub(crate) fn configure(&mut self, who: Who) {
+        let texts: BTreeMap<&'static str, (Text, Arc<Target>)> =
+            self.documents.iter().map(|(name, text)| (*name, (*text, target(name, *text)))).collect();
+        let targets = texts.iter().map(|(name, (_, target))| (*name, target.clone())).collect();
+        match who {
+            Who::Poller => self.poller.configure(&targets, &self.poller_watch, self.clock),
+            Who::Controller => {
+                self.controller.configure(&texts, &self.controller_watch, self.clock);
+                self.known = targets;
+            }
+        }
+    }
+
+    /// The poller writes its word to its Lease, and the controller reads it.
+    pub(crate) fn renew(&mut self) {
+        self.lease.clone_from(&self.poller.in_force);
+        let changed_at = Some(self.clock.moment);
+        let vouching = Vouching { held: true, changed_at, in_force: self.lease.clone() };
+        if vouching.in_force != self.controller.vouching.in_force {
+            self.controller.vouching = vouching;
+            self.controller.reconsider();
+        } else {
+            self.controller.vouching = vouching;
+        }
+    }
+
+    /// The process dies, and another takes over.
+    pub(crate) fn crash(&mut self, who: Who) {
+        match who {
+            Who::Poller => {
+                self.poller = std::mem::take(&mut self.poller).die();
+                self.poller_watch = Watch::default();
+                self.lease.clear();
+            }
+            Who::Controller => {
+                self.note_doubt();
+                self.controller = Controller::default();
+                self.controller_watch = Watch::default();
+                self.ledger.died = true;
+            }
+        }
+        self.configure(who);
+    }
+
+    /// A claim that stands while its process dies is good whatever became of it: nobody can tell.
+    fn note_doubt(&mut self) {
+        for object in self.api.objects.values() {
+            if let Some(owned) = crate::ledger::owns(object) {
+                self.outside.may_have_made.insert((crate::watch::uid_of(object), owned));
+            }
+        }
+    }
+
+    /// Lets time pass; live programs go on meanwhile, without any luck for what is under way.
+    pub(crate) fn pass(&mut self, seconds: u64) {
+        let mut left = Duration::from_secs(seconds);
+        while !left.is_zero() && self.ledger.violation.is_none() {
+            let is_idle = self.poller.under_way() + self.controller.under_way() == 0;
+            let slice = left.min(if is_idle { IDLE_SLICE } else { SLICE });
+            left -= slice;
+            self.clock.moment += slice;
+            self.hear();
+            self.end_overdue();
+        }
+    }
+
+    /// Everybody hears of everything.
+    pub(crate) fn hear(&mut self) {
+        for who in [Who::Poller, Who::Controller] {
+            let listed = match who {
+                Who::Poller => self.poller_watch.listed,
+                Who::Controller => self.controller_watch.listed,
+            };
+            if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
+        }
+        self.poller.take(&Event::Alive, self.clock);
+        self.poller.attend(self.clock);
+        self.renew();
+        self.controller.attend(self.clock);
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        let Self { api, outside, ledger, clock, controller, collector, known, .. } = self;
+        let mut scene = Scene { api, outside, ledger, clock: *clock };
+        collector.collect(known, |uid| controller.works_on(uid), &mut scene);
+    }
+
+    fn end_overdue(&mut self) {
+        let since = self.clock.moment.saturating_sub(DEADLINE);
+        for _ in 0..MOST_STEPS {
+            if let Some(index) = self.poller.overdue(since) {
+                self.step(Who::Poller, index, Fault::LostBefore);
+            } else if let Some(index) = self.controller.overdue(since, self.clock.moment) {
+                self.step(Who::Controller, index, Fault::LostBefore);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Everything that can go on at this moment goes on, without any fault.
+    pub(crate) fn rest(&mut self) {
+        for _ in 0..MOST_STEPS {
+            if self.poller.under_way() > 0 {
+                self.step(Who::Poller, 0, Fault::None);
+            } else if let Some(index) = self.controller.ready(self.clock.moment) {
+                self.step(Who::Controller, index, Fault::None);
+            } else {
+                let told = self.api.log.len();
+                self.hear();
+                let at_rest = self.poller.under_way() == 0 && self.controller.ready(self.clock.moment).is_none();
+                if at_rest && told == self.api.log.len() {
+                    return;
+                }
+            }
+            if self.ledger.violation.is_some() {
+                return;
+            }
+            self.check();
+        }
+        self.ledger.violate("it does not come to rest within one moment");
+    }
+
+    /// What must hold at any time; remembers verdicts for whoever writes them back.
+    pub(crate) fn check(&mut self) {
+        if self.checked == self.api.log.len() {
+            return;
+        }
+        self.checked = self.api.log.len();
+        self.ledger.check_objects(&self.api);
+        for object in self.api.objects.values() {
+            let observed = crate::ledger::entry(object, drift_model::names::DRIFT_OBSERVED);
+            if let Some(observed) = observed.filter(|observed| observed["status"] == "True") {
+                self.verdicts.insert(crate::watch::uid_of(object), observed.clone());
+            }
+        }
+    }
+}
