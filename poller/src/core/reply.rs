@@ -8,12 +8,16 @@ use std::collections::BTreeMap;
 use drift_model::condition::ObservedReason;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::cel::Variables;
-use drift_target::{HttpRead, Target, Wished};
+use drift_target::{HttpRead, Target, Wished, parse_json};
 use serde_json::{Value, json};
 
 use super::description::describe;
 use super::difference::differences;
 use super::finding::{Failure, Finding};
+
+/// Values of one answer, a map counting as nine: 16 MiB of memory in all. An answer of 1 MiB about many resources has
+/// half as many.
+const MAX_NODES: usize = 200_000;
 
 /// What a reply says about the external resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +118,7 @@ fn is_absent(read: &HttpRead, status: u16, variables: &Variables<'_>) -> Result<
 fn parse(reply: &HttpReply) -> Result<Value, Failure> {
     let body = match &reply.body {
         ReplyBody::Whole(bytes) if bytes.is_empty() => Value::Null,
-        ReplyBody::Whole(bytes) => serde_json::from_slice(bytes).map_err(|_| invalid("not JSON"))?,
+        ReplyBody::Whole(bytes) => parse_json(bytes, MAX_NODES).map_err(|error| invalid(&error.to_string()))?,
         ReplyBody::TooLarge => return Err(invalid("larger than maxBytes")),
         ReplyBody::Truncated => return Err(invalid("it ends too early")),
     };
@@ -128,7 +132,7 @@ fn invalid(mistake: &str) -> Failure {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use ObservedReason::*;
@@ -256,6 +260,19 @@ spec:
         assert!(said(&mapped, r#"{"b": 1}"#).ends_with(none));
         let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
         assert_eq!(finding(&target(""), 200, whole(r#"{"a": null}"#)), differs, "null counts");
+    }
+
+    #[test]
+    fn an_answer_of_too_many_values_is_invalid() {
+        let answer = format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"":0},"#.repeat(149_000));
+        assert!(answer.len() < 1024 * 1024);
+        let Finding::Failed(failure) = finding(&target(""), 200, whole(&answer)) else { panic!("it was taken") };
+        assert_eq!(failure, Failure::with(ResponseInvalid, "too many values"));
+        let list = format!(
+            r#"{{"a": 1, "b": [{}0]}}"#,
+            r#"{"name": "one", "address": "10.0.0.1", "weight": 1},"#.repeat(15_000)
+        );
+        assert_eq!(finding(&target(""), 200, whole(&list)), Finding::InSync);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A poll target, checked and compiled, and what it says of one object.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -136,8 +137,9 @@ impl Target {
     /// # Errors
     /// When a requirement cannot be evaluated.
     pub fn unmet_requirement(&self, object: &Value) -> Result<Option<&str>, EvaluationError> {
+        let cost = Arc::default();
         for requirement in &self.require {
-            if !requirement.that.evaluate_bool(&Variables::of_object(object))? {
+            if !requirement.that.evaluate_bool_within(&Variables::of_object(object), &cost)? {
                 return Ok(Some(&requirement.otherwise));
             }
         }

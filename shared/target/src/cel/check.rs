@@ -11,7 +11,7 @@ use crate::cel::chain::{Chain, text};
 use crate::cel::functions::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, PATH};
 use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::parse::TemplateError;
-use crate::cel::rewrite::{is_deeper_than, redirect};
+use crate::cel::rewrite::{depth, redirect};
 use crate::cel::suggest::{did_you_mean, nearest};
 use crate::cel::variables::{SELF, Scope, VARIABLES};
 use drift_model::field_paths::FieldPaths;
@@ -19,7 +19,7 @@ use drift_model::field_paths::FieldPaths;
 /// Names of types, which may be compared with `type(x)`.
 const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-const OPERATORS: &[&str] = &[
+pub(super) const OPERATORS: &[&str] = &[
     operators::CONDITIONAL,
     operators::LOGICAL_AND,
     operators::LOGICAL_OR,
@@ -60,7 +60,7 @@ pub(super) fn check(
     source: &SourceInfo,
     scope: Scope,
 ) -> Result<Checked, Vec<TemplateError>> {
-    if is_deeper_than(expression, MAX_EXPRESSION_DEPTH) {
+    if depth(expression) > MAX_EXPRESSION_DEPTH {
         let message = format!("operations nest at most {MAX_EXPRESSION_DEPTH} deep; write several templates instead");
         return Err(vec![TemplateError::new(0, message)]);
     }

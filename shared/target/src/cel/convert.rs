@@ -9,6 +9,7 @@ use cel::common::types::{CelBool, CelDouble, CelInt, CelOptional, CelString, Cel
 use cel::common::value::Val;
 use serde_json::{Map, Number, Value};
 
+use crate::cel::cost::COST;
 use crate::cel::functions::OWN_FUNCTIONS;
 use crate::cel::limits::MAX_RENDERED_BYTES;
 
@@ -183,8 +184,8 @@ fn overload_cause(function: &str, types: &[String]) -> String {
     let function = match function {
         "@in" => "in",
         "_[_]" | "_[?_]" => "[…]",
-        other => other.trim_matches('_'),
+        other => other.trim_matches(['_', '@']),
     };
-    let types: Vec<_> = types.iter().map(|kind| plain_type(kind)).collect();
+    let types: Vec<_> = types.iter().filter(|kind| *kind != COST).map(|kind| plain_type(kind)).collect();
     format!("no `{function}` for {}", types.join(" and "))
 }

@@ -4,23 +4,31 @@
 //! expression. So `==`, `!=` and `in` are redirected here when an expression is compiled.
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelOptional, Kind};
+use cel::common::types::{CelBool, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
+
+use crate::cel::cost::{Cost, of_bytes, split};
 
 /// The function that stands for `==`; the `@` keeps it out of what can be written.
 pub(super) const EQUALS: &str = "@equals";
 /// The function that stands for `in`.
-pub(super) const CONTAINS: &str = "@contains";
+pub(super) const CONTAINS: &str = "@in";
 
 /// Whether two values are equal: lists item by item, maps key by key, numbers by value.
-pub(super) fn equal(left: &dyn Val, right: &dyn Val) -> bool {
+///
+/// Ends early where the cost is exhausted; the evaluation then fails as a whole.
+pub(super) fn equal(left: &dyn Val, right: &dyn Val, cost: &Cost) -> bool {
+    let bytes = left.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
+    if cost.charge(of_bytes(bytes)).is_err() {
+        return false;
+    }
     match (left.get_type().kind(), right.get_type().kind()) {
-        (Kind::List, Kind::List) => equal_lists(left, right).unwrap_or(false),
-        (Kind::Map, Kind::Map) => equal_maps(left, right).unwrap_or(false),
+        (Kind::List, Kind::List) => equal_lists(left, right, cost).unwrap_or(false),
+        (Kind::Map, Kind::Map) => equal_maps(left, right, cost).unwrap_or(false),
         (Kind::List | Kind::Map, _) | (_, Kind::List | Kind::Map) => false,
         _ => match (left.downcast_ref::<CelOptional>(), right.downcast_ref::<CelOptional>()) {
             (Some(left), Some(right)) => match (left.option(), right.option()) {
-                (Some(left), Some(right)) => equal(left, right),
+                (Some(left), Some(right)) => equal(left, right, cost),
                 (left, right) => left.is_none() && right.is_none(),
             },
             _ => left.equals(right),
@@ -32,20 +40,20 @@ fn same_size(left: &dyn Val, right: &dyn Val) -> Option<bool> {
     Some(left.as_sizer()?.size() == right.as_sizer()?.size())
 }
 
-fn equal_lists(left: &dyn Val, right: &dyn Val) -> Option<bool> {
+fn equal_lists(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
     if !same_size(left, right)? {
         return Some(false);
     }
     let (mut lefts, mut rights) = (left.as_iterable()?.iter(), right.as_iterable()?.iter());
     while let (Some(left), Some(right)) = (lefts.next(), rights.next()) {
-        if !equal(left, right) {
+        if !equal(left, right, cost) {
             return Some(false);
         }
     }
     Some(true)
 }
 
-fn equal_maps(left: &dyn Val, right: &dyn Val) -> Option<bool> {
+fn equal_maps(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
     if !same_size(left, right)? {
         return Some(false);
     }
@@ -53,7 +61,7 @@ fn equal_maps(left: &dyn Val, right: &dyn Val) -> Option<bool> {
     let mut keys = left.as_iterable()?.iter();
     while let Some(key) = keys.next() {
         match (ours.get(key), theirs.get(key)) {
-            (Ok(ours), Ok(theirs)) if equal(ours.as_ref(), theirs.as_ref()) => {}
+            (Ok(ours), Ok(theirs)) if equal(ours.as_ref(), theirs.as_ref(), cost) => {}
             _ => return Some(false),
         }
     }
@@ -62,15 +70,15 @@ fn equal_maps(left: &dyn Val, right: &dyn Val) -> Option<bool> {
 
 /// `==` as a function of the environment.
 pub(super) fn equals<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    match arguments.as_slice() {
-        [left, right] => Ok(CowVal::owned(CelBool::from(equal(left.as_ref(), right.as_ref())))),
+    match split(&arguments)? {
+        (cost, [left, right]) => Ok(CowVal::owned(CelBool::from(equal(left.as_ref(), right.as_ref(), cost)))),
         _ => Err(ExecutionError::missing_argument_or_target()),
     }
 }
 
 /// `in` as a function of the environment.
 pub(super) fn contains<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [value, container] = arguments.as_slice() else {
+    let (cost, [value, container]) = split(&arguments)? else {
         return Err(ExecutionError::missing_argument_or_target());
     };
     let kind = container.get_type().kind();
@@ -81,7 +89,7 @@ pub(super) fn contains<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<
     let found = match (kind, container.as_iterable()) {
         (Kind::List, Some(list)) => {
             let mut items = list.iter();
-            std::iter::from_fn(|| items.next()).any(|item| equal(item, value.as_ref()))
+            std::iter::from_fn(|| items.next()).any(|item| equal(item, value.as_ref(), cost))
         }
         _ => container.as_container().ok_or_else(refused)?.contains(value.as_ref()).map_err(|_| refused())?,
     };

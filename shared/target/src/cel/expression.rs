@@ -9,15 +9,15 @@ use cel::Context;
 use cel::common::ast::{Expr, IdedExpr};
 use serde_json::Value;
 
-use crate::cel::bind::Meter;
 use crate::cel::check::check;
 use crate::cel::convert::{Allowance, cause, json, json_type, missing, no_fields};
+use crate::cel::cost::Cost;
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::limits::{
-    EVALUATION_STACK_BYTES, EVALUATION_STACK_LEFT_BYTES, MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH,
-    MAX_ITEMS_LOOKED_AT, PARSE_STACK_BYTES,
+    MAX_COST, MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL,
 };
 use crate::cel::parse::{Piece, TemplateError, bracket_depth, pieces};
+use crate::cel::rewrite::depth;
 use crate::cel::variables::{Bound, Scope, Variables};
 use drift_model::field_paths::FieldPaths;
 
@@ -67,8 +67,8 @@ pub struct Expression {
 enum Form {
     /// A variable and fields selected on it, the commonest of all: read straight from the JSON.
     Path { variable: String, fields: Vec<String> },
-    /// Anything else.
-    Cel(IdedExpr),
+    /// Anything else, and the stack that it needs.
+    Cel(IdedExpr, usize),
 }
 
 impl Expression {
@@ -106,7 +106,10 @@ impl Expression {
         let parsed = ENVIRONMENT.parser().parse_with_source_info(source);
         let (mut expression, info) = parsed.map_err(|errors| vec![syntax_error(source, &errors)])?;
         let checked = check(&mut expression, &info, site.scope)?;
-        let form = as_path(&expression, site.scope).unwrap_or(Form::Cel(expression));
+        let form = as_path(&expression, site.scope).unwrap_or_else(|| {
+            let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
+            Form::Cel(expression, stack)
+        });
         Ok(Self { site: site.clone(), form, names: checked.names, fields: checked.fields })
     }
 
@@ -121,15 +124,23 @@ impl Expression {
     /// # Errors
     /// When a field is missing or the result has no JSON form.
     pub fn evaluate(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
+        self.evaluate_within(variables, &Arc::default())
+    }
+
+    /// The same, as a part of something greater whose parts share one budget.
+    pub(crate) fn evaluate_within(
+        &self,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<Option<Value>, EvaluationError> {
         match &self.form {
             Form::Path { variable, fields } => {
                 let value = self.select(variables, variable, fields)?;
                 Ok(Some(value.clone()))
             }
-            Form::Cel(expression) => {
-                let run = || self.run(expression, variables, &mut Allowance::default());
-                stacker::maybe_grow(EVALUATION_STACK_LEFT_BYTES, EVALUATION_STACK_BYTES, run)
-                    .map_err(|cause| self.site.error(cause))
+            Form::Cel(expression, stack) => {
+                let run = || self.run(expression, variables, cost);
+                stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
             }
         }
     }
@@ -139,7 +150,16 @@ impl Expression {
     /// # Errors
     /// When a field is missing or the result is no boolean.
     pub fn evaluate_bool(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
-        match self.evaluate(variables)? {
+        self.evaluate_bool_within(variables, &Arc::default())
+    }
+
+    /// The same, as one of several rules that share one budget.
+    pub(crate) fn evaluate_bool_within(
+        &self,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<bool, EvaluationError> {
+        match self.evaluate_within(variables, cost)? {
             Some(Value::Bool(truth)) => Ok(truth),
             Some(other) => Err(self.site.error(format!("the result is a {}, not true or false", json_type(&other)))),
             None => Err(self.site.error("the optional has no value; write .orValue(false)")),
@@ -163,23 +183,17 @@ impl Expression {
         Ok(value)
     }
 
-    fn run(
-        &self,
-        expression: &IdedExpr,
-        variables: &Variables<'_>,
-        allowance: &mut Allowance,
-    ) -> Result<Option<Value>, String> {
-        let meter = Meter::default();
-        let bound = Bound::new(variables, &meter);
+    fn run(&self, expression: &IdedExpr, variables: &Variables<'_>, cost: &Arc<Cost>) -> Result<Option<Value>, String> {
+        let bound = Bound::new(variables, cost);
         let mut context = Context::with_env(ENVIRONMENT.clone());
         context.set_variable_resolver(&bound);
         let result = cel::Value::resolve_val(expression, &context);
         let converted = match &result {
-            Ok(value) => json(value.as_ref(), allowance),
+            Ok(value) => json(value.as_ref(), &mut Allowance::default()),
             Err(error) => Err(cause(error, &self.names)),
         };
-        if meter.is_exhausted() {
-            return Err(format!("the expression looks at more than {MAX_ITEMS_LOOKED_AT} items"));
+        if cost.is_exhausted() {
+            return Err(format!("the evaluation costs more than {MAX_COST} units"));
         }
         converted
     }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cel::common::functions::Function;
 use cel::common::types::{CelBool, CelList};
 use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Kind, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
@@ -12,8 +13,13 @@ use cel::{Env, ExecutionError, extensions};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::cel::bind::bind_number;
+use crate::cel::cost::{Cost, of_bytes, split};
 use crate::cel::equal::{CONTAINS, EQUALS, contains, equals};
+use crate::cel::json::bind_number;
+use crate::cel::limits::{MAP_COST, MEMBER_COST};
+use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};
+use crate::cel::{texts, weight};
+use crate::json::{JsonError, parse_json};
 
 /// Functions called by their name alone.
 pub(super) const GLOBAL_FUNCTIONS: &[&str] = &[
@@ -73,17 +79,48 @@ pub(super) const OWN_FUNCTIONS: &[&str] = &["json.parse", "merge", "sha256"];
 /// `path(x)`: marks a URL's value whose `/` are kept. It is no function: it may only stand alone in a URL.
 pub(super) const PATH: &str = "path";
 
+/// Functions of our own that charge for themselves, with the most arguments that they take, the cost among them: what
+/// can be written of them is called by the same name behind `@`.
+const CHARGING: &[(&str, usize, Function)] = &[
+    (EQUALS, 3, equals),
+    (CONTAINS, 3, contains),
+    (READ, 2, weight::read),
+    (READ_ALL, 2, weight::read_all),
+    (COPY, 2, weight::copy),
+    (LOOP, 3, weight::charge_loop),
+    ("@merge", 3, merge),
+    ("@json.parse", 2, parse),
+    ("@join", 3, texts::join),
+    ("@replace", 5, texts::replace),
+    ("@split", 4, texts::split),
+    ("@indexOf", 4, texts::index_of),
+    ("@lastIndexOf", 4, texts::last_index_of),
+    ("@matches", 3, texts::matches),
+];
+
+/// The name behind `@`, where a function that can be written charges for itself.
+pub(super) fn charging(name: &str) -> Option<&'static str> {
+    CHARGING.iter().map(|(charging, ..)| *charging).find(|charging| charging.strip_prefix('@') == Some(name))
+}
+
 /// The one environment of all expressions.
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
     // A registration fails only on a name that is taken; a test calls every function that is listed above.
     let _ = environment.add_extension(extensions::strings);
     let _ = environment.add_extension(extensions::encoders);
-    let _ = environment.add_overload(EQUALS, "drift_equals", vec![DYN_TYPE, DYN_TYPE], equals);
-    let _ = environment.add_overload(CONTAINS, "drift_contains", vec![DYN_TYPE, DYN_TYPE], contains);
-    let _ = environment.add_overload("merge", "drift_merge", vec![DYN_TYPE, DYN_TYPE], merge);
     let _ = environment.add_overload("sha256", "drift_sha256", vec![STRING_TYPE], sha256);
-    let _ = environment.add_overload("json.parse", "drift_json_parse", vec![STRING_TYPE], parse_json);
+    for (name, most, function) in CHARGING {
+        // The cost comes first; what else they take they look at themselves.
+        for count in 2..=*most {
+            let _ = environment.add_overload(
+                name,
+                &format!("{name}_{count}"),
+                (0..count).map(|_| DYN_TYPE).collect(),
+                *function,
+            );
+        }
+    }
     Arc::new(environment)
 });
 
@@ -91,7 +128,8 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
 fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let mut merged: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
     let refused = || ExecutionError::function_error("merge", "needs two maps whose keys are texts");
-    for argument in &arguments {
+    let (cost, maps) = split(&arguments)?;
+    for argument in maps {
         if argument.get_type().kind() != Kind::Map {
             return Err(refused());
         }
@@ -99,7 +137,10 @@ fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execu
         let mut keys = argument.as_iterable().ok_or_else(refused)?.iter();
         while let Some(key) = keys.next() {
             let name = key.downcast_ref::<CelString>().ok_or_else(refused)?.inner().to_owned();
-            merged.insert(CelMapKey::String(CelString::from(name)), fields.get(key)?.into_owned());
+            let field = fields.get(key)?;
+            weight::charge_copy(field.as_ref(), cost)?;
+            cost.charge(MAP_COST)?;
+            merged.insert(CelMapKey::String(CelString::from(name)), field.into_owned());
         }
     }
     Ok(CowVal::owned(CelMap::from(merged)))
@@ -113,10 +154,15 @@ fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exec
 }
 
 /// `json.parse(text)`.
-fn parse_json<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let value: Value = serde_json::from_str(text_argument(&arguments)?)
-        .map_err(|_| ExecutionError::function_error("json.parse", "the text is no JSON"))?;
-    Ok(CowVal::Owned(own(value)))
+fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (cost, arguments) = split(&arguments)?;
+    let text = text_argument(arguments)?;
+    cost.charge(of_bytes(text.len()))?;
+    match parse_json(text.as_bytes(), cost.left() / MAP_COST) {
+        Ok(value) => own(value, cost).map(CowVal::Owned),
+        Err(JsonError::TooManyNodes) => cost.charge(usize::MAX).map(|()| CowVal::owned(CelNull)),
+        Err(JsonError::Malformed) => Err(ExecutionError::function_error("json.parse", "the text is no JSON")),
+    }
 }
 
 fn text_argument<'a>(arguments: &'a [CowVal<'_, '_>]) -> Result<&'a str, ExecutionError> {
@@ -125,16 +171,22 @@ fn text_argument<'a>(arguments: &'a [CowVal<'_, '_>]) -> Result<&'a str, Executi
 }
 
 /// A JSON value as a CEL value that owns its content.
-fn own<'v>(value: Value) -> Box<dyn Val + 'v> {
-    match value {
+fn own<'v>(value: Value, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    cost.charge(MEMBER_COST)?;
+    Ok(match value {
         Value::Null => Box::new(CelNull),
         Value::Bool(truth) => Box::new(CelBool::from(truth)),
         Value::Number(number) => bind_number(&number),
         Value::String(text) => Box::new(CelString::from(text)),
-        Value::Array(items) => Box::new(CelList::from(items.into_iter().map(own).collect::<Vec<_>>())),
-        Value::Object(fields) => {
-            let owned = |(name, field)| (CelMapKey::String(CelString::from(name)), own(field));
-            Box::new(CelMap::from(fields.into_iter().map(owned).collect::<HashMap<_, _>>()))
+        Value::Array(items) => {
+            let items: Result<Vec<_>, _> = items.into_iter().map(|item| own(item, cost)).collect();
+            Box::new(CelList::from(items?))
         }
-    }
+        Value::Object(fields) => {
+            cost.charge(MAP_COST)?;
+            let owned = |(name, field)| Ok((CelMapKey::String(CelString::from(name)), own(field, cost)?));
+            let fields: Result<HashMap<_, _>, ExecutionError> = fields.into_iter().map(owned).collect();
+            Box::new(CelMap::from(fields?))
+        }
+    })
 }

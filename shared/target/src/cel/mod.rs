@@ -2,23 +2,25 @@
 //!
 //! Pure: a template sees the variables it is given and nothing else. It must not know what a target is.
 
-mod bind;
 mod chain;
 mod check;
 mod convert;
+mod cost;
 mod equal;
 mod expression;
 mod functions;
-mod json_list;
-mod json_map;
+mod json;
 pub(crate) mod limits;
 mod parse;
+mod pattern;
 mod rewrite;
 pub(crate) mod suggest;
 mod text;
+mod texts;
 mod url;
 mod value;
 mod variables;
+mod weight;
 
 pub use expression::{EvaluationError, Expression, Site};
 pub use parse::TemplateError;

@@ -272,12 +272,84 @@ fn endless_work_is_cut_off() {
     let source = "self.spec.list.all(a, self.spec.list.all(b, b == 0))";
     let expression = compile(source, Scope::Object).unwrap();
     let error = expression.evaluate_bool(&Variables::of_object(&object)).unwrap_err();
-    assert_eq!(error.cause, "the expression looks at more than 1000000 items");
+    assert_eq!(error.cause, "the evaluation costs more than 1000000 units");
 
     let object = json!({"spec": {"list": vec![0; 2_000], "text": "x".repeat(10_000)}});
     let expression = compile("self.spec.list.map(a, self.spec.text)", Scope::Object).unwrap();
     let error = expression.evaluate(&Variables::of_object(&object)).unwrap_err();
     assert_eq!(error.cause, "the value is larger than 8388608 bytes");
+}
+
+/// Objects that make small expressions dear.
+#[test]
+fn what_would_cost_too_much_is_refused() {
+    let object = json!({"spec": {
+        "text": "a".repeat(5_000), "long": "a".repeat(500_000), "list": vec![0; 2_000], "short": vec![0; 120],
+        "texts": vec!["a".repeat(1_000); 1_000], "pattern": "(?:a?){900}a{900}", "json": format!("[{}0]", "{\"\":0},".repeat(70_000)),
+    }});
+    let dear = [
+        "size(self.spec.text.replace('', self.spec.text))",
+        "size(self.spec.text.replace('a', self.spec.text, 4000))",
+        "size(self.spec.list.map(x, self.spec.text).join(self.spec.text))",
+        "size(self.spec.texts.map(t, self.spec.texts.join(t)))",
+        "size(self.spec.long.split(''))",
+        "size(self.spec.list.map(x, self.spec.text + self.spec.text))",
+        "size(self.spec.list.map(x, self.spec.text.upperAscii()))",
+        "self.spec.list.all(x, self.spec.long.contains('b') || true)",
+        "self.spec.list.all(x, self.spec.long == self.spec.long + 'b' || true)",
+        "self.spec.list.all(x, self.spec.long.indexOf('ab') < 0)",
+        "self.spec.short.all(a, self.spec.short.all(b, a + b + a + b + a + b + a + b + a + b + a + b + a + b + a + b + a + b == 0))",
+        "size(self.spec.list.map(a, self.spec.list + [a]))",
+        "optional.of(self.spec.long + 'b').optMap(t, [t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t, t]).hasValue()",
+        "size('%s%s%s'.format([self.spec.texts, self.spec.texts, self.spec.texts])) + size(self.spec.list.map(x, '%s'.format([self.spec.texts])))",
+        "size(json.parse(self.spec.json))",
+        "self.spec.list.all(x, self.spec.long.matches('b$') || true)",
+        "self.spec.long.matches(self.spec.pattern)",
+        "size(self.spec.long.replace('', self.spec.long))",
+        "self.spec.list.all(x, self.spec.text.matches(string(x) + self.spec.pattern) || true)",
+    ];
+    let mut cheap = Vec::new();
+    for source in dear {
+        let expression = compile(source, Scope::Object).unwrap();
+        let found = expression.evaluate(&Variables::of_object(&object)).map_err(|error| error.cause);
+        if found != Err("the evaluation costs more than 1000000 units".to_owned()) {
+            cheap.push(format!("{source}: {found:?}"));
+        }
+    }
+    assert!(cheap.is_empty(), "{cheap:#?}");
+}
+
+#[test]
+fn what_people_write_is_cheap_enough() {
+    let names: Vec<String> = (0..1_000).map(|number| format!("name-{number}")).collect();
+    let members: Vec<Value> = names.iter().map(|name| json!({"name": name, "weight": 1})).collect();
+    let object =
+        json!({"spec": {"names": names, "members": members, "some": &members[..200], "text": "a,b".repeat(2_000)}});
+    for source in [
+        "self.spec.names.all(n, n.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",
+        "self.spec.members.filter(m, m.weight > 0).map(m, m.name).join(',').split(',').size() == 1000",
+        "self.spec.some.all(a, self.spec.some.exists(b, b.name == a.name))",
+        "self.spec.some.all(m, m.name in self.spec.names)",
+        "self.spec.text.replace(',', ';').split(';').size() == 2001",
+        "self.spec.names[0].matches('^\\\\w{1,63}-\\\\d+$')",
+        "self.spec.members.map(m, merge(m, {'port': 80})).size() == 1000",
+    ] {
+        let expression = compile(source, Scope::Object).unwrap();
+        assert_eq!(expression.evaluate_bool(&Variables::of_object(&object)), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn one_budget_holds_for_a_whole_tree() {
+    let object = json!({"spec": {"list": vec![0; 100]}});
+    let dear = "\"${self.spec.list.all(a, self.spec.list.all(b, b == 0))}\"";
+    let tree = |count: usize| {
+        let site = Site::new("here", Scope::Object);
+        let parts = (0..count).map(|_| Node::parse(dear.trim_matches('"'), &site).unwrap()).collect();
+        ValueTemplate::new(Node::list(parts), site).render(&Variables::of_object(&object))
+    };
+    assert!(tree(1).is_ok());
+    assert_eq!(tree(20).unwrap_err().cause, "the evaluation costs more than 1000000 units");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A text with `${…}` inside, rendered without escaping: an identity, a header.
 
+use std::sync::Arc;
+
 use crate::cel::convert::{Allowance, text};
+use crate::cel::cost::Cost;
 use crate::cel::expression::{EvaluationError, Expression, Site};
 use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::variables::Variables;
@@ -61,13 +64,18 @@ impl TextTemplate {
     /// # Errors
     /// When a field is missing or a value has no text form.
     pub fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
+        self.render_within(variables, &Arc::default())
+    }
+
+    /// The same, as a part of a tree whose parts share one budget.
+    pub(super) fn render_within(&self, variables: &Variables<'_>, cost: &Arc<Cost>) -> Result<String, EvaluationError> {
         let mut rendered = String::new();
         let mut allowance = Allowance::default();
         for part in &self.parts {
             match part {
                 Part::Literal(literal) => rendered.push_str(literal),
                 Part::Expression(expression) => {
-                    let value = render_text(expression, variables, &self.site)?;
+                    let value = render_text(expression, variables, &self.site, cost)?;
                     allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
                     rendered.push_str(&value);
                 }
@@ -82,8 +90,9 @@ pub(super) fn render_text(
     expression: &Expression,
     variables: &Variables<'_>,
     site: &Site,
+    cost: &Arc<Cost>,
 ) -> Result<String, EvaluationError> {
-    let value = expression.evaluate(variables)?;
+    let value = expression.evaluate_within(variables, cost)?;
     let value = value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))?;
     text(value).map_err(|cause| site.error(cause))
 }

@@ -4,6 +4,7 @@
 //! the path before it routes.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use url::{Position, Url};
@@ -98,7 +99,8 @@ impl UrlTemplate {
     /// # Errors
     /// When a field is missing, or a value in the path is empty, `.` or `..`, or has such a part.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
-        let value = |expression| render_text(expression, variables, &self.site);
+        let cost = Arc::default();
+        let value = |expression| render_text(expression, variables, &self.site, &cost);
         let mut text = self.base.clone();
         for part in &self.parts {
             match part {

@@ -1,8 +1,11 @@
 //! A YAML tree whose strings are templates: a wish, a body, a mapping of an answer.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::cel::convert::Allowance;
+use crate::cel::cost::Cost;
 use crate::cel::expression::{EvaluationError, Expression, Site};
 use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::text::TextTemplate;
@@ -84,12 +87,12 @@ impl Node {
         match self {
             Self::Constant(value) => Ok(Some(value.clone())),
             Self::Expression(expression) => {
-                let value = expression.evaluate(rendering.variables)?;
+                let value = expression.evaluate_within(rendering.variables, &rendering.cost)?;
                 rendering.spend(value.as_ref().map_or(0, weight))?;
                 Ok(value)
             }
             Self::Text(text) => {
-                let rendered = text.render(rendering.variables)?;
+                let rendered = text.render_within(rendering.variables, &rendering.cost)?;
                 rendering.spend(rendered.len())?;
                 Ok(Some(Value::String(rendered)))
             }
@@ -117,6 +120,7 @@ impl Node {
 struct Rendering<'r, 'v> {
     variables: &'r Variables<'v>,
     allowance: Allowance,
+    cost: Arc<Cost>,
     site: &'r Site,
 }
 
@@ -173,7 +177,8 @@ impl ValueTemplate {
     /// # Errors
     /// When a field is missing or a value cannot be JSON.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
-        let mut rendering = Rendering { variables, allowance: Allowance::default(), site: &self.site };
+        let mut rendering =
+            Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
         Ok(self.root.render(&mut rendering)?.unwrap_or(Value::Null))
     }
 }

@@ -7,7 +7,10 @@ use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use serde_json::Value;
 
-use crate::cel::bind::{Meter, bind};
+use std::sync::Arc;
+
+use crate::cel::cost::{COST, Cost, CostValue};
+use crate::cel::json::bind;
 
 /// The object.
 pub(super) const SELF: &str = "self";
@@ -106,16 +109,17 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 4],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 5],
 }
 
 impl<'a> Bound<'a> {
-    pub(super) fn new(variables: &Variables<'a>, meter: &'a Meter) -> Self {
-        let json = |name: &'static str| (name, variables.json(name).map(|value| bind(value, meter)));
+    pub(super) fn new(variables: &Variables<'a>, cost: &'a Arc<Cost>) -> Self {
+        let json = |name: &'static str| (name, variables.json(name).map(|value| bind(value, cost)));
+        let cost: (_, Option<Box<dyn Val + 'a>>) = (COST, Some(Box::new(CostValue(cost.clone()))));
         let correction = variables
             .correction
             .map(|number| Box::new(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX))) as Box<dyn Val + 'a>);
-        Self { variables: [json(SELF), json(RESPONSE), json(DESIRED), (CORRECTION, correction)] }
+        Self { variables: [json(SELF), json(RESPONSE), json(DESIRED), (CORRECTION, correction), cost] }
     }
 }
 

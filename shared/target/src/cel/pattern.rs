@@ -1,0 +1,40 @@
+//! Regular expressions whose size and work are bounded.
+//!
+//! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it
+//! and every match are charged, and what one evaluation compiled is kept until its end. This file must not know what is
+//! matched.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use cel::ExecutionError;
+use regex_automata::meta::{Config, Regex};
+
+use crate::cel::cost::{Cost, of_bytes};
+use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST};
+
+/// The patterns of one evaluation, by their text.
+#[derive(Debug, Default)]
+pub(super) struct Patterns(Mutex<HashMap<String, Regex>>);
+
+/// Whether the pattern is found in the text.
+pub(super) fn is_found(text: &str, pattern: &str, cost: &Cost) -> Result<bool, ExecutionError> {
+    let mut known = cost.patterns.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains_key(pattern) {
+        known.insert(pattern.to_owned(), compile(pattern, cost)?);
+    }
+    let Some(regex) = known.get(pattern) else { return Ok(false) };
+    // At worst every state of the automaton is looked at for every byte.
+    let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
+    cost.charge(of_bytes(text.len()).saturating_mul(steps))?;
+    Ok(regex.is_match(text))
+}
+
+fn compile(pattern: &str, cost: &Cost) -> Result<Regex, ExecutionError> {
+    cost.charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
+    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_BYTES);
+    let regex = Regex::builder().configure(config).build(pattern);
+    // The same for one that was too large, since it has been tried.
+    cost.charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
+    regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
+}
