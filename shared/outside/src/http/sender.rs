@@ -13,6 +13,7 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::http::failure::was_dropped_unanswered;
@@ -34,6 +35,8 @@ struct Shared {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     program: &'static str,
     clients: Mutex<HashMap<Trust, KnownClients>>,
+    /// Bytes that bodies may still take.
+    memory: Semaphore,
 }
 
 /// Whose certificates a request believes.
@@ -57,7 +60,14 @@ impl HttpSender {
     /// Over the Secrets as the watch keeps them; `program` (such as `drift-poller`) names us in the user agent.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
-        Self { shared: Arc::new(Shared { secrets, program, clients: Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                secrets,
+                program,
+                clients: Mutex::default(),
+                memory: Semaphore::new(reply::MAX_BYTES_UNDER_WAY),
+            }),
+        }
     }
 
     /// Whether the request could be sent as far as Secrets go: the credential and the roots that the target names are
@@ -105,7 +115,7 @@ impl HttpSender {
             answer => answer,
         };
         let response = answer.map_err(|error| HttpFailure::of(&error))?;
-        Ok(reply::read(response, request.method != Method::HEAD, options.max_bytes).await)
+        Ok(reply::read(response, request.method != Method::HEAD, options.max_bytes, &self.shared.memory).await)
     }
 }
 
