@@ -37,7 +37,8 @@ impl Metrics {
     /// Their sum; 0 when there is none.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        self.matching(name, labels).map(|sample| sample.value).sum()
+        // The sum of no numbers is -0, which figures would print.
+        self.matching(name, labels).map(|sample| sample.value).fold(0.0, |sum, value| sum + value)
     }
 
     /// Whether there is any sample with this name.
@@ -110,5 +111,6 @@ mod tests {
         assert_eq!(metrics.sum("x", &[("b", "q\"}, \\")]), 3.0);
         assert_eq!(metrics.sum("plain", &[]), 1.5);
         assert!(!metrics.has("broken"));
+        assert_eq!(metrics.sum("broken", &[]).to_string(), "0");
     }
 }

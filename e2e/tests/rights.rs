@@ -49,6 +49,15 @@ impl Grant {
         ResourceAttributes { name, ..right(first("apiGroups"), first("resources"), &self.verb, namespace) }
     }
 
+    /// How a program's sentence about this right begins, to the word before the namespace.
+    fn sentence(&self) -> String {
+        let first = |list: &str| self.rule()[list][0].as_str().filter(|text| !text.is_empty());
+        let resource = first("resources").unwrap_or_default();
+        let group = first("apiGroups").map(|group| format!(" ({group})")).unwrap_or_default();
+        let name = first("resourceNames").map(|name| format!(" {name}")).unwrap_or_default();
+        format!("may not {} {resource}{group}{name} in ", self.verb)
+    }
+
     fn words(&self) -> String {
         format!("{} {}", self.verb, self.rule()["resources"][0].as_str().unwrap_or_default())
     }
@@ -104,14 +113,17 @@ async fn start_without(world: &World, which: Which, grant: &Grant) -> Result<()>
     // A program that still finds all its rights asks for them again only after a minute.
     world.wait_for_right(which, grant.attributes(world), false).await?;
     let program = world.start(which, Options { do_not_wait: true, ..Options::default() }).await?;
-    let resource = grant.rule()["resources"][0].as_str().unwrap_or_default().to_owned();
+    let sentence = grant.sentence();
     wait::until(format!("{} to miss «{}»", which.name(), grant.words()), wait::DEADLINE, async || {
         if let Some(exit) = program.exit().await? {
             return Ok(Seen::Hopeless(format!("it ended: {exit:?}")));
         }
         let (status, text) = program.page("/readyz").await?;
-        let named = text.lines().any(|line| line.contains(&grant.verb) && line.contains(&resource));
-        Ok(if status != 200 && named { Seen::Met(()) } else { Seen::Instead(format!("{status} {text}")) })
+        Ok(if status != 200 && text.contains(&sentence) {
+            Seen::Met(())
+        } else {
+            Seen::Instead(format!("{status} {text}"))
+        })
     })
     .await?;
     let exit = program.stop().await?;
