@@ -18,6 +18,7 @@ mod loops;
 mod names;
 mod packages;
 mod pods;
+mod proxies;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ impl Node {
     /// # Errors
     /// When this machine cannot carry a node (with what it lacks), an image cannot be built, or a part does not start.
     async fn start() -> Result<Self> {
-        packages::ensure_all()?;
+        packages::ensure_all(images::docker_answers())?;
         let turn = tokio::task::spawn_blocking(take_turn).await??;
         cgroup::ensure_free().await?;
         let images = images::built().await?;

@@ -22,6 +22,8 @@
 mod answer;
 mod documents;
 mod hold;
+mod request;
+mod script;
 mod serve;
 mod traffic;
 
@@ -31,13 +33,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use answer::Answer;
 pub use documents::Documents;
 pub use hold::Hold;
+pub use request::Request;
+pub(crate) use script::Background;
+use script::{Rule, Script};
 use traffic::Traffic;
 
 use crate::http_client;
@@ -51,39 +55,6 @@ pub struct Outside {
     task: JoinHandle<()>,
 }
 
-/// One request as it came in.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// `GET`, `POST`, …
-    pub method: String,
-    /// The path with its query, still percent-encoded.
-    pub path: String,
-    /// Names in lower case, in the order they came.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Vec<u8>,
-    /// When it had been read completely.
-    pub at: Instant,
-    /// Which connection it came on, counted from 1.
-    pub connection: u64,
-}
-
-impl Request {
-    /// The first header with this name (lower case).
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
-    }
-
-    /// The body as JSON.
-    ///
-    /// # Errors
-    /// When it is none.
-    pub fn json(&self) -> Result<Value> {
-        serde_json::from_slice(&self.body).context("a request body that is no JSON")
-    }
-}
-
 /// What the connections share.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -91,40 +62,6 @@ pub(crate) struct State {
     requests: Mutex<Vec<Request>>,
     traffic: Traffic,
     client: reqwest::Client,
-}
-
-#[derive(Debug, Default)]
-struct Script {
-    /// The last one that fits counts.
-    standing: Vec<Rule>,
-    /// The first one that fits is used up; asked before the standing ones.
-    queued: Vec<Rule>,
-    upstream: Option<String>,
-    documents: Option<Documents>,
-}
-
-#[derive(Debug)]
-struct Rule {
-    method: String,
-    path: String,
-    answer: Answer,
-}
-
-impl Rule {
-    fn fits(&self, method: &str, path: &str) -> bool {
-        let fits_path = match self.path.strip_suffix('*') {
-            Some(beginning) => path.starts_with(beginning),
-            None => path == self.path,
-        };
-        (self.method == "*" || self.method == method) && fits_path
-    }
-}
-
-/// What stands behind the rules.
-#[derive(Debug, Default)]
-pub(crate) struct Background {
-    upstream: Option<String>,
-    documents: Option<Documents>,
 }
 
 impl Outside {
@@ -293,15 +230,7 @@ impl State {
     /// Records a request and decides how to answer it.
     fn decide(&self, request: Request) -> (Answer, Background) {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
-        let queued = script.queued.iter().position(fits).map(|index| script.queued.remove(index).answer);
-        let standing = || script.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
-        let answer = queued.or_else(standing).unwrap_or_else(|| match (&script.documents, &script.upstream) {
-            (Some(_), _) => Answer::stored(),
-            (None, Some(_)) => Answer::forwarded(),
-            (None, None) => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),
-        });
-        let background = Background { upstream: script.upstream.clone(), documents: script.documents.clone() };
+        let (answer, background) = (script.answer(&request), script.background());
         drop(script);
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         (answer, background)

@@ -11,6 +11,7 @@ mod many;
 mod objects;
 mod setup;
 mod targets;
+mod verdicts;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -7,9 +7,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::{Tool, cache};
+use super::Tool;
 use crate::process::Launch;
 use crate::run_folder;
+
+/// The folder with go.mod and go.sum.
+pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
 
 /// The version that the API server and kubectl report; without it they call themselves v0.0.0 and refuse clients.
 pub(super) const STAMPS: &str = "-s -w \
@@ -30,7 +33,7 @@ pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
         .with_whole_environment()
         .variable("CGO_ENABLED", "0")
         .variable("GOWORK", "off")
-        .in_folder(cache::MODULE)
+        .in_folder(MODULE)
         .run_speaking(&what, run_folder::path()?)
 }
 

@@ -16,9 +16,6 @@ use sha2::{Digest as _, Sha256};
 use super::{Tool, build};
 use crate::progress::Heartbeat;
 
-/// The folder with go.mod and go.sum.
-pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
-
 /// How often the lock is tried while another process builds: a build takes minutes.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
@@ -31,7 +28,7 @@ pub(super) struct Cache {
 impl Cache {
     /// The cache folder for the pins of this checkout; nothing is created yet.
     pub(super) fn open() -> Result<Self> {
-        Ok(Self { folder: folder()?.join("control-plane").join(key(Path::new(MODULE))?) })
+        Ok(Self { folder: folder()?.join("control-plane").join(key(Path::new(build::MODULE))?) })
     }
 
     /// The program, built now if nobody has before.

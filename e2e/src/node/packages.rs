@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::images;
-
 /// Programs, and Debian's packages that bring them.
 const PROGRAMS: [(&str, &str); 10] = [
     ("containerd", "containerd"),
@@ -29,11 +27,10 @@ const PLUGINS_PACKAGE: &str = "containernetworking-plugins";
 /// Where Debian's package `containernetworking-plugins` puts them.
 pub(super) const NETWORK_PLUGINS: &str = "/usr/lib/cni";
 
-/// Fails, with what to do, unless everything is there.
-pub(super) fn ensure_all() -> Result<()> {
+/// Fails, with what to do, unless everything is there; `docker` says whether an engine builds the images.
+pub(super) fn ensure_all(docker: bool) -> Result<()> {
     ensure!(cfg!(target_os = "linux"), "a real node needs Linux");
     ensure!(rustix::process::geteuid().is_root(), "a real node needs root: `sudo -E cargo e2e-node`");
-    let docker = images::docker_answers();
     let wanted = PROGRAMS.iter().filter(|(program, _)| !(docker && BESIDE_DOCKER.contains(program)));
     let missing = wanted.filter(|(program, _)| find(program).is_err()).map(|(_, package)| *package);
     let plugins = PathBuf::from(NETWORK_PLUGINS).join("bridge");

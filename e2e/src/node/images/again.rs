@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::super::holder::run;
+use super::archive;
 use super::builder::{Build, Layers};
-use super::{PRODUCT, WORKSPACE, Workshop, archive};
+use super::workshop::{PRODUCT, Workshop};
+use super::workspace::{WORKSPACE, path, read_by};
 use crate::run_folder;
 
 /// How much is built a second time.
@@ -69,10 +71,10 @@ fn context(ending: &str, dockerfile: &str) -> Result<PathBuf> {
     let context = run_folder::path()?.join(format!("{ending}-again"));
     fs::create_dir_all(&context).with_context(|| format!("making {}", context.display()))?;
     let workspace = Path::new(WORKSPACE);
-    let read = super::read_by(dockerfile)?;
+    let read = read_by(dockerfile)?;
     let read = read.iter().map(String::as_str).chain([".dockerignore"]);
     let command = ["-C", WORKSPACE, "cp", "--archive", "--parents"];
-    let target = [super::path(&context)?];
+    let target = [path(&context)?];
     run("env", &command.into_iter().chain(read).chain(target).collect::<Vec<_>>())?;
     fs::write(context.join(ending).join("built-again"), workspace.as_os_str().as_encoded_bytes())?;
     Ok(context)

@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::super::holder::run;
+use super::workspace::path;
 use crate::run_folder;
 
 /// A program in an image.
@@ -29,9 +30,8 @@ pub(super) fn program(archive: &Path, name: &str) -> Result<Program> {
 }
 
 fn read(archive: &Path, name: &str, scratch: &Path) -> Result<Program> {
-    let unpack = |archive: &Path, file: &str| {
-        run("tar", &["-xf", super::path(archive)?, "-C", super::path(scratch)?, file]).map(drop)
-    };
+    let unpack =
+        |archive: &Path, file: &str| run("tar", &["-xf", path(archive)?, "-C", path(scratch)?, file]).map(drop);
     unpack(archive, "manifest.json")?;
     let manifest: Value = serde_json::from_slice(&fs::read(scratch.join("manifest.json"))?)?;
     let layers = manifest[0]["Layers"].as_array().context("a manifest without layers")?;

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::holder::run;
 use super::builder::{Builder, Settings};
+use super::workspace::{WORKSPACE, path};
 use crate::binaries::cache;
 use crate::progress::{self, Heartbeat};
 
@@ -62,7 +63,7 @@ impl Bases {
             hash.update(part);
         }
         let system_key = cache::name(hash.clone())?;
-        hash.update(fs::read(Path::new(super::WORKSPACE).join("Cargo.lock"))?);
+        hash.update(fs::read(Path::new(WORKSPACE).join("Cargo.lock"))?);
         Ok(Self { folder: folder.to_path_buf(), system_key, key: cache::name(hash)?, sysroot })
     }
 
@@ -78,7 +79,7 @@ impl Bases {
     pub(super) fn arguments(&self, builder: &dyn Builder, dockerfile: &str) -> Result<Vec<String>> {
         let (build, runtime) = (format!("{BUILDER}:{}", self.key), format!("{RUNTIME}:{}", self.key));
         if !builder.has(&build) {
-            let text = fs::read_to_string(Path::new(super::WORKSPACE).join(dockerfile))?;
+            let text = fs::read_to_string(Path::new(WORKSPACE).join(dockerfile))?;
             // The small one first: it tells quickly whether there is a registry.
             if builder.brings(default(&text, "BASE_IMAGE")?) && builder.brings(default(&text, "BUILD_IMAGE")?) {
                 progress::say("building on the public bases");
@@ -124,7 +125,7 @@ impl Bases {
             fs::remove_dir_all(&beside)?;
         }
         let include = format!("--include={PACKAGES}");
-        run("debootstrap", &["--variant=minbase", &include, SUITE, super::path(&beside)?])?;
+        run("debootstrap", &["--variant=minbase", &include, SUITE, path(&beside)?])?;
         let rustup = beside.join("usr/local/bin/rustup");
         fs::write(&rustup, RUSTUP)?;
         fs::set_permissions(&rustup, fs::Permissions::from_mode(0o755))?;
@@ -143,7 +144,7 @@ fn default<'a>(dockerfile: &'a str, argument: &str) -> Result<&'a str> {
 
 /// Runs a Rust tool as in the workspace: its toolchain file counts.
 fn cargo_tool(program: &str, arguments: &[&str]) -> Result<String> {
-    run("env", &[&["-C", super::WORKSPACE, program], arguments].concat())
+    run("env", &[&["-C", WORKSPACE, program], arguments].concat())
 }
 
 fn cargo_home() -> Result<PathBuf> {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use super::super::holder::run;
 use super::builder::{Build, Builder, Layers, Settings};
+use super::workspace::path;
 
 /// A storage of images.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Builder for Buildah {
         let container = self.run(&["from", "scratch"])?;
         let container = container.trim();
         for (file, place) in files {
-            self.run(&["copy", "--quiet", container, super::path(file)?, place])?;
+            self.run(&["copy", "--quiet", container, path(file)?, place])?;
         }
         let entrypoint = settings.entrypoint.map(|program| format!(r#"["{program}"]"#));
         let mut config = vec!["config"];

@@ -1,4 +1,4 @@
-//! What builds images: the engine that answers here. Everything else speaks of images and files, and does not know which.
+//! What builds images. Everything else speaks of images and files, and does not know which builder it is.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::super::packages;
-use super::{buildah::Buildah, docker};
 use crate::process::Launch;
 use crate::run_folder;
 
@@ -83,12 +82,4 @@ pub(super) enum Layers {
     Taken,
     /// Everything is built.
     Anew,
-}
-
-/// Docker where an engine answers, since that is what most people will build with; else buildah, which needs none.
-pub(super) fn find(folder: &Path, key: &str) -> Box<dyn Builder> {
-    if docker::answers() {
-        return Box::new(docker::Docker);
-    }
-    Box::new(Buildah::in_folder(folder, key))
 }

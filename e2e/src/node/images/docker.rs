@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use super::super::holder::run;
 use super::super::packages;
 use super::builder::{Build, Builder, Layers, Settings};
+use super::workspace::path;
 use crate::{progress, run_folder};
 
 /// How long an engine may take to say that it is there: it answers within a second, and where none is, at once.
@@ -45,7 +46,7 @@ impl Builder for Docker {
         let entrypoint = settings.entrypoint.map(|program| format!(r#"ENTRYPOINT ["{program}"]"#));
         let changes: Vec<String> = variables.chain(entrypoint).collect();
         let changes = changes.iter().flat_map(|change| ["--change", change]);
-        let import = ["import"].into_iter().chain(changes).chain([super::path(&staging)?, image]);
+        let import = ["import"].into_iter().chain(changes).chain([path(&staging)?, image]);
         run("docker", &import.collect::<Vec<_>>())?;
         Ok(fs::remove_file(staging)?)
     }
@@ -60,7 +61,7 @@ impl Builder for Docker {
 
     fn save(&self, image: &str, archive: &Path) -> Result<()> {
         let beside = archive.with_extension("partial");
-        run("docker", &["save", "--output", super::path(&beside)?, image])?;
+        run("docker", &["save", "--output", path(&beside)?, image])?;
         Ok(fs::rename(&beside, archive)?)
     }
 
@@ -97,5 +98,5 @@ fn add(mode: &str, archive: &Path, file: &Path, place: &str) -> Result<()> {
     let place = if place.is_empty() { "." } else { place };
     // `S`: what a symbolic link says is not a name of ours.
     let renamed = format!("--transform=s,^{name},{place},S");
-    run("tar", &[mode, super::path(archive)?, "-C", super::path(folder)?, &renamed, &name]).map(drop)
+    run("tar", &[mode, path(archive)?, "-C", path(folder)?, &renamed, &name]).map(drop)
 }

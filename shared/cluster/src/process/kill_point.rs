@@ -11,84 +11,55 @@ pub const VARIABLE: &str = "DRIFT_KILL_AT";
 /// What the log says when a point is reached, before its name.
 pub const REACHED: &str = "kill point reached: ";
 
-/// A place between a read and a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum KillPoint {
-    PollerAfterLease,
-    PollerBeforeInForce,
-    PollerAfterInForce,
-    PollerBeforeRead,
-    PollerAfterRead,
-    PollerBeforeCondition,
-    PollerAfterCondition,
-    ControllerAfterLease,
-    ControllerAfterLiveRead,
-    ControllerBeforeFinalizer,
-    ControllerAfterFinalizer,
-    ControllerBeforeClaim,
-    ControllerAfterClaim,
-    ControllerBeforeStep,
-    ControllerAfterStep,
-    ControllerBeforeNote,
-    ControllerAfterNote,
-    ControllerBeforeRelease,
-    ControllerAfterRelease,
+/// Makes the points of programs from one list, in the order of each program's work: a point, and the name by which
+/// [`VARIABLE`] and the log speak of it.
+macro_rules! kill_points {
+    ($($(#[$about:meta])* $program:ident: $($point:ident = $name:literal),+;)+) => {
+        /// A place between a read and a write.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "the names say it")]
+        pub enum KillPoint {
+            $($($point,)+)+
+        }
+
+        impl KillPoint {
+            $($(#[$about])* pub const $program: &[Self] = &[$(Self::$point),+];)+
+
+            /// Its name, by which [`VARIABLE`] and the log speak of it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($(Self::$point => $name,)+)+
+                }
+            }
+        }
+    };
 }
 
-impl KillPoint {
+kill_points! {
     /// The poller's, in the order of its work.
-    pub const POLLER: &[Self] = &[
-        Self::PollerAfterLease,
-        Self::PollerBeforeRead,
-        Self::PollerAfterRead,
-        Self::PollerBeforeCondition,
-        Self::PollerAfterCondition,
-        Self::PollerBeforeInForce,
-        Self::PollerAfterInForce,
-    ];
-
+    POLLER:
+        PollerAfterLease = "poller-after-lease",
+        PollerBeforeRead = "poller-before-read",
+        PollerAfterRead = "poller-after-read",
+        PollerBeforeCondition = "poller-before-condition",
+        PollerAfterCondition = "poller-after-condition",
+        PollerBeforeInForce = "poller-before-in-force",
+        PollerAfterInForce = "poller-after-in-force";
     /// The controller's, in the order of its work.
-    pub const CONTROLLER: &[Self] = &[
-        Self::ControllerAfterLease,
-        Self::ControllerAfterLiveRead,
-        Self::ControllerBeforeFinalizer,
-        Self::ControllerAfterFinalizer,
-        Self::ControllerBeforeClaim,
-        Self::ControllerAfterClaim,
-        Self::ControllerBeforeStep,
-        Self::ControllerAfterStep,
-        Self::ControllerBeforeNote,
-        Self::ControllerAfterNote,
-        Self::ControllerBeforeRelease,
-        Self::ControllerAfterRelease,
-    ];
-
-    /// Its name, by which [`VARIABLE`] and the log speak of it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PollerAfterLease => "poller-after-lease",
-            Self::PollerBeforeInForce => "poller-before-in-force",
-            Self::PollerAfterInForce => "poller-after-in-force",
-            Self::PollerBeforeRead => "poller-before-read",
-            Self::PollerAfterRead => "poller-after-read",
-            Self::PollerBeforeCondition => "poller-before-condition",
-            Self::PollerAfterCondition => "poller-after-condition",
-            Self::ControllerAfterLease => "controller-after-lease",
-            Self::ControllerAfterLiveRead => "controller-after-live-read",
-            Self::ControllerBeforeFinalizer => "controller-before-finalizer",
-            Self::ControllerAfterFinalizer => "controller-after-finalizer",
-            Self::ControllerBeforeClaim => "controller-before-claim",
-            Self::ControllerAfterClaim => "controller-after-claim",
-            Self::ControllerBeforeStep => "controller-before-step",
-            Self::ControllerAfterStep => "controller-after-step",
-            Self::ControllerBeforeNote => "controller-before-note",
-            Self::ControllerAfterNote => "controller-after-note",
-            Self::ControllerBeforeRelease => "controller-before-release",
-            Self::ControllerAfterRelease => "controller-after-release",
-        }
-    }
+    CONTROLLER:
+        ControllerAfterLease = "controller-after-lease",
+        ControllerAfterLiveRead = "controller-after-live-read",
+        ControllerBeforeFinalizer = "controller-before-finalizer",
+        ControllerAfterFinalizer = "controller-after-finalizer",
+        ControllerBeforeClaim = "controller-before-claim",
+        ControllerAfterClaim = "controller-after-claim",
+        ControllerBeforeStep = "controller-before-step",
+        ControllerAfterStep = "controller-after-step",
+        ControllerBeforeNote = "controller-before-note",
+        ControllerAfterNote = "controller-after-note",
+        ControllerBeforeRelease = "controller-before-release",
+        ControllerAfterRelease = "controller-after-release";
 }
 
 /// The work has come to this point: the process dies here if it was told to.

@@ -1,0 +1,148 @@
+//! Where images are built, by one process at a time, and kept for as long as their sources stay the same.
+//!
+//! It must not know how a builder works, nor what becomes of an image.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest as _, Sha256};
+
+use super::super::holder::run;
+use super::archive;
+use super::bases::Bases;
+use super::buildah::Buildah;
+use super::builder::{Build, Builder, Layers, Settings};
+use super::docker;
+use super::workspace::{WORKSPACE, add, path, read_by};
+use crate::binaries::cache;
+use crate::progress;
+
+/// The image of the process that does nothing in every Pod.
+pub(in super::super) const PAUSE: &str = "drift.local/pause:1";
+
+/// The largest image that is still quickly pulled onto a node: the program is nearly all of it.
+const MOST_BYTES: u64 = 20_000_000;
+
+/// What the public base of the programs brings: about 2 MB by its own documentation, and half a megabyte that it may grow
+/// by. The base that is made here has 0.2 MB, so an image on it says too little.
+const PUBLIC_BASE_BYTES: u64 = 2_500_000;
+
+/// The images of the product: their Dockerfile's ending and the name that the manifests use.
+pub(super) const PRODUCT: [(&str, &str); 2] =
+    [("poller", "docker.io/library/drift-poller:0.1.0"), ("controller", "docker.io/library/drift-controller:0.1.0")];
+
+const PAUSE_PROGRAM: &str = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n";
+
+/// All images as archives that containerd can import, built if they have changed.
+pub(in super::super) async fn built() -> Result<Vec<PathBuf>> {
+    tokio::task::spawn_blocking(built_blocking).await?
+}
+
+fn built_blocking() -> Result<Vec<PathBuf>> {
+    let workshop = Workshop::open()?;
+    let mut all = vec![workshop.pause()?];
+    for (program, name) in PRODUCT {
+        all.push(workshop.product(program, name)?);
+    }
+    Ok(all)
+}
+
+/// Where images are built.
+#[derive(Debug)]
+pub(super) struct Workshop {
+    folder: PathBuf,
+    pub(super) bases: Bases,
+    pub(super) builder: Box<dyn Builder>,
+    _lock: File,
+}
+
+impl Workshop {
+    pub(super) fn open() -> Result<Self> {
+        let folder = cache::folder()?.join("node");
+        fs::create_dir_all(folder.join("images")).with_context(|| format!("making {}", folder.display()))?;
+        let lock = cache::lock(&folder, "waiting for another process that builds images")?;
+        let bases = Bases::known(&folder)?;
+        let builder = find(&folder, bases.key());
+        Ok(Self { folder, bases, builder, _lock: lock })
+    }
+
+    fn archive(&self, name: &str) -> PathBuf {
+        self.folder.join("images").join(format!("{name}.tar"))
+    }
+
+    pub(super) fn product(&self, program: &str, name: &str) -> Result<PathBuf> {
+        let dockerfile = format!("Dockerfile.{program}");
+        let archive = self.archive(&format!("{program}-{}", self.sources(&dockerfile)?));
+        if !archive.is_file() {
+            let arguments = self.bases.arguments(self.builder.as_ref(), &dockerfile)?;
+            self.builder.build(&Build {
+                what: &format!("building the image of drift-{program} with {}", self.builder.name()),
+                dockerfile: &dockerfile,
+                context: Path::new(WORKSPACE),
+                image: name,
+                arguments: &arguments,
+                layers: Layers::Taken,
+            })?;
+            forget_others(&archive, program)?;
+            self.builder.save(name, &archive)?;
+        }
+        ensure_small(&archive, &format!("drift-{program}"))?;
+        Ok(archive)
+    }
+
+    fn pause(&self) -> Result<PathBuf> {
+        let archive = self.archive("pause");
+        if !archive.is_file() {
+            let (source, program) = (self.folder.join("pause.c"), self.folder.join("pause"));
+            fs::write(&source, PAUSE_PROGRAM)?;
+            run("gcc", &["-static", "-Os", "-s", "-o", path(&program)?, path(&source)?])?;
+            let settings = Settings { environment: &[], entrypoint: Some("/pause") };
+            self.builder.make(PAUSE, &[(program, "/pause")], &settings)?;
+            self.builder.save(PAUSE, &archive)?;
+        }
+        Ok(archive)
+    }
+
+    /// A hash of everything that a build of this Dockerfile reads, and of what it is built with.
+    fn sources(&self, dockerfile: &str) -> Result<String> {
+        let mut hash = Sha256::new();
+        hash.update(self.builder.name());
+        hash.update(self.bases.key());
+        for name in read_by(dockerfile)? {
+            add(&mut hash, &Path::new(WORKSPACE).join(name))?;
+        }
+        cache::name(hash)
+    }
+}
+
+/// Fails if the image would be too large on the public base.
+fn ensure_small(archive: &Path, program: &str) -> Result<()> {
+    let image = fs::metadata(archive)?.len();
+    let own = archive::program(archive, program)?.bytes;
+    progress::say(format!("{program} has {:.1} MB, its image {:.1} MB", own as f64 / 1e6, image as f64 / 1e6));
+    let most = MOST_BYTES - PUBLIC_BASE_BYTES;
+    ensure!(own <= most, "{program} has {own} bytes, more than the {most} that leave room for a base");
+    ensure!(image <= MOST_BYTES, "the image of {program} has {image} bytes, more than {MOST_BYTES}");
+    Ok(())
+}
+
+/// Removes the archives of former sources.
+fn forget_others(archive: &Path, program: &str) -> Result<()> {
+    let archives = archive.parent().context("an archive without a folder")?;
+    for entry in fs::read_dir(archives)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&format!("{program}-")) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Docker where an engine answers, since that is what most people will build with; else buildah, which needs none.
+fn find(folder: &Path, key: &str) -> Box<dyn Builder> {
+    if docker::answers() {
+        return Box::new(docker::Docker);
+    }
+    Box::new(Buildah::in_folder(folder, key))
+}

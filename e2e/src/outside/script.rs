@@ -1,0 +1,62 @@
+//! How requests are answered: rules that are used up once, rules that stand, and what is behind them all.
+//!
+//! It must not know how an answer goes out.
+
+use super::answer::Answer;
+use super::documents::Documents;
+use super::request::Request;
+
+/// What was said about answers.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    /// The last one that fits counts.
+    pub(super) standing: Vec<Rule>,
+    /// The first one that fits is used up; asked before the standing ones.
+    pub(super) queued: Vec<Rule>,
+    pub(super) upstream: Option<String>,
+    pub(super) documents: Option<Documents>,
+}
+
+/// Which requests are answered how.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) answer: Answer,
+}
+
+impl Rule {
+    fn fits(&self, method: &str, path: &str) -> bool {
+        let fits_path = match self.path.strip_suffix('*') {
+            Some(beginning) => path.starts_with(beginning),
+            None => path == self.path,
+        };
+        (self.method == "*" || self.method == method) && fits_path
+    }
+}
+
+/// What stands behind the rules.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    pub(super) upstream: Option<String>,
+    pub(super) documents: Option<Documents>,
+}
+
+impl Script {
+    /// How to answer a request: what is queued is used up by it.
+    pub(super) fn answer(&mut self, request: &Request) -> Answer {
+        let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
+        let queued = self.queued.iter().position(fits).map(|index| self.queued.remove(index).answer);
+        let standing = || self.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
+        queued.or_else(standing).unwrap_or_else(|| match (&self.documents, &self.upstream) {
+            (Some(_), _) => Answer::stored(),
+            (None, Some(_)) => Answer::forwarded(),
+            (None, None) => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),
+        })
+    }
+
+    /// What stands behind the rules now.
+    pub(super) fn background(&self) -> Background {
+        Background { upstream: self.upstream.clone(), documents: self.documents.clone() }
+    }
+}

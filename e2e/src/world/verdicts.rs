@@ -1,0 +1,108 @@
+//! Waiting for what an object comes to say, and watching that it goes on saying it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use drift_model::names;
+use serde_json::Value;
+
+use super::{World, history};
+use crate::wait::{self, Seen};
+
+impl World {
+    /// Waits until a Proxy is as `wanted`; `what` says it in words.
+    ///
+    /// # Errors
+    /// When it is not before the deadline, with the object as it was last.
+    pub async fn wait_for_proxy(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        wait::until(format!("the Proxy {name}: {what}"), wait::DEADLINE, async || {
+            let Some(object) = self.proxy(name).await? else {
+                return Ok(Seen::Instead("no such object".to_owned()));
+            };
+            Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(history::yaml(&object)) })
+        })
+        .await
+    }
+
+    /// Waits until the poller's verdict on a Proxy, `driftObserved`, has this status and reason at the object's
+    /// current generation.
+    ///
+    /// A verdict that is healed at once stands for milliseconds only: to see it use [`World::watch_object`].
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
+        self.wait_for_condition(name, names::DRIFT_OBSERVED, status, reason).await
+    }
+
+    /// Waits until the last correction of a Proxy is verified: in sync by a poll that began after it. Until then a last
+    /// write is still to come, which a count of writes that begins earlier would have.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_until_verified(&self, name: &str) -> Result<Value> {
+        self.wait_for_proxy(name, "its last correction is verified", super::is_verified).await
+    }
+
+    /// Waits for the controller's note, `driftCorrected`, in the same way.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_for_note(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
+        self.wait_for_condition(name, names::DRIFT_CORRECTED, status, reason).await
+    }
+
+    /// Waits until a Proxy is in sync and its first so many corrections are verified: until then a poll is due, and its
+    /// word may be written at any moment.
+    ///
+    /// # Errors
+    /// As [`World::wait_for_proxy`].
+    pub async fn wait_until_healed_by(&self, name: &str, corrections: u64) -> Result<Value> {
+        let wanted = |object: &Value| {
+            history::describe(object, names::DRIFT_OBSERVED) == "False/InSync"
+                && super::tag(object).correction == corrections
+        };
+        self.wait_for_proxy(name, &format!("in sync, correction {corrections} verified"), wanted).await
+    }
+
+    async fn wait_for_condition(&self, name: &str, kind: &str, status: &str, reason: &str) -> Result<Value> {
+        let wanted = |object: &Value| {
+            history::condition(object, kind).is_some_and(|found| {
+                found["status"] == status
+                    && found["reason"] == reason
+                    && found["observedGeneration"] == object["metadata"]["generation"]
+            })
+        };
+        self.wait_for_proxy(name, &format!("{kind} {status}/{reason} at its generation"), wanted).await
+    }
+
+    /// Waits until a Proxy no longer exists.
+    ///
+    /// # Errors
+    /// When it still does at the deadline, with the object as it was last.
+    pub async fn wait_until_gone(&self, name: &str) -> Result<()> {
+        wait::until(format!("the Proxy {name} to be gone"), wait::DEADLINE, async || {
+            let object = self.proxy(name).await?;
+            Ok(object.map_or(Seen::Met(()), |object| Seen::Instead(history::yaml(&object))))
+        })
+        .await
+    }
+
+    /// Fails as soon as a Proxy stops being as `wanted` within `span`: for what must not happen.
+    ///
+    /// # Errors
+    /// When it changes, with the object as it was then.
+    pub async fn proxy_stays(
+        &self,
+        name: &str,
+        what: &str,
+        span: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<()> {
+        wait::throughout(format!("the Proxy {name}: {what}"), span, async || {
+            let object = self.proxy(name).await?.context("no such object")?;
+            Ok(if wanted(&object) { Seen::Met(()) } else { Seen::Instead(history::yaml(&object)) })
+        })
+        .await
+    }
+}
