@@ -66,27 +66,21 @@ pub enum Transition {
 #[derive(Clone, Debug, Default)]
 pub struct Breaker {
     stands: HashMap<Uid, Stand>,
-    /// Objects whose last word was an incident.
-    standing: HashSet<Uid>,
     /// Objects whose verdict is True or False.
     judged: usize,
     /// When each object turned into an incident last.
     turned: HashMap<Uid, Moment>,
     /// The same in order, with outdated entries.
     order: VecDeque<(Moment, Uid)>,
+    /// Incidents that stand and for which nothing was begun.
+    waiting: HashSet<Uid>,
+    /// Incidents for which a correction began, until they heal. That they heal says nothing of the incident: else the few
+    /// corrections that got through before the breaker opened would close it again.
+    let_through: HashSet<Uid>,
     /// Incidents that a person let pass by editing the limits, until they heal.
     passed: HashSet<Uid>,
-    /// Incidents for which a correction began, until they heal.
-    let_through: HashSet<Uid>,
-    open: Option<Open>,
-}
-
-/// What an open breaker waits for. What we corrected ourselves heals without saying anything of the incident, so it
-/// counts on neither side: else the few corrections that got through before it opened would close it again.
-#[derive(Clone, Debug)]
-struct Open {
-    standing: HashSet<Uid>,
-    healed: HashSet<Uid>,
+    /// While it is open: the most incidents that waited.
+    open: Option<usize>,
 }
 
 impl Breaker {
@@ -96,26 +90,21 @@ impl Breaker {
         self.judged -= usize::from(before.is_some_and(is_judged));
         self.judged += usize::from(is_judged(stand));
         match stand {
-            Stand::Incident if before != Some(Stand::Incident) => {
-                if self.standing.insert(uid.clone()) || !self.passed.contains(uid) {
-                    self.turn(uid, now);
+            Stand::Incident if before != Some(Stand::Incident) && !self.passed.contains(uid) => {
+                if !self.let_through.contains(uid) {
+                    self.waiting.insert(uid.clone());
                 }
+                self.turned.insert(uid.clone(), now);
+                self.order.push_back((now, uid.clone()));
             }
-            Stand::Calm | Stand::Nothing => {
-                self.standing.remove(uid);
-                self.passed.remove(uid);
-                let by_us = self.let_through.remove(uid);
-                if let Some(open) = &mut self.open {
-                    open.heal(uid, by_us);
-                }
-            }
+            Stand::Calm | Stand::Nothing => self.heal(uid),
             Stand::Incident | Stand::Untold => {}
         }
     }
 
     /// A correction of the object begins.
     pub fn let_through(&mut self, uid: &Uid) {
-        if self.standing.contains(uid) {
+        if self.waiting.remove(uid) {
             self.let_through.insert(uid.clone());
         }
     }
@@ -124,13 +113,11 @@ impl Breaker {
     pub fn forget(&mut self, uid: &Uid) {
         let before = self.stands.remove(uid);
         self.judged -= usize::from(before.is_some_and(is_judged));
-        self.standing.remove(uid);
-        self.passed.remove(uid);
-        self.let_through.remove(uid);
         self.turned.remove(uid);
-        if let Some(open) = &mut self.open {
-            open.forget(uid);
+        if let Some(most) = self.open.as_mut().filter(|_| self.waiting.contains(uid)) {
+            *most = most.saturating_sub(1);
         }
+        self.heal(uid);
     }
 
     /// Drops all objects but these.
@@ -141,7 +128,8 @@ impl Breaker {
 
     /// A person edited the limits: what stands now may pass, and what turned so far is forgiven.
     pub fn let_pass(&mut self) -> Option<Transition> {
-        self.passed = self.standing.clone();
+        self.passed.extend(self.waiting.drain());
+        self.passed.extend(self.let_through.drain());
         self.turned.clear();
         self.order.clear();
         self.open.take().map(|_| Transition::Closed)
@@ -150,15 +138,16 @@ impl Breaker {
     /// Opens or closes. To be asked after the first full list and after every change.
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
-        match &self.open {
-            None => self.try_to_open(max_drifted_percent),
-            Some(open) => open.is_over().then(|| {
-                self.open = None;
-                self.turned.clear();
-                self.order.clear();
-                Transition::Closed
-            }),
+        let Some(most) = self.open else { return self.try_to_open(max_drifted_percent) };
+        let waiting = self.waiting.len();
+        if waiting > 0 && waiting * 2 >= most {
+            self.open = Some(most.max(waiting));
+            return None;
         }
+        self.open = None;
+        self.turned.clear();
+        self.order.clear();
+        Some(Transition::Closed)
     }
 
     /// Where all that drifted has healed again there is nothing to hold; the next that drifts opens it.
@@ -168,9 +157,8 @@ impl Breaker {
         if max_drifted_percent >= NEVER || drifted < MIN_OBJECTS || !share {
             return None;
         }
-        let standing: HashSet<Uid> = self.turned.keys().filter(|uid| self.standing.contains(*uid)).cloned().collect();
-        (!standing.is_empty()).then(|| {
-            self.open = Some(Open { standing, healed: HashSet::new() });
+        self.turned.keys().any(|uid| self.waiting.contains(uid)).then(|| {
+            self.open = Some(self.waiting.len());
             Transition::Opened { drifted, judged: self.judged }
         })
     }
@@ -187,12 +175,9 @@ impl Breaker {
         self.is_open() && !self.passed.contains(uid)
     }
 
-    fn turn(&mut self, uid: &Uid, now: Moment) {
-        self.turned.insert(uid.clone(), now);
-        self.order.push_back((now, uid.clone()));
-        if let Some(open) = &mut self.open {
-            open.healed.remove(uid);
-            open.standing.insert(uid.clone());
+    fn heal(&mut self, uid: &Uid) {
+        for incidents in [&mut self.waiting, &mut self.let_through, &mut self.passed] {
+            incidents.remove(uid);
         }
     }
 
@@ -206,24 +191,6 @@ impl Breaker {
             }
             self.order.pop_front();
         }
-    }
-}
-
-impl Open {
-    fn heal(&mut self, uid: &Uid, by_us: bool) {
-        if self.standing.remove(uid) && !by_us {
-            self.healed.insert(uid.clone());
-        }
-    }
-
-    fn forget(&mut self, uid: &Uid) {
-        self.standing.remove(uid);
-        self.healed.remove(uid);
-    }
-
-    /// Fewer than half of them still stand, or none is left.
-    fn is_over(&self) -> bool {
-        self.standing.is_empty() || self.standing.len() < self.healed.len()
     }
 }
 
