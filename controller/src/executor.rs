@@ -4,13 +4,13 @@
 //! waits for the host goes unseen. A place is held during the object's own read and claim, never while that waits for a
 //! call to the API server. This file decides nothing: neither what is done, nor in which order.
 
+mod writes;
+
 use std::sync::Arc;
 
-use drift_cluster::client::WriteError;
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::CorrectedReason;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use tokio::sync::{mpsc, oneshot};
@@ -18,12 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::core::decision::Decision;
 use crate::core::executed::Executed;
-use crate::core::execution::{Event, Execution, Failure, Interrupt, Purpose, Readiness, Step, Write};
-use crate::core::finalizer::{put_patch, release_patch};
+use crate::core::execution::{Event, Execution, Interrupt, Readiness, Step};
 use crate::core::limits::Taken;
 use crate::core::outcome::Doubt;
-use crate::letting_go::Releaser;
-use crate::metrics::{CorrectionLabels, Metrics, WriteLabels};
+use crate::metrics::{CorrectionLabels, Metrics};
 use crate::notices::Announcer;
 use crate::requests::{HostPlace, RenderedRequests, RequestSender, Sent, render};
 
@@ -200,53 +198,6 @@ impl Run<'_> {
         Readiness::Ready(count)
     }
 
-    async fn write(&mut self, write: &Write) -> Event {
-        if matches!(write, Write::Status(_, Purpose::Outcome)) {
-            (self.places.host, self.places.taken) = (None, None);
-        }
-        let call = match self.places.call.take() {
-            Some(call) => call,
-            None => self.executor.writer.slots.enter().await,
-        };
-        let object = self.execution.object();
-        let (before, after) = kill_points(write);
-        reach(before);
-        let (kind, written) = self.executor.write(&call, object, write).await;
-        reach(after);
-        self.places.call = Some(call);
-        let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
-        self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
-        self.tell(write, &written);
-        Event::Written(written.map(Box::new).map_err(failure))
-    }
-
-    /// Tells people what a write means for them.
-    fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
-        let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
-        let object = self.execution.object();
-        match (write, written) {
-            (Write::Status(status, Purpose::Outcome), Ok(written)) => announcer.status(kind, written, status),
-            // In sync again without our doing: the poller tells.
-            (Write::Status(status, Purpose::Word), Ok(written))
-                if status.reason != Some(CorrectedReason::CorrectionApplied) =>
-            {
-                announcer.status(kind, written, status);
-            }
-            // An object that was only waiting for us is gone with the write.
-            (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
-                announcer.left_behind(kind, object);
-            }
-            (Write::Status(_, Purpose::Outcome), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
-                self.told_of_refusal = true;
-                announcer.write_refused(kind, object, sentence);
-            }
-            (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
-                tracing::warn!(object = %object.id, "a write did not land: {error}");
-            }
-            _ => {}
-        }
-    }
-
     async fn send(&mut self, index: usize) -> Event {
         self.places.call = None;
         if index == 0 {
@@ -306,63 +257,5 @@ impl Run<'_> {
             outcome,
             "{what}"
         );
-    }
-}
-
-impl Executor {
-    /// Takes finalizers off.
-    #[must_use]
-    pub const fn releaser(&self) -> Releaser<'_> {
-        Releaser { writer: &self.writer, announcer: &self.announcer }
-    }
-
-    /// Does one write. Gives the word by which it is counted, too.
-    async fn write(
-        &self,
-        call: &CallSlot,
-        object: &LeanObject,
-        write: &Write,
-    ) -> (&'static str, Result<LeanObject, WriteError>) {
-        let writer = &self.writer;
-        let placed = object.conditions.corrected.as_ref();
-        match write {
-            Write::PutFinalizer => ("finalizer", writer.patch(call, object, put_patch(object)).await),
-            Write::ReleaseFinalizer { .. } => {
-                let written = match release_patch(object) {
-                    Some(patch) => writer.patch(call, object, patch).await,
-                    None => Err(WriteError::Moved),
-                };
-                ("finalizer_release", written)
-            }
-            Write::Status(status, _) => {
-                match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
-                    // It speaks of the generation acted on, so it does not insist on the present one.
-                    (Some(condition), placed) => {
-                        ("note", writer.write_condition(call, (object, None), placed, &condition).await)
-                    }
-                    (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
-                    (None, None) => ("note_removal", Err(WriteError::Moved)),
-                }
-            }
-        }
-    }
-}
-
-const fn kill_points(write: &Write) -> (KillPoint, KillPoint) {
-    match write {
-        Write::PutFinalizer => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
-        Write::ReleaseFinalizer { .. } => (KillPoint::ControllerBeforeRelease, KillPoint::ControllerAfterRelease),
-        Write::Status(_, Purpose::Claim) => (KillPoint::ControllerBeforeClaim, KillPoint::ControllerAfterClaim),
-        Write::Status(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),
-    }
-}
-
-fn failure(error: WriteError) -> Failure {
-    match error {
-        WriteError::Moved => Failure::Moved,
-        WriteError::Gone => Failure::Gone,
-        WriteError::Refused(sentence) => Failure::Refused(sentence),
-        WriteError::Unavailable(_) => Failure::Unavailable,
-        WriteError::NotLeading => Failure::NotLeading,
     }
 }

@@ -5,129 +5,20 @@
 //! It waits for nothing and sends nothing itself: the shell does, and random histories do instead of it.
 //! It must not know what a request looks like, or when a correction is due.
 
-use std::time::Duration;
+mod recording;
+mod step;
 
-use drift_model::backoff::Series;
 use drift_model::condition::CorrectionStatus;
-use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
-use super::claim::Action;
 use super::correction::Correction;
 use super::decide::still_stands;
 use super::decision::Decision;
 use super::executed::Executed;
-use super::outcome::{Doubt, Outcome, StepOutcome};
+use super::outcome::{Doubt, Outcome};
+use recording::Recording;
 
-/// What is to be done next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Read the object live.
-    Read,
-    /// Decide anew, on the object as it was read.
-    Decide,
-    /// Render the requests, and see whether they may go out.
-    Prepare,
-    /// Write to the object.
-    Write(Write),
-    /// Send the request of this index.
-    Send(usize),
-    /// Wait, unless something happens to the object first.
-    Pause(Duration),
-    /// Nothing more: this became of it.
-    End(Executed),
-}
-
-/// A write to the object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Write {
-    /// Put our finalizer on.
-    PutFinalizer,
-    /// Take our finalizer off.
-    ReleaseFinalizer {
-        /// The external resource is left behind.
-        left_behind: bool,
-    },
-    /// Put this in place of the status that stands.
-    Status(CorrectionStatus, Purpose),
-}
-
-/// What a status is written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// To claim the external resource.
-    Claim,
-    /// To take a claim back for which nothing was sent.
-    TakeBack,
-    /// To say what came of a correction.
-    Outcome,
-    /// To say anything else.
-    Word,
-}
-
-/// What came of a step.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// The execution begins.
-    Begin,
-    /// The live read ended; `None` where the object is gone.
-    Read(Result<Option<Box<LeanObject>>, String>),
-    /// It was decided anew, on this state of the object.
-    Decided(Box<LeanObject>, Decision),
-    /// Nothing is to be done any more.
-    Dismissed,
-    /// The requests were looked at.
-    Prepared(Readiness),
-    /// The write landed and gave this state, or did not.
-    Written(Result<Box<LeanObject>, Failure>),
-    /// The request was answered, or is known to stay without an answer.
-    Answered(StepOutcome),
-    /// The request was not sent: the program ends, or the Lease is not fresh.
-    NotSent,
-    /// The request was under way when the Lease was lost or the time to drain was over.
-    CutOff,
-    /// The pause is over, or was cut short.
-    Waited(Option<Interrupt>),
-}
-
-/// Whether the requests of a correction may go out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// So many may.
-    Ready(usize),
-    /// A host asked to be left alone until then.
-    Postponed(Moment),
-    /// One of them cannot be sent.
-    Unsendable(Doubt),
-    /// The program ends, or the Lease is not fresh.
-    NotNow,
-}
-
-/// Why a write did not land.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The object is not in the state that it was written onto.
-    Moved,
-    /// The object is gone.
-    Gone,
-    /// The API server refuses it, for the reason in this sentence.
-    Refused(String),
-    /// No answer.
-    Unavailable,
-    /// Nothing was sent, since the Lease is not ours.
-    NotLeading,
-}
-
-/// What cut a pause short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interrupt {
-    /// The object is being deleted.
-    Deleting,
-    /// The target works by another text, or is gone.
-    Superseded,
-    /// The Lease is lost, or the time to drain is over.
-    CutOff,
-}
+pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Step, Write};
 
 /// One decision on its way.
 #[derive(Clone, Debug)]
@@ -153,16 +44,6 @@ enum Stage {
     TakingBack,
     Sending(usize),
     Recording(Recording),
-}
-
-/// The outcome of a correction, until it stands on the object.
-#[derive(Clone, Debug)]
-struct Recording {
-    outcome: Outcome,
-    status: Option<CorrectionStatus>,
-    races: u32,
-    failures: u32,
-    last: Option<Failure>,
 }
 
 impl Execution {
@@ -350,95 +231,6 @@ impl Execution {
             // It is the next leader's to say.
             _ => self.corrected(cut_off, None, false),
         }
-    }
-
-    /// Says on the object what came of the correction. A deletion that was done needs no word: the object goes.
-    fn record(&mut self, outcome: Outcome) -> Step {
-        let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
-        if is_deletion && outcome == Outcome::Applied {
-            return self.corrected(outcome, None, false);
-        }
-        self.write_outcome(Recording { outcome, status: None, races: 0, failures: 0, last: None })
-    }
-
-    fn write_outcome(&mut self, mut recording: Recording) -> Step {
-        let standing = self.object.conditions.correction_status();
-        let outcome = recording.outcome;
-        let Some(status) = self.correction().and_then(|correction| correction.to_record(&standing, &outcome)) else {
-            return self.corrected(outcome, None, false);
-        };
-        if status.stands(self.object.conditions.corrected()) {
-            return self.corrected(outcome, Some(status), true);
-        }
-        recording.status = Some(status.clone());
-        self.stage = Stage::Recording(recording);
-        Step::Write(Write::Status(status, Purpose::Outcome))
-    }
-
-    fn recording(&mut self, event: Event) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
-        match event {
-            Event::Written(Ok(object)) => {
-                let (outcome, status) = (recording.outcome, recording.status.take());
-                self.object = *object;
-                self.corrected(outcome, status, true)
-            }
-            Event::Written(Err(failure)) => self.not_recorded(failure),
-            Event::Waited(interrupt) => {
-                let refused = matches!(recording.last, Some(Failure::Refused(_)));
-                let given_up = match interrupt {
-                    Some(Interrupt::CutOff) => !recording.outcome.is_definite(),
-                    // Whoever works for the object by the present text must not wait for a write that is refused.
-                    Some(Interrupt::Superseded) => refused,
-                    Some(Interrupt::Deleting) | None => false,
-                };
-                if given_up { self.give_up() } else { Step::Read }
-            }
-            Event::Read(Ok(Some(live))) => {
-                let recording = recording.clone();
-                self.object = *live;
-                let raced = matches!(recording.last, None | Some(Failure::Moved));
-                if self.object.deleting && !raced { self.give_up() } else { self.write_outcome(recording) }
-            }
-            Event::Read(Err(_)) => {
-                recording.failures = recording.failures.saturating_add(1);
-                Step::Pause(Series::API_UNAVAILABLE.delay(recording.failures))
-            }
-            _ => {
-                let outcome = recording.outcome;
-                self.corrected(outcome, None, false)
-            }
-        }
-    }
-
-    /// What was done outside must not be forgotten while the process lives: the write is tried again, each time onto what
-    /// stands by then. An object that is being deleted waits for nothing but the deletion.
-    fn not_recorded(&mut self, failure: Failure) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
-        recording.last = Some(failure.clone());
-        let series = match failure {
-            Failure::Moved => {
-                recording.races = recording.races.saturating_add(1);
-                return Step::Pause(Series::RACE_LOST.delay(recording.races));
-            }
-            Failure::Gone => {
-                let outcome = recording.outcome;
-                return self.corrected(outcome, None, false);
-            }
-            Failure::NotLeading if !recording.outcome.is_definite() => return self.give_up(),
-            Failure::Refused(_) => Series::WRITE_REFUSED,
-            Failure::Unavailable | Failure::NotLeading => Series::API_UNAVAILABLE,
-        };
-        recording.failures = recording.failures.saturating_add(1);
-        let pause = series.delay(recording.failures);
-        if self.object.deleting { self.give_up() } else { Step::Pause(pause) }
-    }
-
-    /// What is not written is remembered all the same, where it is certain.
-    fn give_up(&mut self) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
-        let (outcome, status) = (recording.outcome, recording.status.take());
-        self.corrected(outcome, status.filter(|_| outcome.is_definite()), false)
     }
 
     fn corrected(&self, outcome: Outcome, status: Option<CorrectionStatus>, written: bool) -> Step {

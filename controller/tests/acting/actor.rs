@@ -16,6 +16,7 @@ use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::Metrics;
 use drift_controller::target_actor::{Shared, TargetActor};
 use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
+use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
 use drift_outside::HOST_CONCURRENCY;
 use serde_json::json;
@@ -344,9 +345,10 @@ async fn a_target_has_few_writes_under_way_at_once() {
         held.push(slots.enter().await);
     }
     for number in 0..200 {
-        let mut object = running.bench.lean();
-        object.id.uid = format!("u-{number}").into();
-        object.id.name = format!("web-{number}").into();
+        let mut object = object(&verdict("NotUpdated", 0), None);
+        object["metadata"]["name"] = json!(format!("web-{number}"));
+        object["metadata"]["uid"] = json!(format!("u-{number}"));
+        let object = LeanObject::prune(&object, &running.bench.executor.target.all_fields);
         running.events.send(ObjectEvent::Seen(Box::new(object))).await.unwrap();
     }
     running.list().await;

@@ -2,7 +2,9 @@ use drift_model::condition::CorrectedReason;
 use proptest::prelude::*;
 
 use super::*;
+use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
+use crate::core::outcome::StepOutcome;
 
 /// A first create: the finalizer is due, and the claim.
 fn first_create() -> Execution {

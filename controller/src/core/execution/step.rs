@@ -1,0 +1,123 @@
+//! The words between an execution and whoever carries it out: what is to be done next, and what came of it.
+//!
+//! This file must not know which follows on which.
+
+use std::time::Duration;
+
+use drift_model::condition::CorrectionStatus;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+
+use crate::core::decision::Decision;
+use crate::core::executed::Executed;
+use crate::core::outcome::{Doubt, StepOutcome};
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Read the object live.
+    Read,
+    /// Decide anew, on the object as it was read.
+    Decide,
+    /// Render the requests, and see whether they may go out.
+    Prepare,
+    /// Write to the object.
+    Write(Write),
+    /// Send the request of this index.
+    Send(usize),
+    /// Wait, unless something happens to the object first.
+    Pause(Duration),
+    /// Nothing more: this became of it.
+    End(Executed),
+}
+
+/// A write to the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Put our finalizer on.
+    PutFinalizer,
+    /// Take our finalizer off.
+    ReleaseFinalizer {
+        /// The external resource is left behind.
+        left_behind: bool,
+    },
+    /// Put this in place of the status that stands.
+    Status(CorrectionStatus, Purpose),
+}
+
+/// What a status is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To claim the external resource.
+    Claim,
+    /// To take a claim back for which nothing was sent.
+    TakeBack,
+    /// To say what came of a correction.
+    Outcome,
+    /// To say anything else.
+    Word,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The execution begins.
+    Begin,
+    /// The live read ended; `None` where the object is gone.
+    Read(Result<Option<Box<LeanObject>>, String>),
+    /// It was decided anew, on this state of the object.
+    Decided(Box<LeanObject>, Decision),
+    /// Nothing is to be done any more.
+    Dismissed,
+    /// The requests were looked at.
+    Prepared(Readiness),
+    /// The write landed and gave this state, or did not.
+    Written(Result<Box<LeanObject>, Failure>),
+    /// The request was answered, or is known to stay without an answer.
+    Answered(StepOutcome),
+    /// The request was not sent: the program ends, or the Lease is not fresh.
+    NotSent,
+    /// The request was under way when the Lease was lost or the time to drain was over.
+    CutOff,
+    /// The pause is over, or was cut short.
+    Waited(Option<Interrupt>),
+}
+
+/// Whether the requests of a correction may go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// So many may.
+    Ready(usize),
+    /// A host asked to be left alone until then.
+    Postponed(Moment),
+    /// One of them cannot be sent.
+    Unsendable(Doubt),
+    /// The program ends, or the Lease is not fresh.
+    NotNow,
+}
+
+/// Why a write did not land.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The object is not in the state that it was written onto.
+    Moved,
+    /// The object is gone.
+    Gone,
+    /// The API server refuses it, for the reason in this sentence.
+    Refused(String),
+    /// No answer.
+    Unavailable,
+    /// Nothing was sent, since the Lease is not ours.
+    NotLeading,
+}
+
+/// What cut a pause short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The object is being deleted.
+    Deleting,
+    /// The target works by another text, or is gone.
+    Superseded,
+    /// The Lease is lost, or the time to drain is over.
+    CutOff,
+}
