@@ -21,9 +21,10 @@ use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSi
 use drift_cluster::process::site::Site;
 use drift_cluster::process::tasks::Background;
 use drift_cluster::process::{supervise, tasks};
-use drift_cluster::sightings::Sightings;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
+use drift_cluster::under_way::UnderWay;
+use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_outside::HttpSender;
@@ -157,7 +158,6 @@ impl Program {
             client: site.client.clone(),
             manager: CONTROLLER_MANAGER,
             notes: workplace.shared.notes.clone(),
-            sightings: workplace.shared.sightings.clone(),
             configuration: workplace.shared.configuration.clone(),
             patience: settings.clean_up.clean_up_after,
         };
@@ -200,12 +200,14 @@ impl Program {
             cut.cancel();
         });
         let (leavers, left) = Leavers::channel();
-        let shared = Shared { leavers, ..self.workplace.shared.clone() };
+        let watches = KindWatches::default();
+        let shared = Shared { leavers, watches: watches.clone(), ..self.workplace.shared.clone() };
         let place = Workplace { term: acting, estate: Arc::default(), shared, ..self.workplace.clone() };
         place.shared.notes.begin(&self.lease);
         let configuration = place.shared.configuration.clone();
         // Boxed, since with it the future of a term would be large.
-        let cleaning = Box::pin(self.clean_up.run(NoteCleaner { place: place.clone() }, left));
+        let cleaning = Box::pin(self.clean_up.run(NoteCleaner { place: place.clone() }, watches.clone(), left));
+        let hearing = Box::pin(watches.run(place.client.clone(), place.shared.health.clone(), configuration.clone()));
         let retiring = retirement::follow(place.clone(), ended.clone());
         let working = supervise(configuration, ended.clone(), |target, stop| work(place.clone(), target, stop));
         let watching = async {
@@ -213,6 +215,7 @@ impl Program {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = place.shared.notes.keep(&self.lease) => {}
                 () = cleaning => {}
+                () = hearing => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
@@ -254,7 +257,8 @@ fn shared(
     Shared {
         vouching,
         configuration,
-        sightings: Sightings::default(),
+        watches: KindWatches::default(),
+        under_way: UnderWay::default(),
         notes: NoteBoard::default(),
         leavers: Leavers::channel().0,
         jobs: TaskTracker::new(),

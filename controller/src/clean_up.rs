@@ -27,7 +27,7 @@ impl Cleaner for NoteCleaner {
 
     /// The finalizer goes first: whoever sees the note is gone knows that nothing of ours holds the object.
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
-        let busy = self.place.shared.sightings.begin(&object.id.uid);
+        let busy = self.place.shared.under_way.begin(&object.id.uid);
         if busy.is_none() || !self.place.may_act() {
             return Err(WriteError::Unavailable("the object is worked on, or the Lease is not ours".to_owned()));
         }

@@ -124,17 +124,17 @@ async fn list_once(place: &Workplace, scope: &Scope, kind: &ResolvedKind) -> Res
 /// Whether nothing is left to do for the object: another target has it, or it is let go.
 async fn is_settled(place: &Workplace, kind: &KindName, releaser: Releaser<'_>, object: &LeanObject) -> bool {
     let configuration = place.shared.configuration.borrow().clone();
-    let (uid, sightings) = (&object.id.uid, &place.shared.sightings);
+    let (uid, watches) = (&object.id.uid, &place.shared.watches);
     let peers = || peers(&configuration, kind);
-    if sightings.is_seen_by(uid, peers()) {
+    if watches.is_seen_by(uid, peers()) {
         return true;
     }
     // It may be of a target whose document is bad or whose ConfigMap is missing.
     let in_doubt = |notes: &_| is_in_doubt(notes, configuration.in_force(), kind, object.id.namespace.as_deref());
-    if place.shared.notes.read(in_doubt) || !sightings.is_free(uid, peers()) || !place.may_act() {
+    if place.shared.notes.read(in_doubt) || !watches.is_free(uid, peers()) || !place.may_act() {
         return false;
     }
-    let Some(_busy) = sightings.begin(uid) else { return false };
+    let Some(_busy) = place.shared.under_way.begin(uid) else { return false };
     releaser.let_go(&object.id).await
 }
 

@@ -5,7 +5,6 @@
 
 mod executions;
 mod housekeeping;
-mod selected;
 mod strays;
 mod watching;
 
@@ -16,9 +15,9 @@ use std::time::Duration;
 use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
 use drift_cluster::process::clock;
-use drift_cluster::sightings::Sightings;
 use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::ObjectEvent;
+use drift_cluster::under_way::UnderWay;
+use drift_cluster::watch::{KindWatches, ObjectEvent};
 use drift_model::fifo::Fifo;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
@@ -39,7 +38,6 @@ use crate::executor::{Executor, Question};
 use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
 use executions::{Report, Underway, Unreadable};
-use selected::Selected;
 use strays::Strays;
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old, objects that others let go.
@@ -63,8 +61,10 @@ pub struct Shared {
     pub vouching: watch::Receiver<Vouching>,
     /// The targets in force.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// Which target selects which object.
-    pub sightings: Sightings,
+    /// Who was told of which object.
+    pub watches: KindWatches,
+    /// The objects that are worked on.
+    pub under_way: UnderWay,
     /// Where targets are noted before anything is written for them.
     pub notes: NoteBoard,
     /// Where it is said that an object left the selection.
@@ -104,7 +104,6 @@ pub struct TargetActor {
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
     strays: Strays,
-    selected: Selected,
     tally: Tally,
     /// The poller's word for the target when everybody was decided last.
     last_word: Option<Voucher>,
@@ -119,7 +118,6 @@ impl TargetActor {
         let (questions, asked) = mpsc::unbounded_channel();
         let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
-            selected: Selected::new(name.clone(), shared.sightings.clone()),
             name,
             tally: Tally::new(&executor.target.name, shared.metrics.clone()),
             executor,
@@ -258,7 +256,6 @@ impl TargetActor {
         let (Some(object), Some(why)) = (self.roster.object(uid), held) else { return };
         let kind = &self.executor.writer.kind;
         match why {
-            Held::ClaimedTwice => self.executor.announcer.claimed_twice(kind, object),
             Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
                 self.executor.announcer.deletion_held(kind, object, why);
             }
@@ -269,7 +266,7 @@ impl TargetActor {
     fn around(&self, uid: &Uid, now: Moment) -> Around {
         let target = &self.executor.target;
         let vouched = self.shared.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
-        Around { vouched, claimed_twice: self.shared.sightings.is_anothers(&self.name, uid) }
+        Around { vouched }
     }
 
     fn word(&self, now: Moment) -> Option<Voucher> {

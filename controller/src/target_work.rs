@@ -14,8 +14,6 @@ use drift_cluster::events::EventWriter;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
 use drift_cluster::object_writer::{CallSlots, ObjectWriter};
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::{WatchRequest, watch_objects};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::CONTROLLER_MANAGER;
 use drift_outside::{HostGate, HttpSender};
@@ -142,27 +140,14 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let request = watch_request(&target, &found, place.shared.health.clone());
+    let subscription = place.shared.watches.subscribe(&target, &found, &target.all_fields);
     let (heritage, limits_edited) = place.inherit(&target);
     let mut actor = TargetActor::new(place.executor(&target, found), place.shared.clone(), heritage);
     if limits_edited {
         actor.let_pass();
     }
-    let watching = watch_objects(place.client.clone(), request, sender, stop.clone());
-    let ((), heritage) = tokio::join!(watching, actor.run(receiver, stop.clone()));
+    let ((), heritage) = tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone()));
     place.bequeath(target, heritage);
-}
-
-/// What to watch for a target.
-#[must_use]
-pub fn watch_request(target: &Target, kind: &ResolvedKind, health: Health) -> WatchRequest {
-    WatchRequest {
-        kind: kind.clone(),
-        selection: target.objects.clone(),
-        fields: target.all_fields.clone(),
-        target: target.name.clone(),
-        health,
-    }
 }
 
 /// Whether two selections speak of one kind, in whatever version.

@@ -6,6 +6,7 @@
 mod polls;
 mod writes;
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,12 +16,11 @@ use drift_cluster::cleanup::Leavers;
 use drift_cluster::events::EventWriter;
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
-use drift_cluster::sightings::Sightings;
 use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::ObjectEvent;
+use drift_cluster::watch::{KindWatches, ObjectEvent};
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_model::object::{LeanObject, ObjectId};
 use drift_model::token_bucket::TokenBucket;
 use drift_model::voucher::Voucher;
 use drift_target::Target;
@@ -36,7 +36,6 @@ use crate::core::track::{NextWrite, Track};
 use crate::counts::TargetCounts;
 use crate::in_force::InForceList;
 use crate::metrics::{Metrics, of_target};
-use crate::overlap::{Admission, Overlap};
 use crate::poll::{Outside, PollResult};
 use crate::write::WriteResult;
 
@@ -65,8 +64,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Where the actors show that they turn.
     pub health: Health,
-    /// Which targets select which object.
-    pub sightings: Sightings,
+    /// Who was told of which object.
+    pub watches: KindWatches,
     /// Where it is said that an object left the selection.
     pub leavers: Leavers,
 }
@@ -83,7 +82,8 @@ pub struct TargetActor {
     /// Live reads of objects that a list showed older than they are known.
     reads: Pending<Option<LeanObject>>,
     counts: TargetCounts,
-    overlap: Overlap,
+    /// Objects that another target, first by name, has.
+    skipped: HashSet<Uid>,
 }
 
 impl TargetActor {
@@ -98,7 +98,7 @@ impl TargetActor {
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, shared.metrics.clone()),
-            overlap: Overlap::new(&target.name, shared.sightings.clone()),
+            skipped: HashSet::new(),
             target,
             shared,
             writer,
@@ -182,18 +182,19 @@ impl TargetActor {
             ObjectEvent::Seen(object) => self.take_seen(*object, now),
             ObjectEvent::Left { id, object } => {
                 // Whatever it carries now: a write that is under way may land on it still.
-                if object.is_some() && self.overlap.has_seen(&id.uid) {
+                if object.is_some() {
                     self.shared.leavers.tell(KindName::of(&self.target.objects), id.clone());
                 }
-                self.overlap.lose(&id.uid);
+                self.skipped.remove(&id.uid);
                 self.forget(&id.uid, now.moment);
             }
+            ObjectEvent::Skipped(object) => self.skip(&object.id, now),
+            ObjectEvent::Stray(_) => {}
             ObjectEvent::Listed => self.roster.note_listed(now.moment),
             ObjectEvent::Alive { since } => self.roster.note_alive(since),
         }
     }
 
-    /// An object that a target before us by name selects too is that target's, and skipped here.
     fn take_seen(&mut self, object: LeanObject, now: Now) {
         let known = self.roster.track(&object.id.uid).map(Track::object);
         if let Some(known) = known.filter(|known| object.is_listed_before(known)).cloned() {
@@ -202,15 +203,15 @@ impl TargetActor {
             self.reads.push(Box::pin(async move { objects.read_anew(&kind, &known, &fields).await }));
             return;
         }
-        match self.overlap.admit(object) {
-            Admission::Ours(object) => self.roster.see(*object, now),
-            Admission::Anothers { object, is_news } => {
-                self.forget(&object.uid, now.moment);
-                if is_news {
-                    crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.writer.kind, &object);
-                }
-            }
-        }
+        self.skipped.remove(&object.id.uid);
+        self.roster.see(object, now);
+    }
+
+    /// An object that a target before us by name selects too is that target's.
+    fn skip(&mut self, object: &ObjectId, now: Now) {
+        self.forget(&object.uid, now.moment);
+        self.skipped.insert(object.uid.clone());
+        crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.writer.kind, object);
     }
 
     /// An object that left meanwhile stays forgotten.
@@ -222,11 +223,8 @@ impl TargetActor {
 
     fn housekeep(&mut self) {
         let now = read_clock();
-        let tracked = self.roster.tracks().map(Track::object);
-        let moved: Vec<_> = self.overlap.find_moved(tracked).collect();
-        moved.into_iter().for_each(|object| self.take_seen(object, now));
         self.counts.count(self.roster.tracks(), now.moment);
-        let skipped = i64::try_from(self.overlap.skipped()).unwrap_or(i64::MAX);
+        let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
         self.shared.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
     }
 

@@ -23,9 +23,9 @@ use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
 use drift_cluster::process::tasks::Background;
-use drift_cluster::sightings::Sightings;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
+use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_outside::HttpSender;
@@ -130,7 +130,6 @@ impl Program {
             client: site.client.clone(),
             manager: POLLER_MANAGER,
             notes: notes.clone(),
-            sightings: shared.sightings.clone(),
             configuration: configuration.clone(),
             patience: settings.clean_up.clean_up_after,
         };
@@ -167,7 +166,8 @@ impl Program {
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
         let (leavers, left) = Leavers::channel();
-        let shared = Shared { leavers, ..self.workplace.shared.clone() };
+        let watches = KindWatches::default();
+        let shared = Shared { leavers, watches: watches.clone(), ..self.workplace.shared.clone() };
         let place = Workplace { shared, ..self.workplace.clone() };
         let start = |target, stop| work(place.clone(), target, stop);
         place.notes.begin(&self.lease);
@@ -177,12 +177,17 @@ impl Program {
             slots: self.workplace.call_slots.clone(),
         };
         let working = supervise(self.configuration.clone(), ended.clone(), start);
+        let health = place.shared.health.clone();
+        // Boxed, since with them the future of a term would be large.
+        let hearing = Box::pin(watches.run(place.client.clone(), health, self.configuration.clone()));
+        let cleaning = Box::pin(self.clean_up.run(cleaner, watches.clone(), left));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.keep_list() => {}
                 () = place.notes.keep(&self.lease) => {}
-                () = self.clean_up.run(cleaner, left) => {}
+                () = cleaning => {}
+                () = hearing => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
@@ -223,7 +228,7 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         events,
         metrics: Metrics::register(registry),
         health: site.health.clone(),
-        sightings: Sightings::default(),
+        watches: KindWatches::default(),
         leavers: Leavers::channel().0,
     }
 }

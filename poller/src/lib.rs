@@ -10,7 +10,6 @@ pub mod counts;
 pub mod in_force;
 pub mod metrics;
 mod notices;
-pub mod overlap;
 pub mod poll;
 pub mod target_work;
 pub mod troubles;

@@ -12,7 +12,6 @@ use drift_cluster::client::ObjectClient;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
 use drift_cluster::object_writer::{CallSlots, ObjectWriter};
-use drift_cluster::watch::{WatchRequest, watch_objects};
 use drift_target::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -68,13 +67,7 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
     };
     let _rights = place.rights.need(rights(&target, &found));
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let request = WatchRequest {
-        kind: found.clone(),
-        selection: target.objects.clone(),
-        fields: target.poll_fields.clone(),
-        target: target.name.clone(),
-        health: place.shared.health.clone(),
-    };
+    let subscription = place.shared.watches.subscribe(&target, &found, &target.poll_fields);
     let writer = ObjectWriter {
         objects: place.objects.clone(),
         kind: found,
@@ -83,7 +76,7 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
         leadership: place.leadership.clone(),
     };
     let actor = TargetActor::new(target, place.shared.clone(), writer);
-    tokio::join!(watch_objects(place.client.clone(), request, sender, stop.clone()), actor.run(receiver, stop.clone()),);
+    tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone()),);
 }
 
 /// What the poller must be allowed to do for a target.

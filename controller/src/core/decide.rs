@@ -53,13 +53,9 @@ fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Mome
     reasons.into_iter().max_by_key(|(until, _)| *until)
 }
 
-/// Why the target may not so much as take a finalizer off: two targets that each write would never come to rest.
+/// Why the target may not so much as take a finalizer off.
 const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
-    match (surroundings.listed, surroundings.claimed_twice) {
-        (false, _) => Some(Held::NotListed),
-        (true, true) => Some(Held::ClaimedTwice),
-        (true, false) => None,
-    }
+    if surroundings.listed { None } else { Some(Held::NotListed) }
 }
 
 /// Whether a correction that was decided on `before` still holds on `after`, the same object after our own writes.

@@ -116,7 +116,6 @@ mod tests {
             (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
             (Held::TemplateFails, |scene| scene.facts.identity = None),
             (Held::NotListed, |scene| scene.surroundings.listed = false),
-            (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
             (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
         ];
         for (held, change) in table {

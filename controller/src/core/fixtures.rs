@@ -105,7 +105,6 @@ impl Scene {
     pub(super) fn new() -> Self {
         let surroundings = Surroundings {
             listed: true,
-            claimed_twice: false,
             has_identity: true,
             identity_shared: false,
             vouched: true,

@@ -344,7 +344,6 @@ impl World {
         }
         let surroundings = Surroundings {
             listed: true,
-            claimed_twice: false,
             has_identity: true,
             identity_shared: false,
             vouched: self.vouched,

@@ -30,8 +30,6 @@ struct Known {
 pub struct Around {
     /// The poller vouches for the target.
     pub vouched: bool,
-    /// Another target, first by name, owns the object.
-    pub claimed_twice: bool,
 }
 
 /// The objects of one target.
@@ -154,7 +152,6 @@ impl Roster {
             claimant.wants.as_deref().is_some_and(|identity| self.identities.is_shared(uid, identity));
         let surroundings = Surroundings {
             listed: self.listed,
-            claimed_twice: around.claimed_twice,
             has_identity: self.identities.has(uid, &claimant),
             identity_shared,
             vouched: around.vouched,

@@ -35,8 +35,6 @@ pub struct Situation<'a> {
 pub struct Surroundings {
     /// The target's first full list is read, so that identities and the breaker are complete.
     pub listed: bool,
-    /// Another target, first by name, owns the object.
-    pub claimed_twice: bool,
     /// The object has the identity that it names.
     pub has_identity: bool,
     /// Another object names the same identity.

@@ -76,7 +76,7 @@ impl TargetActor {
             self.queue.add_after(uid, ready_at);
             return false;
         }
-        let busy = if self.executor.requests.may_begin() { self.shared.sightings.begin(uid) } else { None };
+        let busy = if self.executor.requests.may_begin() { self.shared.under_way.begin(uid) } else { None };
         let (Some(busy), Some(object)) = (busy, self.roster.object(uid).cloned()) else {
             self.queue.add_after(uid, now + LOOK_AGAIN);
             return false;

@@ -44,8 +44,6 @@ impl TargetActor {
 
     pub(super) fn keep_house(&mut self) {
         self.note_vouching();
-        let claimed_twice: Vec<Uid> = self.tally.held_for(Held::ClaimedTwice).cloned().collect();
-        self.add_all(&claimed_twice);
         // The poller's word may have gone and come back between two looks at it.
         if self.last_word.is_some() {
             let not_vouched: Vec<Uid> = self.tally.held_for(Held::NotVouched).cloned().collect();

@@ -12,6 +12,7 @@ use drift_target::Mode;
 
 use super::{Report, TargetActor};
 use crate::core::facts::ObjectFacts;
+use crate::core::held::Held;
 use crate::target_work::is_same_kind;
 
 impl TargetActor {
@@ -29,14 +30,12 @@ impl TargetActor {
                 if self.executor.target.correct.mode == Mode::Correct || object.has_finalizer() {
                     self.see(*object, now);
                 } else {
-                    // It stays selected, and so this target's own.
-                    self.selected.see(&uid);
-                    self.drop_known(&uid);
+                    self.forget(&uid);
                 }
             }
             ObjectEvent::Left { id, object } => {
                 // Whatever it carries now: a write that is under way may land on it still.
-                if object.is_some() && self.selected.has(&id.uid) {
+                if object.is_some() {
                     self.shared.leavers.tell(KindName::of(&self.executor.target.objects), id.clone());
                 }
                 self.forget(&id.uid);
@@ -45,10 +44,11 @@ impl TargetActor {
                     self.strays.add(object.id);
                 }
             }
+            ObjectEvent::Skipped(object) => self.skip(&object),
+            ObjectEvent::Stray(object) => self.strays.add(object.id),
             ObjectEvent::Listed => {
                 self.roster.note_listed();
                 self.memories.clear();
-                self.shared.sightings.note_listed(&self.name);
                 self.reconsider_all();
             }
             ObjectEvent::Alive { .. } => {}
@@ -62,7 +62,6 @@ impl TargetActor {
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Moment) {
-        self.selected.see(&object.id.uid);
         let facts = ObjectFacts::of(&self.executor.target, &object);
         let memory = self.memories.remove(&object.id.uid);
         self.note_deletion(&object);
@@ -70,12 +69,18 @@ impl TargetActor {
         self.add_all(&due);
     }
 
-    pub(super) fn forget(&mut self, uid: &Uid) {
-        self.selected.lose(uid);
-        self.drop_known(uid);
+    /// Another target, first by name, has the object; two that each write would never come to rest.
+    fn skip(&mut self, object: &LeanObject) {
+        let uid = &object.id.uid;
+        self.forget(uid);
+        self.strays.remove(uid);
+        if self.executor.target.correct.mode == Mode::Correct {
+            self.tally.set(uid, Some(Held::ClaimedTwice));
+            self.executor.announcer.claimed_twice(&self.executor.writer.kind, object);
+        }
     }
 
-    fn drop_known(&mut self, uid: &Uid) {
+    pub(super) fn forget(&mut self, uid: &Uid) {
         self.tally.set(uid, None);
         self.queue.remove(uid);
         self.limited.leave(uid);
@@ -106,10 +111,10 @@ impl TargetActor {
             let in_doubt = self.shared.notes.read(|notes| {
                 is_in_doubt(notes, configuration.in_force(), &KindName::of(ours), id.namespace.as_deref())
             });
-            if in_doubt || !self.shared.sightings.is_free(&uid, peers.iter().copied()) {
+            if in_doubt || !self.shared.watches.is_free(&uid, peers.iter().copied()) {
                 continue;
             }
-            let Some(busy) = self.shared.sightings.begin(&uid) else { continue };
+            let Some(busy) = self.shared.under_way.begin(&uid) else { continue };
             let executor = self.executor.clone();
             self.spawn(async move {
                 let done = executor.releaser().let_go(&id).await;

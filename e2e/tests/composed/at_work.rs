@@ -89,7 +89,7 @@ impl AtWork {
 
     fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {
         let vouched = vouching.vouches_for(uid, (&self.target.name, &self.target.verdict_hash), now);
-        let decision = self.roster.decide(uid, Around { vouched, claimed_twice: false }, now)?;
+        let decision = self.roster.decide(uid, Around { vouched }, now)?;
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {
                 self.limited.insert(uid.clone());

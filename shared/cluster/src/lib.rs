@@ -12,6 +12,6 @@ pub mod kinds;
 pub mod lease;
 pub mod object_writer;
 pub mod process;
-pub mod sightings;
 pub mod telemetry;
+pub mod under_way;
 pub mod watch;

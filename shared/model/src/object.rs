@@ -67,6 +67,15 @@ pub struct LeanObject {
     pub is_oversized: bool,
 }
 
+/// An object as it was just seen, with its labels, which say whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenObject {
+    /// The object.
+    pub object: LeanObject,
+    /// Its `metadata.labels`.
+    pub labels: Option<Value>,
+}
+
 impl LeanObject {
     /// Keeps of a whole object what is needed. Missing metadata reads as empty: the API server always sends it.
     #[must_use]

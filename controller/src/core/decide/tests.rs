@@ -53,7 +53,6 @@ fn nothing_is_done_without_all_that_a_correction_needs() {
     let table: &[(Held, Change)] = &[
         (Held::Observing, |scene| scene.target.mode = Mode::Observe),
         (Held::NotListed, |scene| scene.surroundings.listed = false),
-        (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
         (Held::Suspended, |scene| scene.facts.suspended = Some(true)),
         (Held::TemplateFails, |scene| scene.facts.suspended = None),
         (Held::Paused, |scene| scene.object.paused = true),
@@ -235,10 +234,7 @@ fn whoever_undoes_our_writes_is_answered_once_a_minute() {
 #[test]
 fn a_target_that_does_not_own_the_object_does_not_touch_its_finalizer() {
     type Change = fn(&mut Scene);
-    let table: &[(Held, Change)] = &[
-        (Held::NotListed, |scene| scene.surroundings.listed = false),
-        (Held::ClaimedTwice, |scene| scene.surroundings.claimed_twice = true),
-    ];
+    let table: &[(Held, Change)] = &[(Held::NotListed, |scene| scene.surroundings.listed = false)];
     for (held, change) in table {
         let releasing = Scene::new().with_finalizer().with(change);
         let observing = releasing.clone().with(|scene| scene.target.mode = Mode::Observe);

@@ -3,7 +3,7 @@ use crate::core::fixtures::{Scene, at, bare_object, facts, owns, target, wish};
 use crate::core::held::Held;
 use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 
-const CALM: Around = Around { vouched: true, claimed_twice: false };
+const CALM: Around = Around { vouched: true };
 
 fn numbered(scene: Scene, number: usize) -> LeanObject {
     let mut object = scene.object;

@@ -17,7 +17,7 @@ use crate::cleanup::{Judgement, KindName, judge};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::kinds::ResolvedKind;
-use crate::sightings::Sightings;
+use crate::watch::KindWatches;
 use drift_model::object::{LeanObject, ObjectId};
 
 /// What a program puts on objects, and how it takes it away.
@@ -64,8 +64,6 @@ pub struct CleanUpParts {
     pub manager: &'static str,
     /// Where to look.
     pub notes: NoteBoard,
-    /// Which target selects which object.
-    pub sightings: Sightings,
     /// The targets in force.
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// How long no target must have selected an object.
@@ -89,8 +87,13 @@ impl CleanUp {
     }
 
     /// Cleans up for as long as it is polled: one term of leadership.
-    pub async fn run<C: Cleaner>(&self, cleaner: C, leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>) {
-        Sweep::new(self, cleaner, leavers).run().await;
+    pub async fn run<C: Cleaner>(
+        &self,
+        cleaner: C,
+        watches: KindWatches,
+        leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
+    ) {
+        Sweep::new(self, cleaner, (watches, leavers)).run().await;
     }
 
     pub(super) fn judge(&self, kind: &KindName, object: &LeanObject) -> Judgement {

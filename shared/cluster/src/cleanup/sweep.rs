@@ -16,6 +16,7 @@ use crate::config::Configuration;
 use crate::kinds::KindError;
 use crate::kinds::ResolvedKind;
 use crate::process::clock;
+use crate::watch::KindWatches;
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::object::{LeanObject, ObjectId};
@@ -34,6 +35,7 @@ pub(super) struct Sweep<'a, C> {
     clean_up: &'a CleanUp,
     cleaner: C,
     ledger: Ledger,
+    watches: KindWatches,
     leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
     pace: Interval,
 }
@@ -53,11 +55,11 @@ impl<'a, C: Cleaner> Sweep<'a, C> {
     pub(super) fn new(
         clean_up: &'a CleanUp,
         cleaner: C,
-        leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
+        (watches, leavers): (KindWatches, mpsc::UnboundedReceiver<(KindName, ObjectId)>),
     ) -> Self {
         let mut pace = tokio::time::interval(SPACING);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { clean_up, cleaner, ledger: Ledger::new(clean_up.parts.patience), leavers, pace }
+        Self { clean_up, cleaner, ledger: Ledger::new(clean_up.parts.patience), watches, leavers, pace }
     }
 }
 
@@ -194,7 +196,7 @@ impl<C: Cleaner> Sweep<'_, C> {
     /// Whether a target selected the object lately, or has not heard that it does not any more.
     fn is_young(&mut self, uid: &Uid) -> bool {
         // What is seen counts before what was heard: a watch tells of a leaver before it gives it up.
-        let is_seen = self.clean_up.parts.sightings.is_seen(uid);
+        let is_seen = self.watches.is_seen(uid);
         while let Ok((kind, id)) = self.leavers.try_recv() {
             self.ledger.note_left(kind, id, clock::now());
         }

@@ -18,13 +18,13 @@ use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::kinds::ResolvedKind;
 use crate::process::clock;
-use crate::sightings::Sightings;
 use crate::telemetry::metrics;
+use crate::watch::{Change, KindWatches, Subscription};
 use drift_model::condition::{PatchBase, removal_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::names::DRIFT_OBSERVED;
-use drift_model::object::{LeanObject, ObjectId};
+use drift_model::object::{LeanObject, ObjectId, SeenObject};
 use drift_target::{DocumentName, Target, parse_document};
 
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -131,12 +131,27 @@ fn configuration(targets: &[&Arc<Target>], whole: &[&str]) -> Arc<Configuration>
     Arc::new(Configuration { targets, whole, loaded: true, ..Configuration::default() })
 }
 
+/// Has a target told of an object, which it selects until the subscription is dropped.
+fn tell_of(watches: &KindWatches, object: &Value) -> Subscription {
+    let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
+    let subscription =
+        watches.subscribe(&target(), &ResolvedKind { resource, namespaced: true }, &FieldPaths::default());
+    let labels = object.pointer("/metadata/labels").cloned();
+    let seen = SeenObject { object: LeanObject::prune(object, &FieldPaths::default()), labels };
+    watches.step(|dispatch| {
+        dispatch.set_in_force(BTreeMap::from([("a".into(), target().objects.clone())]));
+        dispatch.arrange();
+        dispatch.hear(1, Change::Changed(seen), clock::now());
+    });
+    subscription
+}
+
 /// A clean-up that runs while a test plays.
 struct Bench {
     cluster: Cluster,
     log: Log,
     notes: NoteBoard,
-    sightings: Sightings,
+    watches: KindWatches,
     configuration: watch::Sender<Arc<Configuration>>,
     leavers: Leavers,
 }
@@ -148,20 +163,19 @@ impl Bench {
         let (client, log) = answering(move |sent| answers.answer(sent));
         let (publish, published) = watch::channel(configuration(&[&target()], &["m"]));
         let (leavers, left) = Leavers::channel();
-        let (notes, sightings) = (NoteBoard::default(), Sightings::default());
+        let (notes, watches) = (NoteBoard::default(), KindWatches::default());
         let mut registry = metrics::registry("test");
         let parts = CleanUpParts {
             client: client.clone(),
             manager: "test",
             notes: notes.clone(),
-            sightings: sightings.clone(),
             configuration: published,
             patience: PATIENCE,
         };
         let clean_up = CleanUp::new(parts, &mut registry);
-        let bench = Self { cluster, log, notes, sightings, configuration: publish, leavers };
+        let bench = Self { cluster, log, notes, watches, configuration: publish, leavers };
         tokio::select! {
-            () = clean_up.run(Verdicts(ObjectClient::new(client, "test")), left) => panic!("it ended by itself"),
+            () = clean_up.run(Verdicts(ObjectClient::new(client, "test")), bench.watches.clone(), left) => panic!("it ended by itself"),
             () = async {
                 // So that the first configuration has been seen.
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -285,7 +299,7 @@ async fn what_is_refused_is_tried_less_and_less_often() {
 async fn an_object_that_somebody_still_sees_or_that_left_lately_is_too_young() {
     Bench::play(Cluster::of(2), async |bench| {
         // One is still on a target's board, and one left its selection when the target had been gone for five minutes.
-        bench.sightings.see(&Arc::from("b"), &"p000".into());
+        let subscription = tell_of(&bench.watches, &bench.cluster.object("p000"));
         bench.say(&[], &["m"]);
         tokio::time::sleep(5 * MINUTE).await;
         bench.leavers.tell(proxy(), id("p001"));
@@ -293,7 +307,7 @@ async fn an_object_that_somebody_still_sees_or_that_left_lately_is_too_young() {
         assert_eq!((bench.lists(), bench.writes().len()), (1, 0));
         tokio::time::sleep(5 * MINUTE).await;
         assert_eq!(bench.writes().len(), 1, "the one that left has waited for its own ten minutes");
-        bench.sightings.lose(&Arc::from("b"), &"p000".into());
+        drop(subscription);
         tokio::time::sleep(20 * MINUTE).await;
         assert_eq!(bench.writes().len(), 2);
         assert!(!bench.is_noted());

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::kinds::ResolvedKind;
 use drift_model::field_paths::FieldPaths;
-use drift_model::kept_fields::{KeptFields, KeptObject};
-use drift_model::object::LeanObject;
+use drift_model::kept_fields::KeptFields;
+use drift_model::object::{LeanObject, SeenObject};
 
 /// How objects are decoded.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {
@@ -54,29 +54,25 @@ impl LeanObjects {
     pub(crate) fn new(kind: ResolvedKind, fields: FieldPaths) -> Self {
         Self { kind, kept: KeptFields::new(fields) }
     }
-
-    /// The lean object.
-    pub(crate) fn lean(&self, kept: &KeptObject) -> LeanObject {
-        LeanObject::of_kept(kept, self.kept.fields())
-    }
 }
 
 impl Decode for LeanObjects {
-    type Object = KeptObject;
+    type Object = SeenObject;
 
-    fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<KeptObject, D::Error> {
+    fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<SeenObject, D::Error> {
         let mut kept = self.kept.decode(json)?;
         complete(&mut kept.json, &self.kind);
-        Ok(kept)
+        let object = LeanObject::of_kept(&kept, self.kept.fields());
+        Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
 
-    fn version(object: &KeptObject) -> Option<&str> {
-        WholeObjects::version(&object.json)
+    fn version(seen: &SeenObject) -> Option<&str> {
+        Some(&seen.object.resource_version)
     }
 }
 
 /// Lists of built-in kinds leave out what every item has in common.
-pub(crate) fn complete(object: &mut Value, kind: &ResolvedKind) {
+fn complete(object: &mut Value, kind: &ResolvedKind) {
     if let Some(fields) = object.as_object_mut() {
         fields.entry("apiVersion").or_insert_with(|| kind.resource.api_version.clone().into());
         fields.entry("kind").or_insert_with(|| kind.resource.kind.clone().into());
@@ -247,7 +243,7 @@ mod tests {
         let decode = LeanObjects::new(ResolvedKind { resource, namespaced: true }, fields);
         let list = json!({"items": [{"metadata": {"name": "p"}}], "metadata": {"resourceVersion": "7"}}).to_string();
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
-        assert_eq!(*decode.lean(&answer.items[0]).view, json!({"kind": "Service"}));
+        assert_eq!(*answer.items[0].object.view, json!({"kind": "Service"}));
         assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
     }
 }

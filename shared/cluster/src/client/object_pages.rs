@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 use crate::client::pages::Pages;
 use crate::client::{CallError, LeanObjects};
 use crate::kinds::ResolvedKind;
-use crate::watch::objects::paths;
+use crate::watch::kind_watches::paths;
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 
 /// One look at the objects of a kind.
 pub struct ObjectPages {
-    decode: LeanObjects,
     lists: VecDeque<Pages<LeanObjects>>,
 }
 
@@ -24,7 +23,7 @@ impl ObjectPages {
         let decode = LeanObjects::new(kind.clone(), fields);
         let paths = paths(kind, namespaces).into_iter();
         let lists = paths.map(|path| Pages::new(client.clone(), &path, None, decode.clone())).collect();
-        Self { decode, lists }
+        Self { lists }
     }
 
     /// The next page; `None` after the last. A page may be empty.
@@ -34,7 +33,7 @@ impl ObjectPages {
     pub async fn next(&mut self) -> Result<Option<Vec<LeanObject>>, CallError> {
         while let Some(list) = self.lists.front_mut() {
             match list.next().await? {
-                Some(page) => return Ok(Some(page.items.iter().map(|kept| self.decode.lean(kept)).collect())),
+                Some(page) => return Ok(Some(page.items.into_iter().map(|seen| seen.object).collect())),
                 None => _ = self.lists.pop_front(),
             }
         }

@@ -54,7 +54,7 @@ pub(crate) struct Collection {
 
 /// What is heard of a collection, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change<T = Value> {
+pub enum Change<T = Value> {
     /// A whole list begins; what is not `Found` until `ListEnded` is gone.
     ListBegan,
     /// An object in the list, and the version of the list.

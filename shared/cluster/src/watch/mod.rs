@@ -3,9 +3,15 @@
 //! It must not know what is done with an object.
 
 pub(crate) mod collection;
-pub(crate) mod objects;
+pub mod dispatch;
+mod event;
+pub(crate) mod kind_watches;
+mod ownership;
 mod secrets;
 pub(crate) mod store;
 
-pub use objects::{ObjectEvent, WatchRequest, watch_objects};
+pub use collection::Change;
+pub use event::ObjectEvent;
+pub use kind_watches::{KindWatches, Subscription};
+pub use ownership::owner_of;
 pub use secrets::SecretWatch;

@@ -1,0 +1,245 @@
+//! Which watches run, and which target is told of which object: one watch for each group, version and kind.
+//!
+//! Targets come, go and change while objects do. Each object is its owner's, the first target by name that selects it, in
+//! whatever version that target asks for its kind; others that select it are told once that they skip it. Nothing of an
+//! object is kept but who was told of it: whoever comes is told of its objects by a new list, as after a lost
+//! watch. A pure step machine: it takes what happened and gives what is to be done. It must not know tasks or clients.
+
+mod arranging;
+mod telling;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::kinds::ResolvedKind;
+use crate::watch::Change;
+use crate::watch::ObjectEvent;
+use drift_model::field_paths::FieldPaths;
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::object::{ObjectId, SeenObject};
+use drift_target::ObjectSelection;
+
+/// A target that wants to be told of its objects.
+#[derive(Clone, Debug)]
+pub struct Subscriber {
+    /// Its name.
+    pub target: Arc<str>,
+    /// Tells its former text's subscription apart.
+    pub id: u64,
+    /// The kind of its objects.
+    pub kind: ResolvedKind,
+    /// Which of them.
+    pub selection: ObjectSelection,
+    /// What its templates read.
+    pub fields: FieldPaths,
+}
+
+/// Something to do.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Follow a collection, and say what is heard of it under this number.
+    Follow {
+        /// The number.
+        number: usize,
+        /// The kind.
+        kind: ResolvedKind,
+        /// The namespace; `None` for all.
+        namespace: Option<String>,
+        /// What is kept of each object.
+        fields: FieldPaths,
+    },
+    /// Follow it no more.
+    Cease(usize),
+    /// Tell a target.
+    Tell(Arc<str>, ObjectEvent),
+    /// The target's objects cannot be watched, for this reason, or can be again.
+    Trouble(Arc<str>, Option<String>),
+}
+
+/// A group and version, and a kind in it.
+type WatchKey = (String, String);
+
+/// A watch, and a namespace of it.
+type Place<'a> = (&'a WatchKey, &'a Option<String>);
+
+/// What happens to whom: see the file's own words.
+#[derive(Debug, Default)]
+pub struct Dispatch {
+    in_force: BTreeMap<Arc<str>, ObjectSelection>,
+    /// The selections by which objects have owners: of targets in force whose kind was found, also while one restarts.
+    owners: BTreeMap<Arc<str>, ObjectSelection>,
+    members: BTreeMap<Arc<str>, Member>,
+    watches: BTreeMap<WatchKey, Watch>,
+    last_number: usize,
+    last_list: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    subscriber: Subscriber,
+    key: WatchKey,
+    /// Its objects are listed, or were.
+    is_arranged: bool,
+    is_listed: bool,
+    alive_since: Option<Moment>,
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Watch {
+    kind: ResolvedKind,
+    fields: FieldPaths,
+    /// By namespace, or one for all.
+    scopes: BTreeMap<Option<String>, Scope>,
+    known: HashMap<Uid, Known>,
+    needs_list: bool,
+}
+
+#[derive(Debug, Default)]
+struct Scope {
+    number: usize,
+    /// Of the list that is read, or was read last.
+    list: u64,
+    is_listed: bool,
+    /// Its list was asked for by us, and shows to many what they know.
+    is_repeated: bool,
+    signed_at: Option<Moment>,
+    trouble: Option<String>,
+}
+
+/// An object that somebody was told of.
+#[derive(Debug)]
+struct Known {
+    id: ObjectId,
+    version: String,
+    /// The last list that had it, or after which it was heard of.
+    list: u64,
+    told: Told,
+}
+
+/// Who was told, as what.
+type Told = Vec<(Arc<str>, Role)>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Owner,
+    /// Another target, first by name, selects it too.
+    Skipper,
+}
+
+impl Dispatch {
+    /// A target wants its objects; it is told of them once things are arranged.
+    pub fn subscribe(&mut self, subscriber: Subscriber) {
+        let key = (subscriber.kind.resource.api_version.clone(), subscriber.kind.resource.kind.clone());
+        let target = subscriber.target.clone();
+        self.forget_told(&target);
+        let (is_arranged, is_listed) = (false, false);
+        let member = Member { subscriber, key, is_arranged, is_listed, alive_since: None, trouble: None };
+        self.members.insert(target, member);
+    }
+
+    /// A target's text is not worked on any more. What it selects stays its own for as long as it is in force.
+    pub fn unsubscribe(&mut self, target: &Arc<str>, id: u64) {
+        if self.members.get(target).is_some_and(|member| member.subscriber.id == id) {
+            self.members.remove(target);
+            self.forget_told(target);
+        }
+    }
+
+    /// These targets are in force. An object of one that is not any more has its next owner.
+    pub fn set_in_force(&mut self, in_force: BTreeMap<Arc<str>, ObjectSelection>) {
+        self.in_force = in_force;
+        let stays = |target: &Arc<str>, selection: &ObjectSelection| {
+            self.in_force.get(target).is_some_and(|now| now.is_of(selection.group(), &selection.kind))
+        };
+        let gone: Vec<_> = self.owners.extract_if(.., |target, selection| !stays(target, selection)).collect();
+        for (_, selection) in gone {
+            self.list_again(&selection, |known| known.told.iter().any(|(_, role)| *role == Role::Skipper));
+        }
+    }
+
+    /// Takes in what is heard under a number.
+    pub fn hear(&mut self, number: usize, change: Change<SeenObject>, now: Moment) -> Vec<Command> {
+        let mut commands = Vec::new();
+        let Some((key, namespace)) = self.find(number) else { return commands };
+        let place = (&key, &namespace);
+        match change {
+            Change::Connected => self.change_scope(place, |scope| scope.trouble = None),
+            Change::Failing(text) => self.change_scope(place, |scope| scope.trouble = Some(text)),
+            Change::ListBegan => {
+                self.last_list += 1;
+                let list = self.last_list;
+                self.change_scope(place, |scope| scope.list = list);
+            }
+            Change::Found(seen, version) => {
+                let seen = SeenObject { object: seen.object.listed_at(&version), ..seen };
+                self.take_in(place, &seen, true, &mut commands);
+            }
+            Change::Changed(seen) => {
+                self.take_in(place, &seen, false, &mut commands);
+                self.sign(place, now);
+            }
+            Change::Deleted(seen) => {
+                self.drop_known(&key, &seen.object.id.uid, &mut commands);
+                self.sign(place, now);
+            }
+            Change::ListEnded => {
+                self.end_list(place, &mut commands);
+                self.sign(place, now);
+            }
+            Change::Bookmark => self.sign(place, now),
+        }
+        self.tell_of_scopes(&key, &mut commands);
+        commands
+    }
+
+    fn sign(&mut self, place: Place<'_>, now: Moment) {
+        self.change_scope(place, |scope| {
+            scope.signed_at = Some(now);
+            scope.trouble = None;
+        });
+    }
+
+    fn change_scope(&mut self, (key, namespace): Place<'_>, change: impl FnOnce(&mut Scope)) {
+        let scope = self.watches.get_mut(key).and_then(|watch| watch.scopes.get_mut(namespace));
+        scope.map(change);
+    }
+
+    /// Whose number it is; nobody's where that is followed no more.
+    fn find(&self, number: usize) -> Option<(WatchKey, Option<String>)> {
+        self.watches.iter().find_map(|(key, watch)| {
+            let (namespace, _) = watch.scopes.iter().find(|(_, scope)| scope.number == number)?;
+            Some((key.clone(), namespace.clone()))
+        })
+    }
+
+    fn arranged(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().filter(|member| member.is_arranged)
+    }
+
+    /// The target knows of no object any more.
+    fn forget_told(&mut self, target: &Arc<str>) {
+        for watch in self.watches.values_mut() {
+            watch.known.retain(|_, known| {
+                known.told.retain(|(one, _)| one != target);
+                !known.told.is_empty()
+            });
+        }
+    }
+
+    /// The targets that were told of the object.
+    pub fn told<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a Arc<str>> {
+        let known = self.watches.values().filter_map(|watch| watch.known.get(uid));
+        known.flat_map(|known| known.told.iter().map(|(target, _)| target))
+    }
+
+    /// Whether the target was told of all its objects.
+    #[must_use]
+    pub fn is_listed(&self, target: &str) -> bool {
+        self.members.get(target).is_some_and(|member| member.is_listed)
+    }
+}

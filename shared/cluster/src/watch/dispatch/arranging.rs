@@ -1,0 +1,101 @@
+//! Which watches run: over the union of the namespaces and fields that the subscribers want.
+//!
+//! A newcomer is told of its objects by a new list of the one watch. It must not know what objects say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{Command, Dispatch, Known, Member, Scope, Subscriber, Watch, WatchKey};
+use drift_model::field_paths::FieldPaths;
+use drift_target::ObjectSelection;
+
+impl Dispatch {
+    /// Has the watches follow what the subscribers want now.
+    pub fn arrange(&mut self) -> Vec<Command> {
+        self.take_newcomers();
+        let mut commands = Vec::new();
+        let wanted: BTreeSet<WatchKey> = self.arranged().map(|member| member.key.clone()).collect();
+        for (_, watch) in self.watches.extract_if(.., |key, _| !wanted.contains(key)) {
+            commands.extend(watch.scopes.values().map(|scope| Command::Cease(scope.number)));
+        }
+        for key in wanted {
+            self.arrange_watch(&key, &mut commands);
+        }
+        commands
+    }
+
+    fn take_newcomers(&mut self) {
+        let is_new = |member: &&Member| {
+            let Subscriber { target, selection, .. } = &member.subscriber;
+            let now = self.in_force.get(target);
+            !member.is_arranged && now.is_some_and(|now| now.is_of(selection.group(), &selection.kind))
+        };
+        let newcomers: Vec<Subscriber> =
+            self.members.values().filter(is_new).map(|member| member.subscriber.clone()).collect();
+        for newcomer in newcomers {
+            self.list_again(&newcomer.selection, |_| true);
+            if let Some(member) = self.members.get_mut(&newcomer.target) {
+                member.is_arranged = true;
+                let watch = Watch {
+                    kind: newcomer.kind,
+                    fields: FieldPaths::default(),
+                    scopes: BTreeMap::new(),
+                    known: HashMap::new(),
+                    needs_list: true,
+                };
+                self.watches.entry(member.key.clone()).or_insert(watch).needs_list = true;
+            }
+            self.owners.insert(newcomer.target, newcomer.selection);
+        }
+    }
+
+    /// All watches of a kind, in whatever version, that know an object like this are to list it again.
+    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Known) -> bool) {
+        for ((api_version, kind), watch) in &mut self.watches {
+            let group = api_version.split_once('/').map_or("", |(group, _)| group);
+            if selection.is_of(group, kind) && watch.known.values().any(&concerns) {
+                watch.needs_list = true;
+            }
+        }
+    }
+
+    fn arrange_watch(&mut self, key: &WatchKey, commands: &mut Vec<Command>) {
+        let mut fields = FieldPaths::default();
+        let mut namespaces = BTreeSet::new();
+        for member in self.members.values().filter(|member| member.is_arranged && member.key == *key) {
+            let Subscriber { selection, fields: more, kind, .. } = &member.subscriber;
+            fields.extend(more);
+            if selection.namespaces.is_empty() || !kind.namespaced {
+                namespaces.insert(None);
+            }
+            namespaces.extend(selection.namespaces.iter().cloned().map(Some));
+        }
+        if namespaces.contains(&None) {
+            namespaces = BTreeSet::from([None]);
+        }
+        let Some(watch) = self.watches.get_mut(key) else { return };
+        let is_anew = std::mem::take(&mut watch.needs_list);
+        let mut before = std::mem::take(&mut watch.scopes);
+        if is_anew {
+            watch.fields = fields;
+        }
+        for namespace in namespaces {
+            let old = before.remove(&namespace);
+            if let Some(scope) = old.as_ref().filter(|_| is_anew) {
+                commands.push(Command::Cease(scope.number));
+            }
+            let scope = match old {
+                Some(scope) if !is_anew => scope,
+                old => {
+                    self.last_number += 1;
+                    let number = self.last_number;
+                    let (kind, fields) = (watch.kind.clone(), watch.fields.clone());
+                    commands.push(Command::Follow { number, kind, namespace: namespace.clone(), fields });
+                    let (signed_at, trouble) = old.map(|scope| (scope.signed_at, scope.trouble)).unwrap_or_default();
+                    Scope { number, is_repeated: true, signed_at, trouble, ..Scope::default() }
+                }
+            };
+            watch.scopes.insert(namespace, scope);
+        }
+        commands.extend(before.values().map(|scope| Command::Cease(scope.number)));
+    }
+}

@@ -1,0 +1,349 @@
+use super::telling::ALIVE_SPACING;
+use super::*;
+use drift_model::names::FINALIZER;
+use drift_model::object::LeanObject;
+use drift_target::{DocumentName, parse_document};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A dispatch, and what it said of each target.
+struct Bench {
+    dispatch: Dispatch,
+    in_force: BTreeMap<Arc<str>, ObjectSelection>,
+    /// What is followed: number, namespace, fields.
+    followed: BTreeMap<usize, (Option<String>, FieldPaths)>,
+    now: Moment,
+    last_id: u64,
+}
+
+fn selection(namespaces: &[&str], labels: &str) -> ObjectSelection {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: a}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: Proxy, namespaces: {}, labelSelector: {labels:?}}}\n  identity: x\n  read: {{http: {{url: 'http://h.example/'}}}}\n  compare: {{desired: {{a: 1}}}}\n",
+        json!(namespaces)
+    );
+    let text = if labels.is_empty() { text.replace(", labelSelector: \"\"", "") } else { text };
+    let text = if namespaces.is_empty() { text.replace(", namespaces: []", "") } else { text };
+    let document = DocumentName { config_map: "m".to_owned(), key: "a".to_owned() };
+    parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")).objects
+}
+
+fn fields(of: &[&str]) -> FieldPaths {
+    let mut fields = FieldPaths::default();
+    of.iter().for_each(|field| fields.insert(vec!["spec".to_owned(), (*field).to_owned()]));
+    fields
+}
+
+fn seen(name: &str, version: u64, labels: &Value) -> SeenObject {
+    seen_in("a", name, version, labels)
+}
+
+fn seen_in(namespace: &str, name: &str, version: u64, labels: &Value) -> SeenObject {
+    let object = json!({"spec": {"x": 1, "y": version}, "metadata": {"namespace": namespace, "name": name, "uid": name,
+        "resourceVersion": version.to_string(), "labels": labels}});
+    SeenObject { object: LeanObject::prune(&object, &fields(&["x", "y"])), labels: Some(labels.clone()) }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (in_force, followed) = (BTreeMap::new(), BTreeMap::new());
+        Self { dispatch: Dispatch::default(), in_force, followed, now: Moment::START, last_id: 0 }
+    }
+
+    /// Puts a target in force and subscribes it.
+    fn begin(&mut self, target: &str, selection: ObjectSelection, fields: FieldPaths) {
+        self.in_force.insert(target.into(), selection.clone());
+        self.dispatch.set_in_force(self.in_force.clone());
+        let resource = kube::core::ApiResource {
+            group: "demo.example".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "demo.example/v1".to_owned(),
+            kind: "Proxy".to_owned(),
+            plural: "proxies".to_owned(),
+        };
+        self.last_id += 1;
+        let kind = ResolvedKind { resource, namespaced: true };
+        self.dispatch.subscribe(Subscriber { target: target.into(), id: self.last_id, kind, selection, fields });
+    }
+
+    fn end(&mut self, target: &str, is_removed: bool) {
+        if is_removed {
+            self.in_force.remove(target);
+            self.dispatch.set_in_force(self.in_force.clone());
+        }
+        let id = self.dispatch.members.get(target).map_or(0, |member| member.subscriber.id);
+        self.dispatch.unsubscribe(&target.into(), id);
+    }
+
+    fn arrange(&mut self) -> Vec<String> {
+        let commands = self.dispatch.arrange();
+        self.words(commands)
+    }
+
+    fn hear(&mut self, number: usize, change: Change<SeenObject>) -> Vec<String> {
+        let commands = self.dispatch.hear(number, change, self.now);
+        self.words(commands)
+    }
+
+    /// A whole list of what is followed under the only number.
+    fn list(&mut self, objects: &[SeenObject]) -> Vec<String> {
+        let number = *self.followed.keys().next().unwrap();
+        let mut words = self.hear(number, Change::ListBegan);
+        for object in objects {
+            words.extend(self.hear(number, Change::Found(object.clone(), "90".to_owned())));
+        }
+        words.extend(self.hear(number, Change::ListEnded));
+        words.retain(|word| !word.ends_with("alive"));
+        words
+    }
+
+    fn change(&mut self, object: SeenObject) -> Vec<String> {
+        let number = *self.followed.keys().next().unwrap();
+        let mut words = self.hear(number, Change::Changed(object));
+        words.retain(|word| !word.ends_with("alive"));
+        words
+    }
+
+    fn words(&mut self, commands: Vec<Command>) -> Vec<String> {
+        let mut words = Vec::new();
+        for command in commands {
+            words.push(match command {
+                Command::Follow { number, namespace, fields, .. } => {
+                    let word = format!("follow {}", namespace.as_deref().unwrap_or("all"));
+                    self.followed.insert(number, (namespace, fields));
+                    word
+                }
+                Command::Cease(number) => {
+                    let (namespace, _) = self.followed.remove(&number).unwrap();
+                    format!("cease {}", namespace.as_deref().unwrap_or("all"))
+                }
+                Command::Trouble(target, text) => format!("{target} trouble {}", text.unwrap_or_default()),
+                Command::Tell(target, event) => match event {
+                    ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
+                    ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
+                    ObjectEvent::Stray(object) => format!("{target} stray {}", object.id.name),
+                    ObjectEvent::Left { id, object } => {
+                        format!("{target} left {}{}", id.name, if object.is_some() { " to nobody" } else { "" })
+                    }
+                    ObjectEvent::Listed => format!("{target} listed"),
+                    ObjectEvent::Alive { .. } => format!("{target} alive"),
+                },
+            });
+        }
+        words
+    }
+}
+
+fn tier(tier: &str) -> Value {
+    json!({"tier": tier})
+}
+
+#[test]
+fn targets_of_one_kind_share_one_watch() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&["a"], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&["a"], "tier=2"), fields(&["y"]));
+    assert_eq!(bench.arrange(), ["follow a"]);
+    assert_eq!(bench.followed.values().next().unwrap().1, fields(&["x", "y"]));
+    let told = bench.list(&[seen("p", 1, &tier("1")), seen("q", 1, &tier("2")), seen("r", 1, &tier("3"))]);
+    assert_eq!(told, ["a seen p", "b seen q", "a listed", "b listed"]);
+    bench.begin("c", selection(&[], ""), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow all", "cease a"], "all namespaces have one watch");
+    // What a and b know already is not told again.
+    let told = bench.list(&[seen("p", 1, &tier("1")), seen("q", 1, &tier("2")), seen("r", 1, &tier("3"))]);
+    assert_eq!(told, ["c skips p", "c skips q", "c seen r", "c listed"]);
+    for target in ["a", "b", "c"] {
+        bench.end(target, true);
+    }
+    assert_eq!(bench.arrange(), ["cease all"]);
+}
+
+#[test]
+fn an_edit_of_a_field_that_only_another_reads_shows_nothing() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&[], "tier=2"), fields(&["y"]));
+    bench.arrange();
+    let number = *bench.followed.keys().next().unwrap();
+    let mut views = Vec::new();
+    for version in [1, 2] {
+        let commands = bench.dispatch.hear(number, Change::Changed(seen("p", version, &tier("1"))), bench.now);
+        views.extend(commands.into_iter().filter_map(|command| match command {
+            Command::Tell(_, ObjectEvent::Seen(object)) => Some(object.view),
+            _ => None,
+        }));
+    }
+    assert_eq!(views.iter().map(|view| (**view).clone()).collect::<Vec<_>>(), vec![json!({"spec": {"x": 1}}); 2]);
+}
+
+#[test]
+fn the_next_target_has_an_object_when_the_first_is_gone() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier"), fields(&["x"]));
+    bench.begin("b", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    let object = || seen("p", 1, &tier("1"));
+    assert_eq!(bench.list(&[object()]), ["a seen p", "b skips p", "a listed", "b listed"]);
+    assert_eq!(bench.change(object()), ["a seen p"], "skipping is told once");
+    bench.end("a", false);
+    assert!(bench.arrange().is_empty());
+    assert!(bench.change(object()).is_empty(), "it is a's while a restarts");
+    bench.begin("a", selection(&[], "tier"), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["cease all", "follow all"]);
+    assert_eq!(bench.list(&[object()]), ["a seen p", "a listed"]);
+    bench.end("a", true);
+    assert_eq!(bench.arrange(), ["cease all", "follow all"]);
+    assert_eq!(bench.list(&[object()]), ["b seen p"]);
+}
+
+#[test]
+fn an_object_that_changes_its_labels_changes_hands() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&[], "tier=2"), fields(&["x"]));
+    bench.arrange();
+    bench.list(&[]);
+    assert_eq!(bench.change(seen("p", 1, &tier("1"))), ["a seen p"]);
+    assert_eq!(bench.change(seen("p", 2, &tier("2"))), ["b seen p", "a left p"]);
+    assert_eq!(bench.change(seen("p", 3, &tier("3"))), ["b left p to nobody"]);
+    assert!(bench.change(seen("p", 4, &tier("3"))).is_empty());
+    let mut held = seen("p", 5, &tier("3"));
+    held.object.finalizers = vec![FINALIZER.to_owned()];
+    assert_eq!(bench.change(held), ["a stray p"], "a finalizer of ours is left");
+}
+
+#[test]
+fn what_a_list_lacks_is_gone() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    let all = [seen("p", 1, &Value::Null), seen("q", 1, &Value::Null)];
+    assert_eq!(bench.list(&all), ["a seen p", "a seen q", "a listed"]);
+    assert_eq!(bench.change(seen("r", 2, &Value::Null)), ["a seen r"]);
+    assert_eq!(bench.list(&all[..1]).iter().filter(|word| word.starts_with("a left")).count(), 2);
+    let number = *bench.followed.keys().next().unwrap();
+    assert_eq!(bench.hear(number, Change::Deleted(all[0].clone()))[0], "a left p");
+}
+
+#[test]
+fn each_target_counts_its_own_namespaces() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&["a"], ""), fields(&["x"]));
+    bench.begin("b", selection(&["a", "b"], ""), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow a", "follow b"]);
+    bench.hear(1, Change::ListBegan);
+    assert_eq!(bench.hear(1, Change::ListEnded), ["a listed", "a alive"]);
+    bench.hear(2, Change::ListBegan);
+    assert_eq!(bench.hear(2, Change::ListEnded), ["b listed", "b alive"]);
+    assert_eq!(bench.hear(2, Change::Failing("no".to_owned())), ["b trouble cannot watch proxies: no"]);
+    assert_eq!(bench.hear(2, Change::Connected), ["b trouble "], "no sign of life yet");
+    bench.now += ALIVE_SPACING;
+    assert_eq!(bench.hear(1, Change::Bookmark), ["a alive"]);
+    assert_eq!(bench.hear(2, Change::Bookmark), ["b alive"]);
+    assert!(bench.hear(2, Change::Bookmark).is_empty(), "said too often");
+    assert!(bench.hear(7, Change::Bookmark).is_empty(), "followed no more");
+}
+
+/// One thing that happens in a random history.
+#[derive(Clone, Debug)]
+enum Turn {
+    /// The target of that number comes, or changes, with that selection.
+    Begin(usize, usize),
+    End(usize, bool),
+    Arrange,
+    /// The object of that number has those labels now, or is gone.
+    Label(usize, Option<usize>),
+    List,
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        (0..3_usize, 0..4_usize).prop_map(|(target, selection)| Turn::Begin(target, selection)),
+        (0..3_usize, any::<bool>()).prop_map(|(target, is_removed)| Turn::End(target, is_removed)),
+        Just(Turn::Arrange),
+        (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(object, labels)| Turn::Label(object, labels)),
+        Just(Turn::List),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_object_is_lost_or_has_two_owners(turns in prop::collection::vec(turn(), 1..40)) {
+        let targets = ["a", "b", "c"];
+        let selections =
+            [selection(&[], "tier=1"), selection(&[], "tier=2"), selection(&[], ""), selection(&["a"], "tier in (0, 1)")];
+        let mut bench = Bench::new();
+        let mut objects: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
+        let mut held: BTreeMap<&str, std::collections::BTreeSet<String>> = BTreeMap::new();
+        let mut version = 0;
+        let turns = turns.into_iter().chain([Turn::Arrange, Turn::List]);
+        let object = |number: usize, version: u64, labels: usize| {
+            seen_in(if number.is_multiple_of(2) { "a" } else { "b" }, &format!("o{number}"), version, &tier(&labels.to_string()))
+        };
+        for turn in turns {
+            let mut words = Vec::new();
+            match turn {
+                Turn::Begin(target, selection) => {
+                    bench.end(targets[target], false);
+                    held.insert(targets[target], std::collections::BTreeSet::new());
+                    bench.begin(targets[target], selections[selection].clone(), fields(&["x"]));
+                }
+                Turn::End(target, is_removed) => {
+                    bench.end(targets[target], is_removed);
+                    held.remove(targets[target]);
+                }
+                Turn::Arrange => words = bench.arrange(),
+                Turn::Label(number, labels) => {
+                    version += 1;
+                    let before = objects.remove(&number);
+                    let follower = bench.followed.iter().find(|(_, (namespace, _))| {
+                        namespace.as_deref().is_none_or(|one| one == if number.is_multiple_of(2) { "a" } else { "b" })
+                    });
+                    let follower = follower.map(|(number, _)| *number);
+                    let change = match (labels, before) {
+                        (Some(labels), _) => {
+                            objects.insert(number, (version, labels));
+                            Some(Change::Changed(object(number, version, labels)))
+                        }
+                        (None, Some((_, labels))) => Some(Change::Deleted(object(number, version, labels))),
+                        (None, None) => None,
+                    };
+                    if let (Some(follower), Some(change)) = (follower, change) {
+                        words = bench.hear(follower, change);
+                    }
+                }
+                Turn::List => {
+                    for (follower, (namespace, _)) in bench.followed.clone() {
+                        words.extend(bench.hear(follower, Change::ListBegan));
+                        for (number, (version, labels)) in &objects {
+                            let found = object(*number, *version, *labels);
+                            if namespace.as_deref().is_none_or(|one| found.object.id.namespace.as_deref() == Some(one)) {
+                                words.extend(bench.hear(follower, Change::Found(found, "90".to_owned())));
+                            }
+                        }
+                        words.extend(bench.hear(follower, Change::ListEnded));
+                    }
+                }
+            }
+            for word in words {
+                let parts: Vec<&str> = word.split(' ').collect();
+                let Some(own) = targets.iter().find(|one| **one == parts[0]).and_then(|one| held.get_mut(one)) else { continue };
+                match parts[1] {
+                    "seen" => _ = own.insert(parts[2].to_owned()),
+                    "left" | "skips" => _ = own.remove(parts[2]),
+                    _ => {}
+                }
+            }
+        }
+        for (number, (version, labels)) in &objects {
+            let found = object(*number, *version, *labels);
+            let owner = crate::watch::owner_of(
+                &bench.dispatch.owners, ("demo.example", "Proxy"), found.object.id.namespace.as_deref(), found.labels.as_ref());
+            for (target, own) in &held {
+                let is_owner = owner.is_some_and(|owner| &**owner == *target);
+                prop_assert_eq!(own.contains(&*found.object.id.name), is_owner, "{} and {}", target, number);
+            }
+        }
+        let present: Vec<String> = objects.keys().map(|number| format!("o{number}")).collect();
+        prop_assert!(held.values().flatten().all(|name| present.contains(name)));
+    }
+}

@@ -1,0 +1,33 @@
+//! What a target is told of its objects.
+//!
+//! It must not know who tells it.
+
+use drift_model::moment::Moment;
+use drift_model::object::{LeanObject, ObjectId};
+
+/// One thing that a target is told.
+#[derive(Clone, Debug)]
+pub enum ObjectEvent {
+    /// An object of the target as it is now.
+    Seen(Box<LeanObject>),
+    /// An object that the target selects is another's, first by name. Said once.
+    Skipped(Box<LeanObject>),
+    /// An object is the target's no more, nor skipped: deleted, no longer matching, or another's.
+    /// `object` is its last state where it still exists and no target selects it.
+    Left {
+        /// Which.
+        id: ObjectId,
+        /// Its state, where nobody selects it.
+        object: Option<Box<LeanObject>>,
+    },
+    /// An object that no target ever selected in this process carries our finalizer.
+    Stray(Box<LeanObject>),
+    /// All objects of the target were `Seen` or `Skipped`. Said once.
+    Listed,
+    /// All watches of the target's objects gave a sign of life (event, bookmark or list) at `since` or later; sent at most
+    /// every few seconds.
+    Alive {
+        /// The oldest of the last signs.
+        since: Moment,
+    },
+}
