@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checked::Target;
-use crate::document::{DocumentName, Parsed, Problem, parse};
+use crate::document::{Parsed, parse};
+use crate::problem::{DocumentName, Problem};
 use crate::yaml::Position;
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.

@@ -11,6 +11,7 @@ use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::objects::{ObjectSelection, read_objects};
+use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_expression, read_read};
 use crate::yaml;
@@ -37,40 +38,6 @@ const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Du
 const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 /// Most polls that a change of verdict may need.
 const MAX_CONFIRM: u32 = 100;
-/// Where a document stands.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DocumentName {
-    /// The ConfigMap.
-    pub config_map: String,
-    /// Its data key.
-    pub key: String,
-}
-
-/// One thing wrong with a document: where, what, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}/{}{}: {message}", document.config_map, document.key, place(*line, *column))]
-pub struct Problem {
-    /// Which document.
-    pub document: DocumentName,
-    /// 1-based line; 0 where none can be told.
-    pub line: usize,
-    /// 1-based column.
-    pub column: usize,
-    /// What is wrong and what to write instead.
-    pub message: String,
-}
-
-/// Where in the document, for people; nothing where no line can be told.
-fn place(line: usize, column: usize) -> String {
-    if line == 0 { String::new() } else { format!(" line {line} column {column}") }
-}
-
-impl Problem {
-    pub(super) fn new(document: &DocumentName, at: Position, message: impl Into<String>) -> Self {
-        Self { document: document.clone(), line: at.line, column: at.column, message: message.into() }
-    }
-}
-
 /// A target and the places in its document that problems between documents are shown at.
 #[derive(Debug)]
 pub(super) struct Parsed {

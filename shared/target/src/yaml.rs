@@ -9,18 +9,14 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Budget, DuplicateKeyPolicy, MessageFormatter, Options, Spanned, UserMessageFormatter};
 
+use crate::position::Cursor;
+pub(super) use crate::position::Position;
+
 /// Events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
 const MAX_REPLAYED_EVENTS: usize = 10_000;
 
 /// Deepest nesting of a document: each level is one of recursion here and wherever the tree is walked.
 const MAX_DEPTH: usize = 32;
-
-/// A place in a document, 1-based; line 0 where none can be told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
-    pub(super) line: usize,
-    pub(super) column: usize,
-}
 
 /// Something wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -245,60 +241,6 @@ impl Node {
             cursor.skip_whitespace();
         }
         cursor.at
-    }
-}
-
-/// Walks the written form of a text beside the text itself; white space is passed over, since folding changes it.
-struct Cursor<'d> {
-    rest: &'d str,
-    quote: Option<char>,
-    at: Position,
-}
-
-impl<'d> Cursor<'d> {
-    fn new(raw: &'d str, at: Position) -> Self {
-        let mut cursor = Self { rest: raw, quote: None, at };
-        match raw.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                cursor.quote = Some(quote);
-                cursor.step();
-            }
-            // A block's header ends with its line.
-            Some('|' | '>') => while cursor.step().is_some_and(|character| character != '\n') {},
-            _ => {}
-        }
-        cursor
-    }
-
-    fn step(&mut self) -> Option<char> {
-        let character = self.rest.chars().next()?;
-        self.rest = &self.rest[character.len_utf8()..];
-        if character == '\n' {
-            self.at = Position { line: self.at.line + 1, column: 1 };
-        } else {
-            self.at.column += 1;
-        }
-        Some(character)
-    }
-
-    fn skip_whitespace(&mut self) {
-        while self.rest.starts_with(char::is_whitespace) {
-            self.step();
-        }
-    }
-
-    /// Passes one written character; false where it is another one than expected.
-    fn pass(&mut self, expected: char) -> bool {
-        self.skip_whitespace();
-        let escaped = match self.quote {
-            Some('"') => self.rest.starts_with('\\'),
-            Some('\'') => self.rest.starts_with("''"),
-            _ => false,
-        };
-        if escaped {
-            self.step();
-        }
-        self.step() == Some(expected)
     }
 }
 

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo, operators};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 use crate::cel::chain::{Chain, text};
-use crate::cel::functions::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, PATH};
+use crate::cel::functions::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
 use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
@@ -18,30 +18,6 @@ use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
 const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
-
-pub(super) const OPERATORS: &[&str] = &[
-    operators::CONDITIONAL,
-    operators::LOGICAL_AND,
-    operators::LOGICAL_OR,
-    operators::LOGICAL_NOT,
-    operators::SUBSTRACT,
-    operators::ADD,
-    operators::MULTIPLY,
-    operators::DIVIDE,
-    operators::MODULO,
-    operators::EQUALS,
-    operators::NOT_EQUALS,
-    operators::GREATER_EQUALS,
-    operators::LESS_EQUALS,
-    operators::GREATER,
-    operators::LESS,
-    operators::NEGATE,
-    operators::INDEX,
-    operators::OPT_INDEX,
-    operators::OPT_SELECT,
-    operators::NOT_STRICTLY_FALSE,
-    operators::IN,
-];
 
 /// What was found about an expression.
 pub(super) struct Checked {

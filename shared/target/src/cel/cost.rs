@@ -13,7 +13,7 @@ use cel::ExecutionError;
 use cel::common::types::Type;
 use cel::common::value::{CowVal, StaticVal, Val};
 
-use crate::cel::limits::{BYTES_PER_UNIT, MAX_COST};
+use crate::cel::limits::MAX_COST;
 use crate::cel::pattern::Patterns;
 
 /// The hidden variable; the `@` keeps it out of what can be written.
@@ -51,11 +51,6 @@ impl Cost {
     pub(super) fn is_exhausted(&self) -> bool {
         self.spent.load(Ordering::Relaxed) > MAX_COST
     }
-}
-
-/// What reading or writing so many bytes costs.
-pub(super) const fn of_bytes(bytes: usize) -> usize {
-    bytes / BYTES_PER_UNIT + 1
 }
 
 /// The cost as the value of the hidden variable.

@@ -7,7 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBool, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 
-use crate::cel::cost::{Cost, of_bytes, split};
+use crate::cel::cost::{Cost, split};
+use crate::cel::limits::of_bytes;
 
 /// The function that stands for `==`; the `@` keeps it out of what can be written.
 pub(super) const EQUALS: &str = "@equals";

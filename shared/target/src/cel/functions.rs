@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cel::common::ast::operators;
 use cel::common::functions::Function;
 use cel::common::types::{CelBool, CelList};
 use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Kind, STRING_TYPE};
@@ -13,10 +14,10 @@ use cel::{Env, ExecutionError, extensions};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::cel::cost::{Cost, of_bytes, split};
+use crate::cel::cost::{Cost, split};
 use crate::cel::equal::{CONTAINS, EQUALS, contains, equals};
 use crate::cel::json::bind_number;
-use crate::cel::limits::{MAP_COST, MEMBER_COST};
+use crate::cel::limits::{MAP_COST, MEMBER_COST, of_bytes};
 use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::{texts, weight};
 use crate::json::{JsonError, parse_json};
@@ -68,6 +69,31 @@ pub(super) const MEMBER_FUNCTIONS: &[&str] = &[
     "trim",
     "upperAscii",
     "value",
+];
+
+/// Operators, by the names that they have once parsed.
+pub(super) const OPERATORS: &[&str] = &[
+    operators::CONDITIONAL,
+    operators::LOGICAL_AND,
+    operators::LOGICAL_OR,
+    operators::LOGICAL_NOT,
+    operators::SUBSTRACT,
+    operators::ADD,
+    operators::MULTIPLY,
+    operators::DIVIDE,
+    operators::MODULO,
+    operators::EQUALS,
+    operators::NOT_EQUALS,
+    operators::GREATER_EQUALS,
+    operators::LESS_EQUALS,
+    operators::GREATER,
+    operators::LESS,
+    operators::NEGATE,
+    operators::INDEX,
+    operators::OPT_INDEX,
+    operators::OPT_SELECT,
+    operators::NOT_STRICTLY_FALSE,
+    operators::IN,
 ];
 
 /// Macros, for suggestions only: they are gone after parsing.

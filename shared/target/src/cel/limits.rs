@@ -29,6 +29,11 @@ pub(crate) const MAX_COST: usize = 1_000_000;
 /// Bytes of a text that are read or written for one unit: the slowest functions go from character to character.
 pub(crate) const BYTES_PER_UNIT: usize = 16;
 
+/// What reading or writing so many bytes costs.
+pub(crate) const fn of_bytes(bytes: usize) -> usize {
+    bytes / BYTES_PER_UNIT + 1
+}
+
 /// Units that a member of a list or map costs when it is made: it takes about 64 bytes.
 pub(crate) const MEMBER_COST: usize = 4;
 

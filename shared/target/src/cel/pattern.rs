@@ -10,31 +10,35 @@ use std::sync::{Mutex, PoisonError};
 use cel::ExecutionError;
 use regex_automata::meta::{Config, Regex};
 
-use crate::cel::cost::{Cost, of_bytes};
-use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST};
+use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST, of_bytes};
 
 /// The patterns of one evaluation, by their text.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(Mutex<HashMap<String, Regex>>);
 
-/// Whether the pattern is found in the text.
-pub(super) fn is_found(text: &str, pattern: &str, cost: &Cost) -> Result<bool, ExecutionError> {
-    let mut known = cost.patterns.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if !known.contains_key(pattern) {
-        known.insert(pattern.to_owned(), compile(pattern, cost)?);
+/// Charges units, before they are spent.
+type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
+
+impl Patterns {
+    /// Whether the pattern is found in the text.
+    pub(super) fn is_found(&self, text: &str, pattern: &str, charge: Charge<'_>) -> Result<bool, ExecutionError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains_key(pattern) {
+            known.insert(pattern.to_owned(), compile(pattern, charge)?);
+        }
+        let Some(regex) = known.get(pattern) else { return Ok(false) };
+        // At worst every state of the automaton is looked at for every byte.
+        let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
+        charge(of_bytes(text.len()).saturating_mul(steps))?;
+        Ok(regex.is_match(text))
     }
-    let Some(regex) = known.get(pattern) else { return Ok(false) };
-    // At worst every state of the automaton is looked at for every byte.
-    let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
-    cost.charge(of_bytes(text.len()).saturating_mul(steps))?;
-    Ok(regex.is_match(text))
 }
 
-fn compile(pattern: &str, cost: &Cost) -> Result<Regex, ExecutionError> {
-    cost.charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
+fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
+    charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
     let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_BYTES);
     let regex = Regex::builder().configure(config).build(pattern);
     // The same for one that was too large, since it has been tried.
-    cost.charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
+    charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
     regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
 }

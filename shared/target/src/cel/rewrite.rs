@@ -6,10 +6,9 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operat
 use cel::common::types::CelInt;
 
 use crate::cel::chain::Chain;
-use crate::cel::check::OPERATORS;
 use crate::cel::cost::COST;
 use crate::cel::equal::{CONTAINS, EQUALS};
-use crate::cel::functions::{GLOBAL_FUNCTIONS, charging};
+use crate::cel::functions::{GLOBAL_FUNCTIONS, OPERATORS, charging};
 use crate::cel::limits::MAP_COST;
 use crate::cel::variables::VARIABLES;
 use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};

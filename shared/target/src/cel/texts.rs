@@ -7,9 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt, CelList, CelString};
 use cel::common::value::{CowVal, Val};
 
-use crate::cel::cost::{Cost, of_bytes, split as split_cost};
-use crate::cel::limits::MEMBER_COST;
-use crate::cel::pattern::is_found;
+use crate::cel::cost::{Cost, split as split_cost};
+use crate::cel::limits::{MEMBER_COST, of_bytes};
 
 type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
@@ -152,6 +151,7 @@ fn byte_of(text: &str, offset: Option<usize>) -> usize {
 /// `text.matches(pattern)`.
 pub(super) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
-    let found = is_found(text("matches", arguments, 0)?, text("matches", arguments, 1)?, cost)?;
+    let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);
+    let found = cost.patterns.is_found(whole, pattern, &|units| cost.charge(units))?;
     Ok(CowVal::owned(CelBool::from(found)))
 }

@@ -7,7 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
 
-use crate::cel::cost::{Cost, of_bytes, split};
+use crate::cel::cost::{Cost, split};
+use crate::cel::limits::of_bytes;
 
 /// Charges the bytes of a text.
 pub(super) const READ: &str = "@read";
