@@ -144,7 +144,13 @@ impl Acting {
             (Some(status), Some(step)) => judge(status, &step.accept, &step.done_on, None),
             _ => StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None },
         };
-        let definite = !matches!(outcome, StepOutcome::Indefinite { .. });
+        // What a retry sends again follows from the whole: a step that was accepted says nothing while others are to come.
+        let is_last = index + 1 >= self.steps(correction.action).len();
+        let definite = match outcome {
+            StepOutcome::Indefinite { .. } => false,
+            StepOutcome::Accepted => is_last,
+            StepOutcome::Refused { .. } | StepOutcome::Underway { .. } => true,
+        };
         scene.ledger.note_outcome(&key, definite);
         Some(Event::Answered(outcome))
     }
