@@ -13,6 +13,7 @@ use axum::Router;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
+use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
@@ -201,7 +202,8 @@ impl Program {
         });
         let (leavers, left) = Leavers::channel();
         let watches = KindWatches::default();
-        let shared = Shared { leavers, watches: watches.clone(), ..self.workplace.shared.clone() };
+        let identities = Identities::default();
+        let shared = Shared { leavers, watches: watches.clone(), identities, ..self.workplace.shared.clone() };
         let place = Workplace { term: acting, estate: Arc::default(), shared, ..self.workplace.clone() };
         place.shared.notes.begin(&self.lease);
         let configuration = place.shared.configuration.clone();
@@ -214,6 +216,7 @@ impl Program {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = place.shared.notes.keep(&self.lease) => {}
+                () = place.shared.identities.follow(place.shared.configuration.clone(), place.shared.notes.clone()) => {}
                 () = cleaning => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
@@ -259,6 +262,7 @@ fn shared(
         configuration,
         watches: KindWatches::default(),
         under_way: UnderWay::default(),
+        identities: Identities::default(),
         notes: NoteBoard::default(),
         leavers: Leavers::channel().0,
         jobs: TaskTracker::new(),

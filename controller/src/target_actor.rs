@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
+use drift_cluster::identities::{Identities, Member};
 use drift_cluster::process::clock;
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
@@ -65,6 +66,8 @@ pub struct Shared {
     pub watches: KindWatches,
     /// The objects that are worked on.
     pub under_way: UnderWay,
+    /// Which object has which external resource.
+    pub identities: Identities,
     /// Where targets are noted before anything is written for them.
     pub notes: NoteBoard,
     /// Where it is said that an object left the selection.
@@ -85,6 +88,7 @@ pub struct TargetActor {
     executor: Executor,
     shared: Shared,
     roster: Roster,
+    identities: Member,
     /// Memories from before the target's last edit, of objects that were not seen again yet.
     memories: HashMap<Uid, ObjectMemory>,
     reports: mpsc::UnboundedSender<Report>,
@@ -119,6 +123,7 @@ impl TargetActor {
         let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
             name,
+            identities: shared.identities.join(&executor.target),
             tally: Tally::new(&executor.target.name, shared.metrics.clone()),
             executor,
             shared,
@@ -168,6 +173,7 @@ impl TargetActor {
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
                 },
                 Ok(()) = vouching.changed() => self.note_vouching(),
+                wake = self.identities.next_wake() => self.take_wake(wake),
                 _ = housekeeping.tick() => self.keep_house(),
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -266,7 +272,9 @@ impl TargetActor {
     fn around(&self, uid: &Uid, now: Moment) -> Around {
         let target = &self.executor.target;
         let vouched = self.shared.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
-        Around { vouched }
+        let claimant = self.roster.claimant(uid);
+        let rights = claimant.map(|claimant| self.identities.rights(uid, &claimant)).unwrap_or_default();
+        Around { vouched, rights, scope_complete: self.identities.is_scope_complete() }
     }
 
     fn word(&self, now: Moment) -> Option<Voucher> {

@@ -132,6 +132,7 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
     let announcer = Announcer::new(place.events.clone(), &target, &place.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
+        () = place.shared.identities.follow_missing_kind(&place.client, &target) => return,
         kind = place.kinds.find(&target, |news| announcer.kind(news)) => kind,
     };
     let _note = tokio::select! {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use drift_cluster::cleanup::KindName;
 use drift_cluster::cleanup::Leavers;
 use drift_cluster::events::EventWriter;
+use drift_cluster::identities::{Identities, Member, Wake};
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
 use drift_cluster::telemetry::health::Health;
@@ -64,6 +65,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Where the actors show that they turn.
     pub health: Health,
+    /// Which object has which external resource.
+    pub identities: Identities,
     /// Who was told of which object.
     pub watches: KindWatches,
     /// Where it is said that an object left the selection.
@@ -76,6 +79,7 @@ pub struct TargetActor {
     shared: Shared,
     writer: ObjectWriter,
     roster: Roster,
+    identities: Member,
     read_rate: TokenBucket,
     polls: Pending<PollResult>,
     writes: Pending<WriteResult>,
@@ -93,6 +97,7 @@ impl TargetActor {
         let per_second = target.read.limits.per_second.max(1);
         Self {
             roster: Roster::new(target.clone()),
+            identities: shared.identities.join(&target),
             read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
             polls: FuturesUnordered::new(),
             writes: FuturesUnordered::new(),
@@ -125,6 +130,7 @@ impl TargetActor {
                     0 => break,
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
                 },
+                wake = self.identities.next_wake() => self.take_wake(wake),
                 () = tokio::time::sleep_until(wake) => {}
                 _ = housekeeping.tick() => self.housekeep(),
             }
@@ -173,7 +179,30 @@ impl TargetActor {
 
     fn forget(&mut self, uid: &Uid, now: Moment) {
         self.leave_slow_lane(uid, now);
-        self.roster.forget(uid, now);
+        self.roster.forget(uid);
+        let concerned = self.identities.remove(uid);
+        self.appraise_again(&concerned, now);
+    }
+
+    fn see(&mut self, object: LeanObject, now: Now) {
+        let (uid, mut concerned) = (object.id.uid.clone(), Vec::new());
+        self.roster.see(object, now, |claimant| {
+            concerned = self.identities.insert(&uid, claimant.clone());
+            self.identities.rights(&uid, &claimant).has
+        });
+        self.appraise_again(&concerned, now.moment);
+    }
+
+    fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
+        for uid in uids {
+            self.roster.appraise_again(uid, now, |claimant| self.identities.rights(uid, &claimant).has);
+        }
+    }
+
+    fn take_wake(&mut self, wake: Wake) {
+        if let Wake::Object(uid) = wake {
+            self.appraise_again(&[uid], clock::now());
+        }
     }
 
     fn take_event(&mut self, event: ObjectEvent) {
@@ -190,7 +219,10 @@ impl TargetActor {
             }
             ObjectEvent::Skipped(object) => self.skip(&object.id, now),
             ObjectEvent::Stray(_) => {}
-            ObjectEvent::Listed => self.roster.note_listed(now.moment),
+            ObjectEvent::Listed => {
+                self.roster.note_listed(now.moment);
+                self.identities.note_listed();
+            }
             ObjectEvent::Alive { since } => self.roster.note_alive(since),
         }
     }
@@ -204,7 +236,7 @@ impl TargetActor {
             return;
         }
         self.skipped.remove(&object.id.uid);
-        self.roster.see(object, now);
+        self.see(object, now);
     }
 
     /// An object that a target before us by name selects too is that target's.

@@ -15,6 +15,7 @@ use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
 use drift_cluster::client::ObjectClient;
 use drift_cluster::config::Configuration;
 use drift_cluster::events::EventWriter;
+use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
@@ -167,7 +168,8 @@ impl Program {
         let ended = self.stop.child_token();
         let (leavers, left) = Leavers::channel();
         let watches = KindWatches::default();
-        let shared = Shared { leavers, watches: watches.clone(), ..self.workplace.shared.clone() };
+        let identities = Identities::default();
+        let shared = Shared { leavers, watches: watches.clone(), identities, ..self.workplace.shared.clone() };
         let place = Workplace { shared, ..self.workplace.clone() };
         let start = |target, stop| work(place.clone(), target, stop);
         place.notes.begin(&self.lease);
@@ -186,6 +188,7 @@ impl Program {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.keep_list() => {}
                 () = place.notes.keep(&self.lease) => {}
+                () = place.shared.identities.follow(self.configuration.clone(), place.notes.clone()) => {}
                 () = cleaning => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
@@ -229,6 +232,7 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         metrics: Metrics::register(registry),
         health: site.health.clone(),
         watches: KindWatches::default(),
+        identities: Identities::default(),
         leavers: Leavers::channel().0,
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         let target = target(TEXT);
         let mut roster = Roster::new(target.clone());
         for (uid, second) in [("first", 10), ("second", 15)] {
-            roster.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second));
+            roster.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second), |_| true);
         }
         let metrics = Metrics::register(&mut Registry::default());
         let mut counts = TargetCounts::new("t", metrics.clone());

@@ -214,7 +214,7 @@ mod tests {
             let mut roster = Roster::new(target.clone());
             let object = object(&target, "u", &json!({"id": "x", "a": 1}), &json!({}));
             let (uid, view) = (object.id.uid.clone(), object.view.clone());
-            roster.see(object, at(0));
+            roster.see(object, at(0), |_| true);
             let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
             let (wished, request) = prepare(&target, &view).unwrap();
             outside.poll(&target, PollOrder { uid, begun, view, wished, request }).await.outcome

@@ -59,6 +59,7 @@ async fn work_until_stopped(place: Workplace, target: Arc<Target>, stop: Cancell
     let say = |news| crate::notices::tell_of_kind(&place.shared.events, &target, &place.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
+        () = place.shared.identities.follow_missing_kind(&place.client, &target) => return,
         kind = place.kinds.find(&target, say) => kind,
     };
     let _note = tokio::select! {

@@ -135,7 +135,7 @@ impl World {
         let Some((object, _)) = self.objects.get_mut(&number) else { return };
         object["metadata"]["resourceVersion"] = json!(version);
         let object = object.clone();
-        self.roster.see(self.lean(&object), self.now);
+        self.roster.see(self.lean(&object), self.now, |_| true);
     }
 
     fn apply(&mut self, event: Event) {
@@ -166,7 +166,7 @@ impl World {
                 self.objects.remove(&number);
                 self.polled.remove(&number);
                 self.awaited.remove(&number);
-                self.roster.forget(&uid(number), self.now.moment);
+                self.roster.forget(&uid(number));
             }
             Event::Listed => {
                 self.listed = true;

@@ -176,6 +176,9 @@ fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &
         return Decision::Wait { until, why: Held::NotVouched };
     }
     match permit(drift.action, status.claim.as_ref(), drift.identity, target.existing) {
+        Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
+            Decision::Nothing(Held::ScopeIncomplete)
+        }
         Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
         Permission::NotOurs => write_once(
             situation,

@@ -32,6 +32,8 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStat
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_identity() {
+        // Whoever is not known yet may have claimed it too.
+        Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
         Ok(identity) => decide_timing(situation, status, identity),
         Err(held) => Decision::Nothing(held),
     }
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_or_paused_deletion_keeps_the_finalizer() {
+    fn a_deletion_that_is_held_keeps_the_finalizer() {
         type Change = fn(&mut Scene);
         let table: &[(Held, Change)] = &[
             (Held::Suspended, |scene| scene.facts.suspended = Some(true)),
@@ -116,6 +118,7 @@ mod tests {
             (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
             (Held::TemplateFails, |scene| scene.facts.identity = None),
             (Held::NotListed, |scene| scene.surroundings.listed = false),
+            (Held::ScopeIncomplete, |scene| scene.surroundings.scope_complete = false),
             (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
         ];
         for (held, change) in table {

@@ -4,6 +4,7 @@
 //! target. This file must not know of verdicts, memory or time.
 
 use drift_model::condition::Wish;
+use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::object::LeanObject;
 use drift_target::{Correct, CorrectLimits, Existing, Mode, Target};
 
@@ -20,6 +21,8 @@ pub struct TargetFacts {
     pub actions: Actions,
     /// The fingerprint of what its requests are made of.
     pub correct_hash: u64,
+    /// Where its identities hold.
+    pub scope: ScopeId,
 }
 
 /// Which actions a target has steps for.
@@ -43,7 +46,13 @@ impl TargetFacts {
             delete: !http.delete.is_empty(),
         });
         let Correct { mode, existing, limits, .. } = target.correct;
-        Self { mode, existing, limits, actions, correct_hash: target.correct_hash }
+        Self { mode, existing, limits, actions, correct_hash: target.correct_hash, scope: target.scope.id }
+    }
+
+    /// The external resource of that identity.
+    #[must_use]
+    pub const fn named(&self, identity: String) -> ResourceName {
+        ResourceName { scope: self.scope, identity }
     }
 
     /// Whether the target deletes outside, and so needs its finalizer on what it owns.

@@ -6,6 +6,7 @@ use drift_model::condition::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, ObservedReason, Placed, Tag, Verdict, Wish,
 };
 use drift_model::field_paths::FieldPaths;
+use drift_model::identity::ScopeId;
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
@@ -55,6 +56,7 @@ pub(super) fn target() -> TargetFacts {
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
         actions: Actions { create: true, update: true, delete: false },
         correct_hash: CORRECT_HASH,
+        scope: ScopeId::of("GET http://h/${…}"),
     }
 }
 
@@ -107,6 +109,7 @@ impl Scene {
             listed: true,
             has_identity: true,
             identity_shared: false,
+            scope_complete: true,
             vouched: true,
             breaker_holds: false,
             room: Room::Free,

@@ -42,8 +42,10 @@ words! {
     TemplateFails => "template_fails",
     /// A requirement of the target does not hold.
     NotAllowed => "not_allowed",
-    /// Another object of the target has the identity.
+    /// Another object, of whatever target, has the identity.
     IdentityTaken => "identity_taken",
+    /// Not everybody is known yet who may have claimed the identity.
+    ScopeIncomplete => "scope_incomplete",
     /// Another target owns the object.
     ClaimedTwice => "claimed_twice",
     /// The external resource is not ours and the target does not adopt.

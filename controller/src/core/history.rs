@@ -346,6 +346,7 @@ impl World {
             listed: true,
             has_identity: true,
             identity_shared: false,
+            scope_complete: true,
             vouched: self.vouched,
             breaker_holds: false,
             room: Room::Free,

@@ -1,11 +1,10 @@
 //! All objects of one target: what was last seen of each, what is remembered, and what they are to each other.
 //!
-//! The one place where identities, the breaker, the limits and single objects meet, so that a decision sees them as
-//! of one moment. This file must not know how objects are watched or what becomes of a decision.
+//! The one place where the breaker, the limits and single objects meet, so that a decision sees them as of one moment. This file must not know how objects are watched or what becomes of a decision.
 
 use std::collections::HashMap;
 
-use drift_model::identity::{Claimant, IdentityIndex, Uid};
+use drift_model::identity::{Claimant, Rights, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
@@ -23,6 +22,8 @@ struct Known {
     object: LeanObject,
     facts: ObjectFacts,
     memory: ObjectMemory,
+    /// A claim of it is on its way to the API server.
+    claiming: bool,
 }
 
 /// What goes on outside of the target's own objects.
@@ -30,6 +31,10 @@ struct Known {
 pub struct Around {
     /// The poller vouches for the target.
     pub vouched: bool,
+    /// What the object may do, as far as the objects of all targets are concerned.
+    pub rights: Rights,
+    /// Everybody is known who may have claimed something in the scope of the target's identities.
+    pub scope_complete: bool,
 }
 
 /// The objects of one target.
@@ -37,7 +42,6 @@ pub struct Around {
 pub struct Roster {
     target: TargetFacts,
     known: HashMap<Uid, Known>,
-    identities: IdentityIndex,
     breaker: Breaker,
     /// How much of the target's limits is used up.
     pub pace: Pace,
@@ -65,8 +69,7 @@ impl Roster {
     #[must_use]
     pub fn new(target: TargetFacts, heritage: Heritage) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Heritage { memories, breaker, pace } = heritage;
-        let identities = IdentityIndex::default();
-        (Self { target, known: HashMap::new(), identities, breaker, pace, listed: false }, memories)
+        (Self { target, known: HashMap::new(), breaker, pace, listed: false }, memories)
     }
 
     /// Ends the roster.
@@ -76,43 +79,36 @@ impl Roster {
         Heritage { memories: left.into_iter().chain(known).collect(), breaker: self.breaker, pace: self.pace }
     }
 
-    /// Takes in an object as it is now, unless something newer is known. Gives every object to decide anew.
-    pub fn see(
-        &mut self,
-        object: LeanObject,
-        facts: ObjectFacts,
-        memory: Option<ObjectMemory>,
-        now: Moment,
-    ) -> Vec<Uid> {
+    /// Takes in an object as it is now, unless something newer is known, which it tells.
+    pub fn see(&mut self, object: LeanObject, facts: ObjectFacts, memory: Option<ObjectMemory>, now: Moment) -> bool {
         let uid = object.id.uid.clone();
         if self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object)) {
-            return Vec::new();
+            return false;
         }
         if object.deleting {
             self.breaker.forget(&uid);
         } else {
             self.breaker.observe(&uid, Stand::of(&object.conditions), now);
         }
-        let mut memory = self.known.remove(&uid).map(|known| known.memory).or(memory);
+        let before = self.known.remove(&uid);
+        let claiming = before.as_ref().is_some_and(|known| known.claiming);
+        let mut memory = before.map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();
         let memory_now = memory.get_or_insert_with(|| ObjectMemory::of(&object, now));
         if arrives_late {
             memory_now.arrive(object.conditions.observed(), now);
         }
         memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
-        let mut due = self.identities.insert(&uid, claimant(&object, &facts, memory_now));
         if let Some(memory) = memory {
-            self.known.insert(uid.clone(), Known { object, facts, memory });
+            self.known.insert(uid, Known { object, facts, memory, claiming });
         }
-        due.push(uid);
-        due
+        true
     }
 
-    /// Drops an object that is gone. Gives every object to decide anew.
-    pub fn forget(&mut self, uid: &Uid) -> Vec<Uid> {
+    /// Drops an object that is gone.
+    pub fn forget(&mut self, uid: &Uid) {
         self.known.remove(uid);
         self.breaker.forget(uid);
-        self.identities.remove(uid)
     }
 
     /// The first full list is read; what the breaker remembers of objects that are gone since counts no more.
@@ -143,22 +139,38 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
+    /// What the object says of external resources. A claim that is being written counts already.
+    #[must_use]
+    pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
+        let Known { object, facts, memory, claiming } = self.known.get(uid)?;
+        let mut claimant = claimant_of(&self.target, object, facts, memory);
+        if *claiming {
+            claimant.owns = claimant.owns.or_else(|| claimant.wants.clone());
+        }
+        Some(claimant)
+    }
+
+    /// A claim of the object's is on its way to the API server, or has arrived there or not.
+    pub fn set_claiming(&mut self, uid: &Uid, claiming: bool) {
+        if let Some(known) = self.known.get_mut(uid) {
+            known.claiming = claiming;
+        }
+    }
+
     /// Decides for an object; `None` where it is not known.
     #[must_use]
     pub fn decide(&self, uid: &Uid, around: Around, now: Moment) -> Option<Decision> {
         let known = self.known.get(uid)?;
-        let claimant = claimant(&known.object, &known.facts, &known.memory);
-        let identity_shared =
-            claimant.wants.as_deref().is_some_and(|identity| self.identities.is_shared(uid, identity));
         let surroundings = Surroundings {
             listed: self.listed,
-            has_identity: self.identities.has(uid, &claimant),
-            identity_shared,
+            has_identity: around.rights.has,
+            identity_shared: around.rights.shared,
+            scope_complete: around.scope_complete,
             vouched: around.vouched,
             breaker_holds: self.breaker.holds(uid),
             room: self.room(now),
         };
-        let Known { object, facts, memory } = known;
+        let Known { object, facts, memory, .. } = known;
         Some(decide(&Situation { object, facts, target: &self.target, memory, surroundings, now }))
     }
 
@@ -198,15 +210,18 @@ impl Roster {
     }
 }
 
-/// What the object says of identities; a claim that another writer took from it still stands in our memory.
-fn claimant(object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
+/// What an object says of external resources. A claim that another writer took from it stands in our memory.
+#[must_use]
+pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
+    let named = |identity: String| target.named(identity);
     Claimant {
-        wants: facts.identity.clone(),
-        owns: memory.status_of(object).owns().map(str::to_owned),
+        wants: facts.identity.clone().map(named),
+        owns: memory.status_of(object).owns().map(str::to_owned).map(named),
         created: object.created.clone(),
         deleting: object.deleting,
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

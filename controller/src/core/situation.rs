@@ -39,6 +39,8 @@ pub struct Surroundings {
     pub has_identity: bool,
     /// Another object names the same identity.
     pub identity_shared: bool,
+    /// Everybody is known who may have claimed something where the identity holds.
+    pub scope_complete: bool,
     /// The poller vouches for the target.
     pub vouched: bool,
     /// The breaker holds the object's incident.

@@ -127,6 +127,9 @@ impl TargetActor {
         self.see(*object, now);
         self.attend_breaker(now);
         let Some(decision) = self.decide(&uid, now) else { return };
+        if matches!(&decision, Decision::Correct(correction) if correction.claim_first) && !self.claim(&uid) {
+            return self.queue.add(&uid);
+        }
         let Some(object) = self.roster.object(&uid).cloned() else { return };
         let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(&uid, now));
         let taken = begun.as_mut().and_then(Place::hand_over);
@@ -135,6 +138,13 @@ impl TargetActor {
         }
         // An execution that has ended meanwhile needs no answer.
         let _ = answer.send(Answer { object: Box::new(object), decision, taken });
+    }
+
+    /// Shows all others that the object claims what it wants, before the claim is written; whether it still has that.
+    fn claim(&mut self, uid: &Uid) -> bool {
+        let claimed = self.roster.claimant(uid).is_some_and(|claimant| self.identities.claim(uid, claimant));
+        self.roster.set_claiming(uid, claimed);
+        claimed
     }
 
     pub(super) fn take_report(&mut self, report: Report) {
@@ -166,6 +176,8 @@ impl TargetActor {
             self.roster.pace.call_off(place);
         }
         let refused = self.roster.memory(&uid).is_some_and(|memory| executed.remember(memory, has_begun, now));
+        self.roster.set_claiming(&uid, false);
+        self.contend(&uid);
         // What left the selection meanwhile is not brought back by our own write.
         if self.roster.object(&uid).is_some() {
             self.look_after(object, executed, refused);

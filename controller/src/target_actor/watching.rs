@@ -3,6 +3,7 @@
 //! An object that leaves may carry our finalizer still; it is let go once it is certain that no target selects it.
 
 use drift_cluster::cleanup::{KindName, is_in_doubt};
+use drift_cluster::identities::Wake;
 use drift_cluster::process::clock;
 use drift_cluster::watch::ObjectEvent;
 use drift_model::identity::Uid;
@@ -11,8 +12,10 @@ use drift_model::object::LeanObject;
 use drift_target::Mode;
 
 use super::{Report, TargetActor};
-use crate::core::facts::ObjectFacts;
+use crate::core::facts::{ObjectFacts, TargetFacts};
 use crate::core::held::Held;
+use crate::core::memory::ObjectMemory;
+use crate::core::roster::claimant_of;
 use crate::target_work::is_same_kind;
 
 impl TargetActor {
@@ -30,7 +33,8 @@ impl TargetActor {
                 if self.executor.target.correct.mode == Mode::Correct || object.has_finalizer() {
                     self.see(*object, now);
                 } else {
-                    self.forget(&uid);
+                    self.drop_known(&uid);
+                    self.contend_unmanaged(&object, now);
                 }
             }
             ObjectEvent::Left { id, object } => {
@@ -49,6 +53,7 @@ impl TargetActor {
             ObjectEvent::Listed => {
                 self.roster.note_listed();
                 self.memories.clear();
+                self.identities.note_listed();
                 self.reconsider_all();
             }
             ObjectEvent::Alive { .. } => {}
@@ -65,8 +70,38 @@ impl TargetActor {
         let facts = ObjectFacts::of(&self.executor.target, &object);
         let memory = self.memories.remove(&object.id.uid);
         self.note_deletion(&object);
-        let due = self.roster.see(object, facts, memory, now);
-        self.add_all(&due);
+        let uid = object.id.uid.clone();
+        if self.roster.see(object, facts, memory, now) {
+            self.contend(&uid);
+            self.queue.add(&uid);
+        }
+    }
+
+    /// An object of a target that only looks wants its external resource too.
+    fn contend_unmanaged(&mut self, object: &LeanObject, now: Moment) {
+        let target = &self.executor.target;
+        let facts = ObjectFacts::of(target, object);
+        let claimant = claimant_of(&TargetFacts::of(target), object, &facts, &ObjectMemory::of(object, now));
+        let concerned = self.identities.insert(&object.id.uid, claimant);
+        self.add_all(&concerned);
+    }
+
+    /// Shows the other objects, of all targets, what this one says of external resources now.
+    pub(super) fn contend(&mut self, uid: &Uid) {
+        if let Some(claimant) = self.roster.claimant(uid) {
+            let concerned = self.identities.insert(uid, claimant);
+            self.add_all(&concerned);
+        }
+    }
+
+    pub(super) fn take_wake(&mut self, wake: Wake) {
+        match wake {
+            Wake::Object(uid) => self.queue.add(&uid),
+            Wake::Scopes => {
+                let waiting: Vec<_> = self.tally.held_for(Held::ScopeIncomplete).cloned().collect();
+                self.add_all(&waiting);
+            }
+        }
     }
 
     /// Another target, first by name, has the object; two that each write would never come to rest.
@@ -81,14 +116,19 @@ impl TargetActor {
     }
 
     pub(super) fn forget(&mut self, uid: &Uid) {
+        self.drop_known(uid);
+        let concerned = self.identities.remove(uid);
+        self.add_all(&concerned);
+    }
+
+    fn drop_known(&mut self, uid: &Uid) {
         self.tally.set(uid, None);
         self.queue.remove(uid);
         self.limited.leave(uid);
         self.crowded.leave(uid);
         self.unreadable.remove(uid);
         self.told_deletions.remove(uid);
-        let due = self.roster.forget(uid);
-        self.add_all(&due);
+        self.roster.forget(uid);
     }
 
     /// Takes the finalizer off objects that no target selects any more.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
+use drift_cluster::identities::Identities;
 use drift_cluster::process::{clock, tasks};
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
@@ -40,11 +41,17 @@ struct Running {
 impl Running {
     fn begin(bench: Bench) -> Self {
         let (vouching, vouched) = watch::channel(Vouching::default());
+        let target = bench.executor.target.clone();
+        let targets = BTreeMap::from([(target.name.clone(), target)]);
+        let loaded = Configuration { targets, loaded: true, ..Configuration::default() };
+        // Nothing watches here, so the actor is alone with its kind; the scopes follow the target that is in force.
         let (publish, configuration) = watch::channel(Arc::default());
+        let identities = Identities::default();
         let metrics = Metrics::default();
         let shared = Shared {
             vouching: vouched,
             configuration,
+            identities: identities.clone(),
             watches: KindWatches::default(),
             under_way: UnderWay::default(),
             notes: NoteBoard::default(),
@@ -54,6 +61,10 @@ impl Running {
             metrics: metrics.clone(),
             health: Health::default(),
         };
+        tasks::spawn("identities", CancellationToken::new(), async move {
+            let (_in_force, followed) = watch::channel(Arc::new(loaded));
+            identities.follow(followed, NoteBoard::default()).await;
+        });
         let jobs = shared.jobs.clone();
         let (events, receiver) = mpsc::channel(256);
         let stop = CancellationToken::new();

@@ -12,7 +12,7 @@ use drift_controller::core::facts::{ObjectFacts, TargetFacts};
 use drift_controller::core::held::Held;
 use drift_controller::core::limits::Place;
 use drift_controller::core::memory::ObjectMemory;
-use drift_controller::core::roster::{Around, Heritage, Roster};
+use drift_controller::core::roster::{Around, Heritage, Roster, claimant_of};
 use drift_controller::core::vouching::Vouching;
 use drift_model::backoff::{Backoff, Series};
 use drift_model::identity::Uid;
@@ -22,6 +22,7 @@ use drift_model::work_queue::WorkQueue;
 use drift_target::Target;
 
 use crate::act::Acting;
+use crate::resources::Resources;
 use crate::targets::Text;
 
 /// When to look again at an object that could not be written.
@@ -32,6 +33,7 @@ pub(crate) struct AtWork {
     pub(crate) target: Arc<Target>,
     pub(crate) text: Text,
     pub(crate) roster: Roster,
+    resources: Resources,
     pub(crate) memories: HashMap<Uid, ObjectMemory>,
     pub(crate) queue: WorkQueue,
     pub(crate) limited: BTreeSet<Uid>,
@@ -55,12 +57,18 @@ pub(crate) struct Task {
 
 impl AtWork {
     /// Begins with what the target's former text left.
-    pub(crate) fn new(target: &Arc<Target>, text: Text, heritage: Heritage, number: u64) -> Self {
+    pub(crate) fn new(
+        target: &Arc<Target>,
+        text: Text,
+        (heritage, resources): (Heritage, Resources),
+        number: u64,
+    ) -> Self {
         let (roster, memories) = Roster::new(TargetFacts::of(target), heritage);
         Self {
             target: target.clone(),
             text,
             roster,
+            resources,
             memories,
             queue: WorkQueue::default(),
             limited: BTreeSet::new(),
@@ -77,19 +85,47 @@ impl AtWork {
     pub(crate) fn see(&mut self, object: LeanObject, now: Moment) {
         let facts = ObjectFacts::of(&self.target, &object);
         let memory = self.memories.remove(&object.id.uid);
-        let due = self.roster.see(object, facts, memory, now);
-        due.iter().for_each(|uid| self.queue.add(uid));
+        let uid = object.id.uid.clone();
+        if self.roster.see(object, facts, memory, now) {
+            self.contend(&uid);
+            self.queue.add(&uid);
+        }
+    }
+
+    /// Takes in an object that is only looked at: it wants its external resource too.
+    pub(crate) fn see_only(&mut self, object: &LeanObject, now: Moment) {
+        self.forget(&object.id.uid);
+        let facts = ObjectFacts::of(&self.target, object);
+        let memory = ObjectMemory::of(object, now);
+        let claimant = claimant_of(&TargetFacts::of(&self.target), object, &facts, &memory);
+        self.resources.insert(&self.target, &object.id.uid, claimant);
+    }
+
+    fn contend(&self, uid: &Uid) {
+        if let Some(claimant) = self.roster.claimant(uid) {
+            self.resources.insert(&self.target, uid, claimant);
+        }
+    }
+
+    /// Whether the object has what it is to claim; if so it claims it from now on.
+    fn claim(&mut self, uid: &Uid) -> bool {
+        let has = self.roster.claimant(uid).is_some_and(|claimant| self.resources.rights(uid, &claimant).has);
+        self.roster.set_claiming(uid, has);
+        self.contend(uid);
+        has
     }
 
     pub(crate) fn forget(&mut self, uid: &Uid) {
         self.queue.remove(uid);
-        let due = self.roster.forget(uid);
-        due.iter().for_each(|uid| self.queue.add(uid));
+        self.roster.forget(uid);
+        self.resources.remove(&self.target, uid);
     }
 
     fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {
         let vouched = vouching.vouches_for(uid, (&self.target.name, &self.target.verdict_hash), now);
-        let decision = self.roster.decide(uid, Around { vouched }, now)?;
+        let rights = self.resources.rights(uid, &self.roster.claimant(uid)?);
+        let around = Around { vouched, rights, scope_complete: true };
+        let decision = self.roster.decide(uid, around, now)?;
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {
                 self.limited.insert(uid.clone());
@@ -138,6 +174,10 @@ impl AtWork {
         self.roster.object(uid)?;
         self.see(task.acting.object().clone(), now);
         let decision = self.decide(uid, vouching, now)?;
+        if matches!(&decision, Decision::Correct(correction) if correction.claim_first) && !self.claim(uid) {
+            self.queue.add(uid);
+            return None;
+        }
         task.begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(uid, now));
         Some((self.roster.object(uid)?.clone(), decision))
     }
@@ -151,6 +191,8 @@ impl AtWork {
         if let Some(memory) = self.roster.memory(&uid) {
             executed.remember(memory, has_begun, now);
         }
+        self.roster.set_claiming(&uid, false);
+        self.contend(&uid);
         if self.roster.object(&uid).is_some() {
             self.look_after(acting.object().clone(), executed, now);
         }

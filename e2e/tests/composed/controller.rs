@@ -9,7 +9,7 @@ use std::sync::Arc;
 use drift_controller::core::limits::Room;
 use drift_controller::core::roster::Heritage;
 use drift_controller::core::vouching::Vouching;
-use drift_model::identity::Uid;
+use drift_model::identity::{Selected, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::{Mode, Target};
@@ -17,6 +17,7 @@ use drift_target::{Mode, Target};
 use crate::at_work::{AtWork, Task};
 use crate::calls::{Clock, Dispatch, Scene};
 use crate::outside::Fault;
+use crate::resources::Resources;
 use crate::targets::Text;
 use crate::watch::{Event, Watch, uid_of};
 
@@ -24,6 +25,7 @@ use crate::watch::{Event, Watch, uid_of};
 #[derive(Default)]
 pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
+    resources: Resources,
     estate: BTreeMap<&'static str, (Arc<Target>, Heritage)>,
     tasks: Vec<Task>,
     texts: u64,
@@ -45,6 +47,7 @@ impl Controller {
             if let Some(at_work) = self.targets.remove(name) {
                 let mut heritage = at_work.roster.into_heritage(at_work.memories);
                 if !texts.contains_key(name) {
+                    self.resources.drop_target(name);
                     heritage.forget_claims();
                 }
                 self.estate.insert(name, (at_work.target, heritage));
@@ -56,7 +59,7 @@ impl Controller {
             }
             let heritage = self.estate.remove(name).map(|(_, heritage)| heritage).unwrap_or_default();
             self.texts += 1;
-            let at_work = AtWork::new(target, *text, heritage, self.texts);
+            let at_work = AtWork::new(target, *text, (heritage, self.resources.clone()), self.texts);
             self.targets.insert(name, at_work);
         }
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
@@ -75,7 +78,7 @@ impl Controller {
                     if at_work.target.correct.mode == Mode::Correct || object.has_finalizer() {
                         at_work.see(object, clock.moment);
                     } else {
-                        at_work.forget(&object.id.uid);
+                        at_work.see_only(&object, clock.moment);
                     }
                 }
                 Dispatch::Owner(_, object) | Dispatch::Nobody(object) => at_work.forget(&uid_of(object)),
@@ -97,6 +100,11 @@ impl Controller {
     /// Has everybody decided whose turn it is.
     pub(crate) fn attend(&mut self, clock: Clock) {
         let now = clock.moment;
+        for Selected { target, uid } in self.resources.take_concerned() {
+            if let Some(at_work) = self.targets.get_mut(&*target) {
+                at_work.queue.add(&uid);
+            }
+        }
         for task in &mut self.tasks {
             let at_work = self.targets.get(task.target).filter(|at_work| at_work.number == task.text);
             let deleting = at_work.and_then(|at_work| at_work.roster.object(&task.uid)).is_some_and(|it| it.deleting);

@@ -18,6 +18,7 @@ mod outside;
 mod poller;
 mod quiet;
 mod random;
+mod resources;
 mod targets;
 mod watch;
 mod world;

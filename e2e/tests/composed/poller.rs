@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use drift_model::condition::{Condition, ObservedReason, PatchBase, condition_patch};
 use drift_model::http_request::HttpRequest;
-use drift_model::identity::Uid;
+use drift_model::identity::{Selected, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
@@ -26,12 +26,15 @@ use serde_json::Value;
 use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Dispatch, Scene, call};
 use crate::outside::{Fault, resource_of};
+use crate::resources::Resources;
+use crate::targets::NAMES;
 use crate::watch::{Event, Watch};
 
 /// One target at work.
 struct AtWork {
     target: Arc<Target>,
     roster: Roster,
+    resources: Resources,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
 }
@@ -56,6 +59,7 @@ enum Step {
 #[derive(Default)]
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
+    resources: Resources,
     tasks: Vec<Task>,
     texts: u64,
     /// What it would put on the Lease.
@@ -73,13 +77,19 @@ impl Poller {
         self.targets.retain(|name, at_work| {
             targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash)
         });
+        for name in NAMES.into_iter().filter(|name| !targets.contains_key(name)) {
+            self.resources.drop_target(name);
+        }
         let in_force = &mut self.in_force;
         in_force.retain(|name, _| self.targets.contains_key(name.as_str()));
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
                 let roster = Roster::new(target.clone());
-                self.targets.insert(name, AtWork { target: target.clone(), roster, text: self.texts });
+                self.targets.insert(
+                    name,
+                    AtWork { target: target.clone(), roster, resources: self.resources.clone(), text: self.texts },
+                );
             }
         }
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
@@ -95,11 +105,11 @@ impl Poller {
         for (name, at_work) in &mut self.targets {
             match &dispatch {
                 Dispatch::Owner(owner, object) if owner == name => {
-                    at_work.roster.see(LeanObject::prune(object, &at_work.target.poll_fields), now);
+                    at_work.see(LeanObject::prune(object, &at_work.target.poll_fields), now);
                 }
                 Dispatch::Owner(_, object) | Dispatch::Nobody(object) => {
                     let uid = Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default());
-                    at_work.roster.forget(&uid, now.moment);
+                    at_work.forget(&uid);
                 }
                 Dispatch::Listed => at_work.roster.note_listed(now.moment),
                 Dispatch::Alive => at_work.roster.note_alive(now.moment),
@@ -110,6 +120,12 @@ impl Poller {
     /// Gives everybody who is awake what they want.
     pub(crate) fn attend(&mut self, clock: Clock) {
         let now = now_of(clock);
+        for Selected { target, uid } in self.resources.take_concerned() {
+            if let Some(at_work) = self.targets.get_mut(&*target) {
+                let resources = &at_work.resources;
+                at_work.roster.appraise_again(&uid, now.moment, |claimant| resources.rights(&uid, &claimant).has);
+            }
+        }
         for (name, at_work) in &mut self.targets {
             while let Some(uid) = at_work.roster.pop_awake(now.moment) {
                 self.tasks.extend(at_work.write_of(name, &uid, clock));
@@ -166,11 +182,11 @@ impl Poller {
             }
             (Step::Written { outcome, object }, Some(at_work)) => {
                 if let Some(object) = object.filter(|_| at_work.roster.track(&task.uid).is_some()) {
-                    at_work.roster.see(*object, now_of(scene.clock));
+                    at_work.see(*object, now_of(scene.clock));
                 }
                 at_work.roster.update(&task.uid, now, |track| track.finish_write(&outcome, now));
                 if outcome == WriteOutcome::Gone {
-                    at_work.roster.forget(&task.uid, now);
+                    at_work.forget(&task.uid);
                 }
             }
             (Step::Poll { .. } | Step::Answered { .. } | Step::Written { .. }, None) => {}
@@ -190,6 +206,16 @@ impl Poller {
 }
 
 impl AtWork {
+    fn see(&mut self, object: LeanObject, now: Now) {
+        let uid = object.id.uid.clone();
+        self.roster.see(object, now, |claimant| self.resources.insert(&self.target, &uid, claimant).has);
+    }
+
+    fn forget(&mut self, uid: &Uid) {
+        self.roster.forget(uid);
+        self.resources.remove(&self.target, uid);
+    }
+
     fn write_of(&mut self, name: &'static str, uid: &Uid, clock: Clock) -> Option<Task> {
         let next = self.roster.update(uid, clock.moment, |track| {
             track.notice_silence(clock.moment);

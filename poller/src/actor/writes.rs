@@ -64,7 +64,7 @@ impl TargetActor {
         self.counts.write(result.outcome.as_label());
         if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
             // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
-            self.roster.see(object, read_clock());
+            self.see(object, read_clock());
         }
         let lost = self.roster.update(&uid, now, |track| {
             track.finish_write(&result.outcome, now);

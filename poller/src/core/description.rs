@@ -3,6 +3,7 @@
 //! It ends in a condition that everybody with read access sees, in events and in logs. It must not know which
 //! object it speaks of.
 
+use drift_model::secret_names::looks_secret;
 use drift_target::{Rule, RuleEffect};
 use serde_json::Value;
 
@@ -14,20 +15,6 @@ const MAX_FIELDS: usize = 8;
 const MAX_VALUE_CHARACTERS: usize = 64;
 /// Characters of a shown path; a hostile key must not push the other fields out.
 const MAX_PATH_CHARACTERS: usize = 128;
-/// A field whose name holds one of these is never shown, whatever the target says.
-const SECRET_LOOKING: [&str; 11] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "credential",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "authorization",
-];
 
 const REDACTED: &str = "(redacted)";
 
@@ -130,11 +117,6 @@ fn is_redacted(path: &[&str], rules: &[Rule]) -> bool {
         rule.effect == RuleEffect::Redact && (covered || inside)
     });
     ruled || path.iter().any(|key| looks_secret(key))
-}
-
-fn looks_secret(key: &str) -> bool {
-    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    SECRET_LOOKING.iter().any(|word| plain.contains(word))
 }
 
 /// Whether a text is itself a private key, or sets a password as connection strings do, whatever its field is called.

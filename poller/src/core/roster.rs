@@ -1,4 +1,4 @@
-//! All objects of one target: who they are, who has which identity, and who wants attention when.
+//! All objects of one target: who they are, and who wants attention when.
 //!
 //! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 //! It must not know how a poll or a write is done.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use drift_model::condition::{CorrectionStatus, ObservedReason};
 use drift_model::fifo::Fifo;
-use drift_model::identity::{Claimant, IdentityIndex, Uid};
+use drift_model::identity::{Claimant, ResourceName, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
@@ -32,7 +32,6 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 pub struct Roster {
     target: Arc<Target>,
     tracks: HashMap<Uid, Track>,
-    identities: IdentityIndex,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
@@ -49,7 +48,6 @@ impl Roster {
         Self {
             target,
             tracks: HashMap::new(),
-            identities: IdentityIndex::default(),
             wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
@@ -60,15 +58,14 @@ impl Roster {
         }
     }
 
-    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known.
-    pub fn see(&mut self, object: LeanObject, now: Now) {
+    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known. `has` says
+    /// whether the object, as that claimant, has the external resource that it names, over all targets.
+    pub fn see(&mut self, object: LeanObject, now: Now, has: impl FnOnce(Claimant) -> bool) {
         let uid = object.id.uid.clone();
         if self.tracks.get(&uid).is_some_and(|track| !object.is_as_new_as(track.object())) {
             return;
         }
-        let mut rendered = appraise(&self.target, &object);
-        let affected = self.identities.insert(&uid, claimant(&object, &rendered));
-        self.bar_identity(&uid, &object, &mut rendered);
+        let rendered = self.appraise(&object, has);
         match self.tracks.get_mut(&uid) {
             Some(track) => track.see(object, rendered, now.moment),
             None => {
@@ -78,19 +75,16 @@ impl Roster {
             }
         }
         self.rearrange(&uid, now.moment);
-        self.appraise_again(&affected, now.moment);
     }
 
     /// Drops an object that is gone or no longer selected.
-    pub fn forget(&mut self, uid: &Uid, now: Moment) {
-        let affected = self.identities.remove(uid);
+    pub fn forget(&mut self, uid: &Uid) {
         self.tracks.remove(uid);
         self.polls.remove(uid);
         self.writes.leave(uid);
         self.slow_slots.remove(uid);
         self.owing.remove(uid);
         self.wakes.remove(uid);
-        self.appraise_again(&affected, now);
     }
 
     /// The first list is complete.
@@ -217,21 +211,20 @@ impl Roster {
         Pace { interval: self.target.interval, settle: self.target.correct.settle, confirm: self.target.confirm }
     }
 
-    fn bar_identity(&self, uid: &Uid, object: &LeanObject, rendered: &mut Rendered) {
-        let taken = rendered.identity.is_some() && !self.identities.has(uid, &claimant(object, rendered));
-        if taken && rendered.barred.is_none() {
-            rendered.barred = Some(Failure::of(ObservedReason::IdentityTaken));
-        }
+    /// An object whose external resource another one names, of whatever target, may have another right to it now.
+    pub fn appraise_again(&mut self, uid: &Uid, now: Moment, has: impl FnOnce(Claimant) -> bool) {
+        let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { return };
+        let rendered = self.appraise(&object, has);
+        self.update(uid, now, |track| track.set_appraisal(rendered, now));
     }
 
-    /// Objects that share an identity with one that came, changed or went may have another right now.
-    fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
-        for uid in uids {
-            let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { continue };
-            let mut rendered = appraise(&self.target, &object);
-            self.bar_identity(uid, &object, &mut rendered);
-            self.update(uid, now, |track| track.set_appraisal(rendered, now));
+    fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
+        let mut rendered = appraise(&self.target, object);
+        let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
+        if taken && rendered.barred.is_none() {
+            rendered.barred = Some(Failure::with(ObservedReason::IdentityTaken, &self.target.scope.name));
         }
+        rendered
     }
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
@@ -260,14 +253,16 @@ impl Roster {
     }
 }
 
-/// What an object says of identities.
-fn claimant(object: &LeanObject, rendered: &Rendered) -> Claimant {
+/// What an object says of external resources.
+fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
+    let name = |identity| ResourceName { scope: target.scope.id, identity };
+    let owns = object
+        .conditions
+        .corrected()
+        .and_then(|condition| CorrectionStatus::parse(&condition.message).owns().map(str::to_owned));
     Claimant {
-        wants: rendered.identity.clone(),
-        owns: object
-            .conditions
-            .corrected()
-            .and_then(|condition| CorrectionStatus::parse(&condition.message).owns().map(str::to_owned)),
+        wants: rendered.identity.clone().map(name),
+        owns: owns.map(name),
         created: object.created.clone(),
         deleting: object.deleting,
     }

@@ -8,6 +8,7 @@ pub mod cleanup;
 pub mod client;
 pub mod config;
 pub mod events;
+pub mod identities;
 pub mod kinds;
 pub mod lease;
 pub mod object_writer;

@@ -1,38 +1,104 @@
-//! Which object of a target has which external resource.
+//! Which object has which external resource, over all targets of a program.
 //!
-//! Two objects may name the same identity. The one that claimed it has it; without a claim the oldest. The others
-//! keep their hands off, and while there are others nobody deletes. This file must not know what is done to it.
+//! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that
+//! claimed it has it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes.
+//! This file must not know what is done to a resource.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
 
 /// An object's uid.
 pub type Uid = Arc<str>;
 
-/// What an object says of identities.
+/// Bytes of the SHA-256 of a scope's name that are kept: a cluster has hundreds of scopes, and 8 hex digits are read out
+/// as easily as a wish is.
+const SCOPE_BYTES: usize = 4;
+
+/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScopeId(u32);
+
+impl ScopeId {
+    /// The scope of that name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        let digest = Sha256::digest(name.as_bytes());
+        let mut bytes = [0; SCOPE_BYTES];
+        bytes.copy_from_slice(&digest[..SCOPE_BYTES]);
+        Self(u32::from_be_bytes(bytes))
+    }
+
+    /// The scope of 8 lower-case hex digits; `None` for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_whole = text.len() == SCOPE_BYTES * 2 && text.bytes().all(lower_hex);
+        is_whole.then(|| u32::from_str_radix(text, 16).ok().map(Self))?
+    }
+}
+
+impl fmt::Display for ScopeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:08x}", self.0)
+    }
+}
+
+/// The name of one external resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceName {
+    /// Where the identity holds.
+    pub scope: ScopeId,
+    /// The identity in it.
+    pub identity: String,
+}
+
+/// What an object says of external resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimant {
-    /// The identity that its spec names; `None` where it names none.
-    pub wants: Option<String>,
-    /// The identity that it claimed.
-    pub owns: Option<String>,
+    /// The resource that its spec names; `None` where it names none.
+    pub wants: Option<ResourceName>,
+    /// The resource that it claimed.
+    pub owns: Option<ResourceName>,
     /// Its creationTimestamp.
     pub created: String,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
 
-/// The identities of one target's objects.
-///
-/// However many objects name one identity (a mistake in a target makes it all of them), one that comes, changes or
-/// goes costs no more than finding it, and concerns two others.
-#[derive(Clone, Debug, Default)]
-pub struct IdentityIndex {
-    claimants: HashMap<Uid, Claimant>,
-    by_identity: BTreeMap<String, Contenders>,
+/// An object of a target.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Selected {
+    /// The target's name.
+    pub target: Arc<str>,
+    /// The object.
+    pub uid: Uid,
 }
 
-/// Who names one identity.
+/// What an object may do, as far as others are concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// It has the resource it wants.
+    pub has: bool,
+    /// Another object that is not being deleted wants or claims that resource, so that a deletion leaves it.
+    pub shared: bool,
+}
+
+/// The external resources of all targets' objects.
+///
+/// However many objects name one resource (a mistake in a target makes it all of them), one that comes, changes or
+/// goes costs no more than finding it, and concerns two others. Where two targets see one object, that of the first by
+/// name counts: the object is that one's.
+#[derive(Clone, Debug, Default)]
+pub struct IdentityIndex {
+    /// What each target says of an object, the first target by name first.
+    claimants: HashMap<Uid, Vec<(Arc<str>, Claimant)>>,
+    by_resource: HashMap<ResourceName, Contenders>,
+}
+
+/// Who names one resource.
 #[derive(Clone, Debug, Default)]
 struct Contenders {
     ranked: BTreeSet<Rank>,
@@ -40,7 +106,7 @@ struct Contenders {
     living: usize,
 }
 
-/// The least has the identity.
+/// The least has the resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     without_claim: bool,
@@ -49,14 +115,14 @@ struct Rank {
 }
 
 impl Rank {
-    fn of(uid: &Uid, claimant: &Claimant, identity: &str) -> Self {
-        let without_claim = claimant.owns.as_deref() != Some(identity);
+    fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
+        let without_claim = claimant.owns.as_ref() != Some(resource);
         Self { without_claim, created: claimant.created.clone(), uid: uid.clone() }
     }
 }
 
 impl Contenders {
-    /// Whom a change from `before` concerns: whoever gains or loses the identity, and all when it is shared now or not
+    /// Whom a change from `before` concerns: whoever gains or loses the resource, and all when it is shared now or not
     /// any more.
     fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
         let (first, living) = before;
@@ -73,218 +139,113 @@ impl Contenders {
 }
 
 impl IdentityIndex {
-    /// Takes an object in as it is now; gives the other objects whose right to act may have changed.
-    pub fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
-        if self.claimants.get(uid) == Some(&claimant) {
-            return Vec::new();
-        }
-        let mut concerned = Vec::new();
-        let old = self.claimants.insert(uid.clone(), claimant.clone());
-        let named: BTreeSet<&str> = old.iter().flat_map(identities).chain(identities(&claimant)).collect();
-        for identity in named {
-            concerned.extend(self.exchange(uid, identity, old.as_ref(), Some(&claimant)));
-        }
-        concerned.sort_unstable();
-        concerned.dedup();
-        concerned.retain(|other| other != uid);
+    /// Takes an object in as a target sees it now; gives the other objects whose right to act may have changed.
+    pub fn insert(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
+        self.change(selected, Some(claimant))
+    }
+
+    /// Drops an object that a target sees no more; gives the others whose right to act may have changed.
+    pub fn remove(&mut self, selected: &Selected) -> Vec<Selected> {
+        self.change(selected, None)
+    }
+
+    /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
+    pub fn keep_only(&mut self, target: &Arc<str>, kept: &HashSet<Uid>) -> Vec<Selected> {
+        let sees = |said: &[(Arc<str>, Claimant)]| said.iter().any(|(one, _)| one == target);
+        let gone = self.claimants.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
+        let gone: Vec<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
+        let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
+        // One that was told first may have gone after that.
+        concerned.retain(|other| self.claimants.contains_key(&other.uid));
         concerned
     }
 
-    /// Drops an object; gives the others whose right to act may have changed.
-    pub fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        let old = self.claimants.remove(uid);
-        let mut concerned = Vec::new();
-        for identity in old.iter().flat_map(identities) {
-            concerned.extend(self.exchange(uid, identity, old.as_ref(), None));
-        }
-        concerned.retain(|other| other != uid);
-        concerned
-    }
-
-    /// Whether `claimant`, as the object of this uid, has the identity it wants: nobody else claimed it, or nobody
-    /// older did; without any claim, nobody older wants it.
+    /// The targets that see anything.
     #[must_use]
-    pub fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
-        let Some(identity) = &claimant.wants else { return false };
-        let others = self.by_identity.get(identity).into_iter().flat_map(|contenders| &contenders.ranked);
+    pub fn targets(&self) -> BTreeSet<Arc<str>> {
+        self.claimants.values().flatten().map(|(target, _)| target.clone()).collect()
+    }
+
+    /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that, or nobody
+    /// older did; without any claim, if nobody older wants it.
+    #[must_use]
+    pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
+        let Some(resource) = &claimant.wants else { return Rights::default() };
+        let contenders = self.by_resource.get(resource);
+        let others = contenders.into_iter().flat_map(|contenders| &contenders.ranked);
         let first_other = others.into_iter().find(|rank| rank.uid != *uid);
-        first_other.is_none_or(|other| Rank::of(uid, claimant, identity) < *other)
+        let has = first_other.is_none_or(|other| Rank::of(uid, claimant, resource) < *other);
+        let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(own).any(|named| named == resource));
+        Rights { has, shared: contenders.map_or(0, |contenders| contenders.living) > usize::from(own) }
     }
 
-    /// Whether another object that is not being deleted wants or claims the identity, so that a deletion leaves the outside.
-    #[must_use]
-    pub fn is_shared(&self, uid: &Uid, identity: &str) -> bool {
-        let living = self.by_identity.get(identity).map_or(0, |contenders| contenders.living);
-        let own = self.claimants.get(uid).filter(|claimant| identities(claimant).any(|named| named == identity));
-        living > usize::from(own.is_some_and(|claimant| !claimant.deleting))
+    /// What counts of what the targets say of an object.
+    fn claimant(&self, uid: &Uid) -> Option<&Claimant> {
+        self.claimants.get(uid).and_then(|said| said.first()).map(|(_, claimant)| claimant)
     }
 
-    /// Puts an object among the contenders for `identity` as it is now, in place of what it was.
-    fn exchange(&mut self, uid: &Uid, identity: &str, old: Option<&Claimant>, new: Option<&Claimant>) -> Vec<Uid> {
-        let names = |claimant: &&Claimant| identities(claimant).any(|named| named == identity);
-        let contenders = self.by_identity.entry(identity.to_owned()).or_default();
+    fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
+        let old = self.claimant(uid).cloned();
+        let said = self.claimants.entry(uid.clone()).or_default();
+        let place = said.binary_search_by(|(other, _)| other.cmp(target));
+        match (place, claimant) {
+            (Ok(place), Some(claimant)) => said[place].1 = claimant,
+            (Err(place), Some(claimant)) => said.insert(place, (target.clone(), claimant)),
+            (Ok(place), None) => _ = said.remove(place),
+            (Err(_), None) => {}
+        }
+        if said.is_empty() {
+            self.claimants.remove(uid);
+        }
+        let new = self.claimant(uid).cloned();
+        if old == new { Vec::new() } else { self.exchange(uid, old.as_ref(), new.as_ref()) }
+    }
+
+    /// Puts an object among the contenders for all that it names now, in place of what it named.
+    fn exchange(&mut self, uid: &Uid, old: Option<&Claimant>, new: Option<&Claimant>) -> Vec<Selected> {
+        let named: BTreeSet<_> = old.into_iter().chain(new).flat_map(resources).collect();
+        let mut concerned = BTreeSet::new();
+        for resource in named {
+            concerned.extend(self.exchange_one(uid, resource, old, new));
+        }
+        concerned.remove(uid);
+        let of_target = |uid: Uid| {
+            let (target, _) = self.claimants.get(&uid)?.first()?;
+            Some(Selected { target: target.clone(), uid })
+        };
+        concerned.into_iter().filter_map(of_target).collect()
+    }
+
+    fn exchange_one(
+        &mut self,
+        uid: &Uid,
+        resource: &ResourceName,
+        old: Option<&Claimant>,
+        new: Option<&Claimant>,
+    ) -> Vec<Uid> {
+        let names = |claimant: &&Claimant| resources(claimant).any(|named| named == resource);
+        let contenders = self.by_resource.entry(resource.clone()).or_default();
         let before = (contenders.first(), contenders.living);
         if let Some(old) = old.filter(names) {
-            contenders.ranked.remove(&Rank::of(uid, old, identity));
+            contenders.ranked.remove(&Rank::of(uid, old, resource));
             contenders.living -= usize::from(!old.deleting);
         }
         if let Some(new) = new.filter(names) {
-            contenders.ranked.insert(Rank::of(uid, new, identity));
+            contenders.ranked.insert(Rank::of(uid, new, resource));
             contenders.living += usize::from(!new.deleting);
         }
         let concerned = contenders.concerned(before);
         if contenders.ranked.is_empty() {
-            self.by_identity.remove(identity);
+            self.by_resource.remove(resource);
         }
         concerned
     }
 }
 
-fn identities(claimant: &Claimant) -> impl Iterator<Item = &str> {
-    let owned = claimant.owns.as_deref().filter(|owned| Some(*owned) != claimant.wants.as_deref());
-    claimant.wants.as_deref().into_iter().chain(owned)
+fn resources(claimant: &Claimant) -> impl Iterator<Item = &ResourceName> {
+    let owned = claimant.owns.as_ref().filter(|owned| Some(*owned) != claimant.wants.as_ref());
+    claimant.wants.iter().chain(owned)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn claimant(wants: &str, owns: Option<&str>, created: &str) -> Claimant {
-        Claimant {
-            wants: Some(wants.to_owned()),
-            owns: owns.map(str::to_owned),
-            created: created.to_owned(),
-            deleting: false,
-        }
-    }
-
-    fn index(claimants: &[(&str, &Claimant)]) -> IdentityIndex {
-        let mut index = IdentityIndex::default();
-        for (uid, claimant) in claimants {
-            index.insert(&Uid::from(*uid), (*claimant).clone());
-        }
-        index
-    }
-
-    #[test]
-    fn the_claimant_has_it_else_the_oldest_and_the_uid_breaks_ties() {
-        let old = claimant("db", None, "2026-01-01T00:00:00Z");
-        let young = claimant("db", None, "2026-01-02T00:00:00Z");
-        let claimant = claimant("db", Some("db"), "2026-01-03T00:00:00Z");
-        let (a, b, c) = (Uid::from("a"), Uid::from("b"), Uid::from("c"));
-        let without_claim = index(&[("a", &young), ("b", &old)]);
-        assert!(without_claim.has(&b, &old) && !without_claim.has(&a, &young));
-        let twins = index(&[("b", &old), ("a", &old)]);
-        assert!(twins.has(&a, &old) && !twins.has(&b, &old));
-        let with_claim = index(&[("a", &young), ("b", &old), ("c", &claimant)]);
-        assert!(with_claim.has(&c, &claimant) && !with_claim.has(&b, &old) && !with_claim.has(&a, &young));
-    }
-
-    #[test]
-    fn a_claim_holds_while_the_claimant_wants_something_else() {
-        let moved = claimant("new", Some("db"), "2026-01-03T00:00:00Z");
-        let other = claimant("db", None, "2026-01-01T00:00:00Z");
-        let index = index(&[("a", &moved), ("b", &other)]);
-        assert!(!index.has(&Uid::from("b"), &other));
-        assert!(index.has(&Uid::from("a"), &moved));
-    }
-
-    #[test]
-    fn an_identity_is_shared_while_another_living_object_names_it() {
-        let one = claimant("db", Some("db"), "2026-01-01T00:00:00Z");
-        let mut other = claimant("db", None, "2026-01-02T00:00:00Z");
-        let a = Uid::from("a");
-        assert!(index(&[("a", &one), ("b", &other)]).is_shared(&a, "db"));
-        assert!(!index(&[("a", &one)]).is_shared(&a, "db"));
-        other.deleting = true;
-        assert!(!index(&[("a", &one), ("b", &other)]).is_shared(&a, "db"));
-    }
-
-    #[test]
-    fn whoever_shares_an_identity_is_told_when_it_changes_hands() {
-        let one = claimant("db", None, "2026-01-01T00:00:00Z");
-        let two = claimant("db", None, "2026-01-02T00:00:00Z");
-        let mut index = index(&[("a", &one)]);
-        assert_eq!(index.insert(&Uid::from("b"), two.clone()), [Uid::from("a")]);
-        assert_eq!(index.insert(&Uid::from("b"), two), [] as [Uid; 0]);
-        assert_eq!(index.insert(&Uid::from("a"), claimant("x", None, "")), [Uid::from("b")]);
-        assert_eq!(index.remove(&Uid::from("b")), [] as [Uid; 0]);
-    }
-
-    #[test]
-    fn an_identity_that_ten_thousand_objects_name_concerns_two_at_each_change() {
-        let mut index = IdentityIndex::default();
-        let uid = |number: u32| Uid::from(format!("u{number:05}"));
-        let mut concerned = 0;
-        for number in 0..10_000 {
-            concerned += index.insert(&uid(number), claimant("db", None, "2026-01-01T00:00:00Z")).len();
-        }
-        assert!(concerned <= 2, "{concerned} when they come");
-        assert_eq!(index.insert(&uid(7), claimant("db", Some("db"), "2026-01-01T00:00:00Z")), [uid(0)]);
-        assert_eq!(index.remove(&uid(7)), [uid(0)]);
-    }
-
-    /// What each object may do, found the long way.
-    fn rights(claimants: &BTreeMap<u8, Claimant>) -> BTreeMap<u8, (bool, bool)> {
-        let uid = |number: u8| Uid::from(number.to_string());
-        let rank = |number: u8, claimant: &Claimant, identity: &str| {
-            (claimant.owns.as_deref() != Some(identity), claimant.created.clone(), uid(number))
-        };
-        let of = |(number, claimant): (&u8, &Claimant)| {
-            let Some(identity) = claimant.wants.as_deref() else { return (*number, (false, false)) };
-            let others: Vec<_> = claimants
-                .iter()
-                .filter(|(other, theirs)| *other != number && identities(theirs).any(|named| named == identity))
-                .collect();
-            let own = rank(*number, claimant, identity);
-            let has = others.iter().all(|(other, theirs)| own < rank(**other, theirs, identity));
-            (*number, (has, others.iter().any(|(_, theirs)| !theirs.deleting)))
-        };
-        claimants.iter().map(of).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_comes_and_goes_rights_are_as_found_the_long_way_and_whoever_they_changed_for_is_told(
-            steps in proptest::collection::vec(
-                (0_u8..6, proptest::option::of((0_u8..3, 0_u8..4, 0_u8..3, any::<bool>()))), 1..40)
-        ) {
-            let mut index = IdentityIndex::default();
-            let mut claimants = BTreeMap::new();
-            for (number, step) in steps {
-                let before = rights(&claimants);
-                let uid = Uid::from(number.to_string());
-                let told = match step {
-                    Some((wants, owns, created, deleting)) => {
-                        let name = |number: u8| (number > 0).then(|| number.to_string());
-                        let claimant = Claimant { wants: name(wants), owns: name(owns), created: created.to_string(), deleting };
-                        claimants.insert(number, claimant.clone());
-                        index.insert(&uid, claimant)
-                    }
-                    None => {
-                        claimants.remove(&number);
-                        index.remove(&uid)
-                    }
-                };
-                for (other, after) in rights(&claimants) {
-                    let (claimant, uid) = (&claimants[&other], Uid::from(other.to_string()));
-                    let shared = claimant.wants.as_ref().is_some_and(|wants| index.is_shared(&uid, wants));
-                    prop_assert_eq!((index.has(&uid, claimant), shared), after);
-                    if other != number && before.get(&other).is_some_and(|before| *before != after) {
-                        prop_assert!(told.contains(&uid), "{} was not told", other);
-                    }
-                }
-            }
-            if claimants.is_empty() {
-                prop_assert!(index.by_identity.is_empty());
-            }
-        }
-    }
-
-    #[test]
-    fn an_object_without_identity_has_none() {
-        let nameless = Claimant { wants: None, ..claimant("", None, "") };
-        assert!(!IdentityIndex::default().has(&Uid::from("a"), &nameless));
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ pub mod labelled_secrets;
 pub mod moment;
 pub mod names;
 pub mod object;
+pub mod secret_names;
 pub mod token_bucket;
 pub mod voucher;
 pub mod work_queue;

@@ -11,6 +11,7 @@ use crate::correct::Correct;
 use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
 use crate::read::Read;
+use crate::scope::IdentityScope;
 use drift_model::condition::Wish;
 use drift_model::field_paths::FieldPaths;
 
@@ -28,6 +29,8 @@ pub struct Target {
     pub objects: ObjectSelection,
     /// Names the external resource; use [`Target::identity_of`].
     pub identity: TextTemplate,
+    /// Within what the identity is unique, over all targets.
+    pub scope: IdentityScope,
     /// What must hold before any read or write; use [`Target::unmet_requirement`].
     pub require: Vec<Requirement>,
     /// Time between polls of one object.
@@ -50,7 +53,8 @@ pub struct Target {
     pub poll_fields: FieldPaths,
     /// The poller's share plus what `correct` reads.
     pub all_fields: FieldPaths,
-    /// Hash of objects, identity, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex digits.
+    /// Hash of objects, identity, scope, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex
+    /// digits.
     pub verdict_hash: String,
     /// Hash of the whole document: any edit changes it. 16 hex digits.
     pub document_hash: String,

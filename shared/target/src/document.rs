@@ -14,6 +14,7 @@ use crate::objects::{ObjectSelection, read_objects};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_expression, read_read};
+use crate::scope::{IdentityScope, read_scope, scope_of_read};
 use crate::yaml;
 use crate::yaml::{Fault, Node, Position};
 use drift_model::names::{TARGET_API_VERSION, TARGET_KIND};
@@ -111,6 +112,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         correct_hash: correct_hash(spec),
         objects: target.objects,
         identity: target.identity,
+        scope: target.scope,
         require: target.require,
         interval: target.interval,
         timeout: target.timeout,
@@ -140,6 +142,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Positi
 struct Spec {
     objects: ObjectSelection,
     identity: TextTemplate,
+    scope: IdentityScope,
     require: Vec<Requirement>,
     interval: Duration,
     timeout: Duration,
@@ -155,6 +158,7 @@ struct Spec {
 const SPEC_KEYS: &[&str] = &[
     "objects",
     "identity",
+    "scope",
     "require",
     "interval",
     "timeout",
@@ -173,6 +177,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let fields = Fields::below(&fields);
     let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
+    let scope = reader.optional(&fields, "scope", read_scope);
     let require = reader.or(&fields, "require", Vec::new(), read_requirements);
     let times = read_times(reader, &fields);
     let suspend = reader.or(&fields, "suspend", false, Reader::truth);
@@ -189,9 +194,11 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     if !insecure? {
         check_credentials(reader, spec, &read, &correct);
     }
+    let scope = scope?.unwrap_or_else(|| scope_of_read(&read.http, spec));
     Some(Spec {
         objects: objects?,
         identity: identity?,
+        scope,
         require: require?,
         interval,
         timeout,

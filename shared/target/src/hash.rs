@@ -12,7 +12,8 @@ use drift_model::condition::canonical;
 const HASH_BYTES: usize = 8;
 
 /// The sections that a verdict depends on.
-const VERDICT_SECTIONS: &[&str] = &["objects", "identity", "require", "suspendWhen", "read", "compare", "confirm"];
+const VERDICT_SECTIONS: &[&str] =
+    &["objects", "identity", "scope", "require", "suspendWhen", "read", "compare", "confirm"];
 
 /// What of `correct` says when and for what a request is made, not what it is.
 const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];

@@ -21,6 +21,7 @@ mod problem;
 mod raw;
 mod read;
 mod request;
+mod scope;
 mod selector;
 mod yaml;
 
@@ -34,6 +35,7 @@ pub use objects::ObjectSelection;
 pub use problem::{DocumentName, Problem};
 pub use read::{HttpRead, Read, ReadLimits};
 pub use request::{Auth, SecretKey, StatusSet, Tls};
+pub use scope::IdentityScope;
 pub use selector::LabelSelector;
 
 #[cfg(test)]

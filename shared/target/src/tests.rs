@@ -265,6 +265,29 @@ fn fields_are_collected_by_program() {
 }
 
 #[test]
+fn targets_with_one_read_share_a_scope() {
+    let url = "url: \"http://127.0.0.1:8474/proxies/${self.metadata.name}\"";
+    let read = |http: &str| parse(&LEAST.replace(url, http)).scope.name.to_string();
+    let table = [
+        ("url: 'http://h/proxies/${self.metadata.name}'", "GET http://h/proxies/${…}"),
+        (
+            "url: 'https://h/proxies/${self.spec.name}', auth: {basic: {secretRef: {name: s}}}",
+            "GET https://h/proxies/${…}",
+        ),
+        ("url: 'http://H:80', method: HEAD", "HEAD http://h/"),
+        ("url: 'http://h/x?api_key=hunter2&q=${self.spec.name}'", "GET http://h/x?api_key=${…}&q=${…}"),
+    ];
+    for (http, name) in table {
+        assert_eq!(read(http), name);
+    }
+    let post = |body: &str| read(&format!("url: 'http://h/q', method: POST, body: {body}"));
+    assert_eq!(post("{q: 'a ${self.spec.a}', token: x}"), post("{token: y, q: 'a ${self.spec.b}'}"));
+    assert_ne!(post("{q: 'a ${self.spec.a}'}"), post("{q: 'b ${self.spec.a}'}"));
+    assert!(!post("{q: hunter2}").contains("hunter2"));
+    assert_eq!(&*parse(&LEAST.replace("identity:", "scope: orders-db\n  identity:")).scope.name, "orders-db");
+}
+
+#[test]
 fn hashes_follow_the_meaning() {
     let target = parse(LEAST);
     assert!(target.verdict_hash.len() == 16 && target.document_hash.len() == 16);
@@ -279,6 +302,7 @@ fn hashes_follow_the_meaning() {
         ("identity:", "suspend: true\n  identity:", false),
         ("identity:", "correct: {existing: Adopt}\n  identity:", false),
         ("name: toxiproxy", "name: other", false),
+        ("identity:", "scope: orders\n  identity:", true),
         ("identity:", "confirm: {drift: 2}\n  identity:", true),
         ("identity:", "suspendWhen: \"${self.spec.a}\"\n  identity:", true),
         ("kind: Proxy", "kind: Proxie", true),

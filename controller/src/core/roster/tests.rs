@@ -2,8 +2,10 @@ use super::*;
 use crate::core::fixtures::{Scene, at, bare_object, facts, owns, target, wish};
 use crate::core::held::Held;
 use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
+use drift_model::identity::{IdentityIndex, Selected};
+use drift_model::names::FINALIZER;
 
-const CALM: Around = Around { vouched: true };
+const CALM: Around = Around { vouched: true, rights: Rights { has: true, shared: false }, scope_complete: true };
 
 fn numbered(scene: Scene, number: usize) -> LeanObject {
     let mut object = scene.object;
@@ -80,18 +82,76 @@ fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_i
     assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
 }
 
+/// The target's part in an index that it shares with others.
+fn around(roster: &Roster, index: &IdentityIndex, uid: &Uid) -> Around {
+    let rights = roster.claimant(uid).map(|claimant| index.rights(uid, &claimant)).unwrap_or_default();
+    Around { rights, ..CALM }
+}
+
+fn selected(target: &str, uid: &str) -> Selected {
+    Selected { target: target.into(), uid: uid.into() }
+}
+
+/// Two targets, each with an object whose external resource is to be created; the second's is the younger.
+fn two_targets() -> ([Roster; 2], IdentityIndex) {
+    let mut index = IdentityIndex::default();
+    let rosters = [0, 1].map(|number| {
+        let mut roster = Roster::new(target(), Heritage::default()).0;
+        let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
+        object.created = format!("2026-02-0{}T00:00:00Z", number + 1);
+        let uid = object.id.uid.clone();
+        roster.see(object, facts(), None, at(1));
+        roster.note_listed();
+        index.insert(&selected(&format!("t{number}"), &uid), roster.claimant(&uid).unwrap());
+        roster
+    });
+    (rosters, index)
+}
+
 #[test]
-fn of_two_objects_with_one_identity_the_second_is_told_when_the_first_goes() {
-    let mut roster = Roster::new(target(), Heritage::default()).0;
-    let older = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0);
-    let mut younger = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 1);
-    younger.created = "2026-02-01T00:00:00Z".to_owned();
-    roster.see(older, facts(), None, at(1));
-    roster.see(younger, facts(), None, at(1));
+fn of_two_targets_with_one_resource_one_claims_it() {
+    let ([first, second], mut index) = two_targets();
+    let (older, younger) = (Uid::from("u0"), Uid::from("u1"));
+    let decide = |roster: &Roster, index: &IdentityIndex, uid| roster.decide(uid, around(roster, index, uid), at(1));
+    assert!(matches!(decide(&first, &index, &older), Some(Decision::Correct(_))));
+    assert_eq!(decide(&second, &index, &younger), Some(Decision::Nothing(Held::IdentityTaken)));
+    assert_eq!(index.remove(&selected("t0", "u0")), [selected("t1", "u1")]);
+    assert!(matches!(decide(&second, &index, &younger), Some(Decision::Correct(_))));
+}
+
+#[test]
+fn a_claim_that_is_being_written_counts_already() {
+    let ([first, mut second], mut index) = two_targets();
+    let (older, younger) = (Uid::from("u0"), Uid::from("u1"));
+    let before = index.remove(&selected("t0", "u0"));
+    assert_eq!(before, [selected("t1", "u1")]);
+    second.set_claiming(&younger, true);
+    index.insert(&selected("t1", "u1"), second.claimant(&younger).unwrap());
+    index.insert(&selected("t0", "u0"), first.claimant(&older).unwrap());
+    let decision = first.decide(&older, around(&first, &index, &older), at(1));
+    assert_eq!(decision, Some(Decision::Nothing(Held::IdentityTaken)), "the older comes too late");
+    let mut object = second.object(&younger).unwrap().clone();
+    object.resource_version = "9".to_owned();
+    second.see(object, facts(), None, at(2));
+    assert!(second.claimant(&younger).unwrap().owns.is_some(), "another change of the object ends no claim");
+    second.set_claiming(&younger, false);
+    assert_eq!(second.claimant(&younger).unwrap().owns, None);
+}
+
+#[test]
+fn nothing_new_is_claimed_until_everybody_is_known() {
+    let actions = crate::core::facts::Actions { delete: true, ..target().actions };
+    let mut roster = Roster::new(TargetFacts { actions, ..target() }, Heritage::default()).0;
+    let unknown = Around { scope_complete: false, ..CALM };
+    let ours = |number| LeanObject { finalizers: vec![FINALIZER.to_owned()], ..drifted(number) };
+    roster.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
+    roster.see(ours(1), named(1), None, at(1));
+    roster.see(LeanObject { deleting: true, ..ours(2) }, named(2), None, at(1));
     roster.note_listed();
-    assert_eq!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Nothing(Held::IdentityTaken)));
-    assert_eq!(roster.forget(&"u0".into()), [Uid::from("u1")]);
-    assert!(matches!(roster.decide(&"u1".into(), CALM, at(1)), Some(Decision::Correct(_))));
+    let decide = |number: u8| roster.decide(&Uid::from(format!("u{number}")), unknown, at(1));
+    assert_eq!(decide(0), Some(Decision::Nothing(Held::ScopeIncomplete)));
+    assert!(matches!(decide(1), Some(Decision::Correct(_))), "what is owned goes on");
+    assert_eq!(decide(2), Some(Decision::Nothing(Held::ScopeIncomplete)));
 }
 
 #[test]
@@ -152,7 +212,7 @@ fn an_older_state_does_not_replace_a_newer_one() {
     newer.resource_version = "9".to_owned();
     let uid = newer.id.uid.clone();
     roster.see(newer, facts(), None, at(1));
-    assert!(roster.see(bare_object(), facts(), None, at(1)).is_empty());
+    assert!(!roster.see(bare_object(), facts(), None, at(1)));
     assert_eq!(roster.object(&uid).map(|object| object.resource_version.as_str()), Some("9"));
 }
 

@@ -2,15 +2,72 @@ use super::*;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::write_attempts::WriteOutcome;
+use drift_model::identity::{IdentityIndex, Selected};
 use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 
 /// The message of a verdict on an object with that id that wishes for `a: 1`.
 fn tag(id: &str) -> String {
     format!("x [wish {}]", drift_model::condition::Wish::of(&json!([id, {"a": 1}])))
 }
 
-fn roster() -> Roster {
-    Roster::new(target(TEXT))
+/// A roster whose objects contend with one another alone.
+struct Alone {
+    roster: Roster,
+    identities: Rc<RefCell<IdentityIndex>>,
+}
+
+impl Alone {
+    fn new(target: Arc<Target>) -> Self {
+        Self { roster: Roster::new(target), identities: Rc::default() }
+    }
+
+    fn see(&mut self, object: LeanObject, now: Now) {
+        let selected = self.selected(&object.id.uid);
+        let (mut identities, mut concerned) = (self.identities.borrow_mut(), Vec::new());
+        self.roster.see(object, now, |claimant| {
+            concerned = identities.insert(&selected, claimant.clone());
+            identities.rights(&selected.uid, &claimant).has
+        });
+        drop(identities);
+        self.appraise_again(concerned, now.moment);
+    }
+
+    fn forget(&mut self, uid: &Uid, now: Moment) {
+        self.roster.forget(uid);
+        let concerned = self.identities.borrow_mut().remove(&self.selected(uid));
+        self.appraise_again(concerned, now);
+    }
+
+    fn appraise_again(&mut self, concerned: Vec<Selected>, now: Moment) {
+        for Selected { uid, .. } in concerned {
+            self.roster.appraise_again(&uid, now, |claimant| self.identities.borrow().rights(&uid, &claimant).has);
+        }
+    }
+
+    fn selected(&self, uid: &Uid) -> Selected {
+        Selected { target: self.roster.target.name.as_str().into(), uid: uid.clone() }
+    }
+}
+
+impl Deref for Alone {
+    type Target = Roster;
+
+    fn deref(&self) -> &Roster {
+        &self.roster
+    }
+}
+
+impl DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Roster {
+        &mut self.roster
+    }
+}
+
+fn roster() -> Alone {
+    Alone::new(target(TEXT))
 }
 
 fn object(roster: &Roster, uid: &str, spec: &Value, status: &Value) -> LeanObject {
@@ -68,6 +125,27 @@ fn the_oldest_has_the_identity_and_the_next_is_polled_at_once_when_it_goes() {
     roster.forget(&Uid::from("old"), at(5).moment);
     assert!(roster.track(&Uid::from("younger")).unwrap().poll_due().is_some_and(|due| due <= at(5).moment));
     assert_eq!(reason(&mut roster, "younger", at(5).moment), Some(ObservedReason::IdentityTaken), "until it is polled");
+}
+
+#[test]
+fn of_two_targets_with_one_resource_one_object_has_it() {
+    let mut first = roster();
+    let mut second =
+        Alone { identities: first.identities.clone(), ..Alone::new(target(&TEXT.replace("name: t}", "name: u}"))) };
+    let spec = json!({"id": "x", "a": 1});
+    let (old, younger) = (object(&first, "old", &spec, &json!({})), object(&second, "younger", &spec, &json!({})));
+    let uid = younger.id.uid.clone();
+    second.see(younger, at(0));
+    assert_eq!(reason(&mut second, &uid, at(0).moment), None);
+    first.see(old, at(1));
+    second.appraise_again(vec![second.selected(&uid)], at(1).moment);
+    let written = second.update(&uid, at(1).moment, |track| track.next_write(at(1).moment));
+    let Some(NextWrite::Write(verdict, _)) = written else { panic!("{written:?}") };
+    assert_eq!(verdict.reason, ObservedReason::IdentityTaken);
+    assert_eq!(verdict.text, "another object has the same identity in this scope: GET http://h/${…}");
+    first.forget(&"old".into(), at(5).moment);
+    second.appraise_again(vec![second.selected(&uid)], at(5).moment);
+    assert!(second.track(&uid).unwrap().poll_due().is_some_and(|due| due <= at(5).moment), "it is polled at once");
 }
 
 #[test]
@@ -171,7 +249,7 @@ fn take_turn(roster: &mut Roster, now: Now) -> Option<Uid> {
 }
 
 /// Puts an object into the line of regular polls.
-fn queue_regular(roster: &mut Roster, uid: &str) {
+fn queue_regular(roster: &mut Alone, uid: &str) {
     let object = in_sync(roster, uid, &json!({"id": uid, "a": 1}));
     roster.see(object, at(0));
     let uid = Uid::from(uid);
@@ -223,7 +301,7 @@ fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() 
 #[test]
 fn a_correction_that_has_to_settle_puts_off_the_poll_of_an_object_in_line() {
     let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
-    let mut roster = Roster::new(target(&text));
+    let mut roster = Alone::new(target(&text));
     let uid = Uid::from("a");
     let spec = json!({"id": "x", "a": 1});
     let standing = object(&roster, "a", &spec, &json!({}));
@@ -279,7 +357,7 @@ fn a_changed_target_is_vouched_for_only_once_what_it_changed_for_all_is_known() 
 }
 
 /// A roster whose objects stood True before this process began; all were found in sync since, which is not written.
-fn owing(count: usize) -> Roster {
+fn owing(count: usize) -> Alone {
     let mut roster = roster();
     for number in 0..count {
         let uid = format!("u{number}");

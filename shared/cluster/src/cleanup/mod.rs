@@ -9,12 +9,14 @@ mod ledger;
 mod note_board;
 mod notes;
 mod run;
+mod scopes;
 mod sweep;
 
 pub use judgement::{InForce, Judgement, is_decided, is_in_doubt, judge, left_scopes};
 pub use ledger::{Duty, Ledger, SweepEnd};
 pub use note_board::{HeldNote, NoteBoard};
 pub use notes::{KindName, Notes, Scope};
+pub use scopes::IncompleteScopes;
 
 pub use run::{CleanUp, CleanUpParts, Cleaner, Leavers};
 

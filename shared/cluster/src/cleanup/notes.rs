@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{KindError, ResolvedKind, locate_served_kind};
+use drift_model::identity::ScopeId;
 use drift_target::{ObjectSelection, Target};
 
 /// A kind of objects, whatever the version: an object is the same in all of them.
@@ -40,6 +41,10 @@ pub struct Scope {
     /// Only these namespaces; empty means all.
     #[serde(default)]
     pub namespaces: Vec<String>,
+    /// The scope of the target's identities, in which its objects may have claimed something; `None` where the program
+    /// that wrote the note said nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
 }
 
 impl Scope {
@@ -48,7 +53,8 @@ impl Scope {
     pub fn of(target: &Target) -> Self {
         let ObjectSelection { api_version, kind, namespaces, .. } = &target.objects;
         let (api_version, kind, namespaces) = (api_version.clone(), kind.clone(), namespaces.clone());
-        Self { target: target.name.clone(), api_version, kind, namespaces }
+        let scope = Some(target.scope.id.to_string());
+        Self { target: target.name.clone(), api_version, kind, namespaces, scope }
     }
 
     /// The kind of its objects.
@@ -56,6 +62,12 @@ impl Scope {
     pub fn kind_name(&self) -> KindName {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
         KindName { group: group.to_owned(), kind: self.kind.clone() }
+    }
+
+    /// The scope of the target's identities, if the note says it.
+    #[must_use]
+    pub fn identity_scope(&self) -> Option<ScopeId> {
+        self.scope.as_deref().and_then(ScopeId::parse)
     }
 
     /// Whether an object of that kind in that namespace (`None`: of a cluster-scoped kind) may be one of its objects.
@@ -107,9 +119,11 @@ impl Notes {
         (notes, unreadable)
     }
 
-    /// Notes a target that is in force.
+    /// Notes a target that is in force. What was noted of it without a scope by an earlier program is of this one.
     pub fn add(&mut self, target: &Target) {
-        self.config_maps.insert(Scope::of(target), target.document.config_map.clone());
+        let noted = Scope::of(target);
+        self.config_maps.remove(&Scope { scope: None, ..noted.clone() });
+        self.config_maps.insert(noted, target.document.config_map.clone());
     }
 
     /// Strikes a note out.

@@ -83,14 +83,47 @@ fn the_annotation_is_read_back_as_it_was_written_and_what_is_broken_in_it_loses_
     assert_eq!(
         text,
         concat!(
-            r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x","y"]},"#,
-            r#"{"configMap":"n","target":"b","apiVersion":"v1","kind":"Service","namespaces":[]}]"#
+            r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x","y"],"scope":"SCOPE"},"#,
+            r#"{"configMap":"n","target":"b","apiVersion":"v1","kind":"Service","namespaces":[],"scope":"SCOPE"}]"#
         )
+        .replace("SCOPE", &target("a", "m", "{apiVersion: v1, kind: Service}").scope.id.to_string())
     );
     assert_eq!(Notes::parse(&text), (notes, 0));
     let (rest, unreadable) = Notes::parse(&text.replace(r#""target":"a","#, ""));
     assert_eq!((rest, unreadable), (noted(&[&target("b", "n", "{apiVersion: v1, kind: Service}")]), 1));
     assert_eq!(Notes::parse("nonsense"), (Notes::default(), 1));
+}
+
+#[test]
+fn a_note_of_an_earlier_program_speaks_of_every_scope() {
+    let one = proxies("a", "[x]", "1");
+    let earlier =
+        r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x"]}]"#;
+    let (mut notes, _) = Notes::parse(earlier);
+    let broken = World::new(&[], &[]);
+    assert_eq!(IncompleteScopes::find(&notes, broken.in_force(), |_| true), IncompleteScopes::All);
+    notes.add(&one);
+    assert_eq!(notes, noted(&[&one]), "what it said is of the target in force");
+}
+
+#[test]
+fn a_scope_is_complete_once_every_noted_target_is_decided_and_listed() {
+    let (one, two) = (proxies("one", "[x]", "1"), target("two", "n", "{apiVersion: v1, kind: Service}"));
+    let (notes, scope) = (noted(&[&one, &two]), one.scope.id);
+    assert_eq!(scope, two.scope.id, "one read, one scope");
+    let complete = |world: &World, listed: &[&str]| {
+        let is_listed = |target: &Target| listed.contains(&target.name.as_str());
+        IncompleteScopes::find(&notes, world.in_force(), is_listed).is_complete(scope)
+    };
+    let both = World::new(&[&one, &two], &["m", "n"]);
+    assert!(complete(&both, &["one", "two"]) && !complete(&both, &["one"]));
+    let bad = World::new(&[&one], &["m"]);
+    assert!(!complete(&bad, &["one"]), "two is on the Lease, and its document is bad");
+    let gone = World::new(&[&one], &["m", "n"]);
+    assert!(complete(&gone, &["one"]), "two is gone");
+    let last_good = World::new(&[&one, &two], &["m"]);
+    assert!(complete(&last_good, &["one", "two"]), "the last good text of two is in force");
+    assert!(!IncompleteScopes::default().is_complete(scope));
 }
 
 #[test]

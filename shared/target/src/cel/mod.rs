@@ -24,7 +24,7 @@ mod weight;
 
 pub use expression::{EvaluationError, Expression, Site};
 pub use parse::TemplateError;
-pub(crate) use parse::is_template;
+pub(crate) use parse::{is_template, without_expressions};
 pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;

@@ -40,6 +40,15 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("${")
 }
 
+/// A text with `placeholder` for each `${…}`; one that cannot be split stays as it is.
+pub(crate) fn without_expressions(text: &str, placeholder: &str) -> String {
+    let shown = |piece| match piece {
+        Piece::Literal(literal) => literal,
+        Piece::Expression { .. } => placeholder.to_owned(),
+    };
+    pieces(text).map_or_else(|_| text.to_owned(), |pieces| pieces.into_iter().map(shown).collect())
+}
+
 /// Splits a template; literals are never empty and never adjacent.
 ///
 /// # Errors

@@ -136,12 +136,18 @@ impl UrlTemplate {
         }
     }
 
-    /// Says at load what is wrong with the literal part.
-    fn try_out(&self) -> Result<(), TemplateError> {
+    /// The URL with the same text for each value.
+    pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
         let mut text = self.base.clone();
         for part in &self.parts {
-            text.push_str(if let Part::Literal(literal) = part { literal } else { SAMPLE });
+            text.push_str(if let Part::Literal(literal) = part { literal } else { placeholder });
         }
+        text
+    }
+
+    /// Says at load what is wrong with the literal part.
+    fn try_out(&self) -> Result<(), TemplateError> {
+        let text = self.with_placeholder(SAMPLE);
         match Url::parse(&text) {
             Ok(url) if has_dot_part(url.path()) => Err(TemplateError::new(0, "a part of the path is `.` or `..`")),
             Ok(url) if url.as_str() == text => Ok(()),

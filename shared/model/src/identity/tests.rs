@@ -1,0 +1,259 @@
+//! Objects of several targets that come and go, and who has which resource.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const HERE: &str = "GET http://h/${…}";
+
+fn name(identity: &str) -> ResourceName {
+    ResourceName { scope: ScopeId::of(HERE), identity: identity.to_owned() }
+}
+
+fn elsewhere(identity: &str) -> ResourceName {
+    ResourceName { scope: ScopeId::of("elsewhere"), identity: identity.to_owned() }
+}
+
+fn claimant(wants: &str, owns: Option<&str>, created: &str) -> Claimant {
+    Claimant { wants: Some(name(wants)), owns: owns.map(name), created: created.to_owned(), deleting: false }
+}
+
+fn of(target: &str, uid: &str) -> Selected {
+    Selected { target: target.into(), uid: uid.into() }
+}
+
+fn one(uid: &str) -> Selected {
+    of("t", uid)
+}
+
+fn has(index: &IdentityIndex, selected: &Selected, claimant: &Claimant) -> bool {
+    index.rights(&selected.uid, claimant).has
+}
+
+fn is_shared(index: &IdentityIndex, selected: &Selected, claimant: &Claimant) -> bool {
+    index.rights(&selected.uid, claimant).shared
+}
+
+fn index(claimants: &[(&Selected, &Claimant)]) -> IdentityIndex {
+    let mut index = IdentityIndex::default();
+    for (selected, claimant) in claimants {
+        index.insert(selected, (*claimant).clone());
+    }
+    index
+}
+
+#[test]
+fn a_scope_is_read_as_it_is_shown() {
+    let scope = ScopeId::of(HERE);
+    assert_eq!(ScopeId::parse(&scope.to_string()), Some(scope));
+    assert!(["", "3f2a9c7", "3F2A9C71", "3f2a9c71a", "+f2a9c71"].iter().all(|text| ScopeId::parse(text).is_none()));
+}
+
+#[test]
+fn of_two_targets_with_one_resource_one_object_has_it() {
+    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    let index = index(&[(&a, &claimant), (&b, &claimant)]);
+    assert!(has(&index, &a, &claimant) && !has(&index, &b, &claimant));
+    assert!(is_shared(&index, &a, &claimant) && is_shared(&index, &b, &claimant));
+}
+
+#[test]
+fn scopes_do_not_contend_and_a_claim_holds_in_its_own() {
+    let young = claimant("db", None, "2026-01-02T00:00:00Z");
+    let old = Claimant { wants: Some(elsewhere("db")), ..claimant("db", Some("db"), "2026-01-01T00:00:00Z") };
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    let moved = index(&[(&a, &old), (&b, &young)]);
+    assert!(has(&moved, &a, &old), "nobody else is there");
+    assert!(!has(&moved, &b, &young), "the claim of the former scope stands");
+    let apart = Claimant { owns: None, ..old };
+    let index = index(&[(&a, &apart), (&b, &young)]);
+    assert!(has(&index, &a, &apart) && has(&index, &b, &young) && !is_shared(&index, &b, &young));
+}
+
+#[test]
+fn an_object_that_two_targets_see_does_not_contend_with_itself() {
+    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let (first, second) = (of("first", "a"), of("second", "a"));
+    let mut index = index(&[(&second, &claimant), (&first, &claimant)]);
+    assert_eq!(index.rights(&first.uid, &claimant), Rights { has: true, shared: false });
+    index.remove(&first);
+    assert!(index.rights(&"b".into(), &claimant).shared, "the second target sees it still");
+}
+
+#[test]
+fn what_a_target_does_not_see_again_is_dropped() {
+    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let (a, b, c) = (of("first", "a"), of("first", "b"), of("second", "c"));
+    let mut index = index(&[(&a, &claimant), (&b, &claimant), (&c, &claimant)]);
+    assert_eq!(index.keep_only(&a.target, &HashSet::from([b.uid.clone()])), std::slice::from_ref(&b));
+    assert_eq!(index.keep_only(&a.target, &HashSet::new()), std::slice::from_ref(&c));
+    assert!(has(&index, &c, &claimant) && index.targets() == BTreeSet::from([c.target]));
+}
+
+#[test]
+fn the_claimant_has_it_else_the_oldest_and_the_uid_breaks_ties() {
+    let old = claimant("db", None, "2026-01-01T00:00:00Z");
+    let young = claimant("db", None, "2026-01-02T00:00:00Z");
+    let claimant = claimant("db", Some("db"), "2026-01-03T00:00:00Z");
+    let (a, b, c) = (one("a"), one("b"), one("c"));
+    let without_claim = index(&[(&a, &young), (&b, &old)]);
+    assert!(has(&without_claim, &b, &old) && !has(&without_claim, &a, &young));
+    let twins = index(&[(&b, &old), (&a, &old)]);
+    assert!(has(&twins, &a, &old) && !has(&twins, &b, &old));
+    let with_claim = index(&[(&a, &young), (&b, &old), (&c, &claimant)]);
+    assert!(has(&with_claim, &c, &claimant) && !has(&with_claim, &b, &old) && !has(&with_claim, &a, &young));
+}
+
+#[test]
+fn a_claim_holds_while_the_claimant_wants_something_else() {
+    let moved = claimant("new", Some("db"), "2026-01-03T00:00:00Z");
+    let other = claimant("db", None, "2026-01-01T00:00:00Z");
+    let index = index(&[(&one("a"), &moved), (&one("b"), &other)]);
+    assert!(!has(&index, &one("b"), &other));
+    assert!(has(&index, &one("a"), &moved));
+}
+
+#[test]
+fn an_identity_is_shared_while_another_living_object_names_it() {
+    let owner = claimant("db", Some("db"), "2026-01-01T00:00:00Z");
+    let mut other = claimant("db", None, "2026-01-02T00:00:00Z");
+    let (a, b) = (one("a"), one("b"));
+    assert!(is_shared(&index(&[(&a, &owner), (&b, &other)]), &a, &owner));
+    assert!(!is_shared(&index(&[(&a, &owner)]), &a, &owner));
+    other.deleting = true;
+    assert!(!is_shared(&index(&[(&a, &owner), (&b, &other)]), &a, &owner));
+}
+
+#[test]
+fn whoever_shares_an_identity_is_told_when_it_changes_hands() {
+    let first = claimant("db", None, "2026-01-01T00:00:00Z");
+    let second = claimant("db", None, "2026-01-02T00:00:00Z");
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    let mut index = index(&[(&a, &first)]);
+    assert_eq!(index.insert(&b, second.clone()), std::slice::from_ref(&a));
+    assert_eq!(index.insert(&b, second), []);
+    assert_eq!(index.insert(&a, claimant("x", None, "")), std::slice::from_ref(&b));
+    assert_eq!(index.remove(&b), []);
+}
+
+#[test]
+fn an_identity_that_ten_thousand_objects_name_concerns_two_at_each_change() {
+    let mut index = IdentityIndex::default();
+    let numbered = |number: u32| one(&format!("u{number:05}"));
+    let mut concerned = 0;
+    for number in 0..10_000 {
+        concerned += index.insert(&numbered(number), claimant("db", None, "2026-01-01T00:00:00Z")).len();
+    }
+    assert!(concerned <= 2, "{concerned} when they come");
+    assert_eq!(index.insert(&numbered(7), claimant("db", Some("db"), "2026-01-01T00:00:00Z")), [numbered(0)]);
+    assert_eq!(index.remove(&numbered(7)), [numbered(0)]);
+}
+
+/// What each object may do, found the long way: the first target by name that sees it counts.
+fn rights(claimants: &BTreeMap<Selected, Claimant>) -> BTreeMap<Selected, Rights> {
+    let mut objects = BTreeMap::new();
+    for (Selected { target, uid }, claimant) in claimants {
+        objects.entry(uid.clone()).or_insert((target.clone(), claimant));
+    }
+    let rank = |uid: &Uid, claimant: &Claimant, resource: &ResourceName| {
+        (claimant.owns.as_ref() != Some(resource), claimant.created.clone(), uid.clone())
+    };
+    let of = |(uid, (target, claimant)): (&Uid, &(Arc<str>, &Claimant))| {
+        let selected = Selected { target: target.clone(), uid: uid.clone() };
+        let Some(wanted) = &claimant.wants else { return (selected, Rights { has: false, shared: false }) };
+        let others = objects
+            .iter()
+            .filter(|(other, (_, theirs))| *other != uid && resources(theirs).any(|named| named == wanted));
+        let others: Vec<_> = others.collect();
+        let own = rank(uid, claimant, wanted);
+        let has = others.iter().all(|(other, (_, theirs))| own < rank(other, theirs, wanted));
+        (selected, Rights { has, shared: others.iter().any(|(_, (_, theirs))| !theirs.deleting) })
+    };
+    objects.iter().map(of).collect()
+}
+
+/// What happens to the objects of three targets: one comes or changes, one goes, or a target reads its list anew.
+#[derive(Clone, Debug)]
+enum Step {
+    Seen { target: u8, uid: u8, wants: u8, owns: u8, created: u8, deleting: bool },
+    Gone { target: u8, uid: u8 },
+    ListedAnew { target: u8, kept: HashSet<u8> },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let seen = (0_u8..3, 0_u8..6, 0_u8..5, 0_u8..5, 0_u8..3, any::<bool>());
+    prop_oneof![
+        6 => seen.prop_map(|(target, uid, wants, owns, created, deleting)| {
+            Step::Seen { target, uid, wants, owns, created, deleting }
+        }),
+        2 => (0_u8..3, 0_u8..6).prop_map(|(target, uid)| Step::Gone { target, uid }),
+        2 => (0_u8..3, proptest::collection::hash_set(0_u8..6, 0..4))
+            .prop_map(|(target, kept)| Step::ListedAnew { target, kept }),
+    ]
+}
+
+/// Two identities in each of two scopes, or none.
+fn numbered_name(number: u8) -> Option<ResourceName> {
+    let identity = (number % 2).to_string();
+    match number {
+        0 => None,
+        1 | 2 => Some(name(&identity)),
+        _ => Some(elsewhere(&identity)),
+    }
+}
+
+/// Does the step to the index and to the plain list; gives whom the index names as concerned.
+fn take(index: &mut IdentityIndex, claimants: &mut BTreeMap<Selected, Claimant>, step: Step) -> Vec<Selected> {
+    let at = |target: u8, uid: u8| of(&target.to_string(), &uid.to_string());
+    match step {
+        Step::Seen { target, uid, wants, owns, created, deleting } => {
+            let (wants, owns) = (numbered_name(wants), numbered_name(owns));
+            let claimant = Claimant { wants, owns, created: created.to_string(), deleting };
+            claimants.insert(at(target, uid), claimant.clone());
+            index.insert(&at(target, uid), claimant)
+        }
+        Step::Gone { target, uid } => {
+            claimants.remove(&at(target, uid));
+            index.remove(&at(target, uid))
+        }
+        Step::ListedAnew { target, kept } => {
+            let kept: HashSet<Uid> = kept.into_iter().map(|uid| at(target, uid).uid).collect();
+            let target = at(target, 0).target;
+            claimants.retain(|selected, _| selected.target != target || kept.contains(&selected.uid));
+            index.keep_only(&target, &kept)
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_targets_do_rights_are_as_found_the_long_way(steps in proptest::collection::vec(step(), 1..60)) {
+        let (mut index, mut claimants) = (IdentityIndex::default(), BTreeMap::new());
+        for step in steps {
+            let before = rights(&claimants);
+            let is_own = |other: &Selected| matches!(&step, Step::Seen { target, uid, .. }
+                if *other == of(&target.to_string(), &uid.to_string()));
+            let told = take(&mut index, &mut claimants, step.clone());
+            let after = rights(&claimants);
+            for (other, right) in &after {
+                prop_assert_eq!(&index.rights(&other.uid, &claimants[other]), right);
+                let was_told = is_own(other) || told.contains(other);
+                prop_assert!(was_told || before.get(other).is_none_or(|before| before == right), "{:?} was not told", other);
+            }
+            // Whatever happens, of the objects that name one resource one has it.
+            for resource in claimants.values().filter_map(|claimant| claimant.wants.as_ref()) {
+                let having = after.iter().filter(|(other, right)| right.has && claimants[*other].wants.as_ref() == Some(resource));
+                let having: BTreeSet<_> = having.map(|(other, _)| &other.uid).collect();
+                prop_assert!(having.len() <= 1, "{:?} have {:?}", having, resource);
+            }
+        }
+        prop_assert!(!claimants.is_empty() || index.by_resource.is_empty());
+    }
+}
+
+#[test]
+fn an_object_without_identity_has_none() {
+    let nameless = Claimant { wants: None, ..claimant("", None, "") };
+    assert!(!has(&IdentityIndex::default(), &one("a"), &nameless));
+}

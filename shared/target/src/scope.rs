@@ -1,0 +1,83 @@
+//! `scope`: within what an identity names one external resource.
+//!
+//! Targets that read in the same way see the same external system, so without a word of the target the scope is the
+//! read as it is written, without what differs from object to object and without credentials. It must not know who is in
+//! a scope.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cel::without_expressions;
+use crate::raw::Reader;
+use crate::read::HttpRead;
+use crate::yaml::Node;
+use drift_model::identity::ScopeId;
+use drift_model::secret_names::looks_secret;
+
+/// Characters of a scope's name: as an identity's.
+const MAX_SCOPE_CHARS: usize = 253;
+/// Stands for each `${…}`, and for each value that looks like a credential.
+const PLACEHOLDER: &str = "${…}";
+
+/// Within what an identity is unique, over all targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityScope {
+    /// For people.
+    pub name: Arc<str>,
+    /// For programs.
+    pub id: ScopeId,
+}
+
+impl IdentityScope {
+    fn named(name: &str) -> Self {
+        Self { name: name.into(), id: ScopeId::of(name) }
+    }
+}
+
+/// Reads the key; a name is literal, since a scope is the same for all objects of a target.
+pub(super) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<IdentityScope> {
+    let name = reader.literal(node, place)?;
+    let length = name.chars().count();
+    if !(1..=MAX_SCOPE_CHARS).contains(&length) || name.chars().any(char::is_control) {
+        let message = format!("{place}: one line of 1 to {MAX_SCOPE_CHARS} characters is needed");
+        return reader.refuse(node.at, message);
+    }
+    Some(IdentityScope::named(name))
+}
+
+/// The scope of the read that is written in `spec`: its method, its URL, and a fingerprint of its body.
+pub(super) fn scope_of_read(read: &HttpRead, spec: &Node) -> IdentityScope {
+    let mut name = format!("{} {}", read.method, without_credentials(&read.url.with_placeholder(PLACEHOLDER)));
+    if let Some(body) = ["read", "http", "body"].iter().try_fold(spec, |node, key| node.get(key)) {
+        let written = shape(&body.to_json()).to_string();
+        name.push_str(&format!(" body {}", ScopeId::of(&written)));
+    }
+    IdentityScope::named(&name)
+}
+
+/// Leaves out what stands in the query under the name of a credential.
+fn without_credentials(url: &str) -> String {
+    let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
+    let parameter = |text: &str| match text.split_once('=') {
+        Some((name, _)) if looks_secret(name) => format!("{name}={PLACEHOLDER}"),
+        _ => text.to_owned(),
+    };
+    format!("{path}?{}", query.split('&').map(parameter).collect::<Vec<_>>().join("&"))
+}
+
+/// A body without what differs from object to object, and without credentials.
+fn shape(body: &Value) -> Value {
+    match body {
+        Value::String(text) => Value::from(without_expressions(text, PLACEHOLDER)),
+        Value::Array(items) => items.iter().map(shape).collect(),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                let value = if looks_secret(name) { Value::from(PLACEHOLDER) } else { shape(value) };
+                (name.clone(), value)
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        other => other.clone(),
+    }
+}
