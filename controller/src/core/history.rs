@@ -271,6 +271,8 @@ impl World {
             self.object.conditions.corrected = None;
             self.object.finalizers.clear();
             self.gone = self.object.deleting;
+            // Of what it did not write since the target came back the poller vouches for nothing.
+            self.old_verdict = None;
             self.outside.iter_mut().for_each(|resource| resource.foreign = true);
         }
         self.forget();
