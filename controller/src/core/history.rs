@@ -265,6 +265,7 @@ impl World {
     /// The poller and the process begin anew; what is cleaned up after the target is left to others.
     fn readd_target(&mut self, cleaned: bool) {
         self.poll = None;
+        self.claim_lost |= self.memory.lost_status(&self.object).is_some();
         self.memory.forget_status();
         if cleaned {
             self.object.conditions.observed = None;
