@@ -7,6 +7,7 @@
 //! It knows nothing of how a sequence is played.
 
 mod matrix;
+mod narrow;
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 pub use matrix::render;
+pub use narrow::{NARROW, Narrow};
 
 use crate::run_folder;
 

@@ -1,18 +1,14 @@
 //! The documentation holds what it promises: its targets parse, its links lead somewhere, its tables are complete.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
 use drift_model::names::TARGET_KIND;
 use drift_target::{DocumentName, parse_document};
 use serde_json::Value;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
-}
+use crate::root;
 
 /// Every page with its text.
 fn pages() -> Vec<(PathBuf, String)> {
