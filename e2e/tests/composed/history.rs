@@ -93,7 +93,8 @@ const fn work_for_one_target(event: &mut Event) {
     }
 }
 
-/// With two targets each object names a resource of its own: nothing keeps two targets apart that name one.
+/// With two targets each object names a resource of its own: a claim that a removed target leaves behind for ten minutes, and on which
+/// nobody acts, would count as a second owner.
 const fn name_own_resource(event: &mut Event) {
     if let Event::Create { object, resource, .. } | Event::Edit { object, resource, .. } = event {
         *resource = *object;

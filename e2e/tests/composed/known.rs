@@ -34,6 +34,22 @@ fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending
 }
 
 #[test]
+fn objects_of_two_targets_never_own_one_resource() {
+    let targets = vec![Target { target: 0, text: Some(PLAIN) }, Target { target: 1, text: Some(PLAIN) }];
+    let created = [
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 0, value: 2, labels: 2 },
+    ];
+    ends_well(targets.clone(), created, Ending::Free);
+    let edited = [
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 1, value: 2, labels: 2 },
+        Edit { object: 1, resource: 0, value: 1 },
+    ];
+    ends_well(targets, edited, Ending::Free);
+}
+
+#[test]
 fn an_answer_about_something_else_is_no_drift() {
     ends_well(one_object(), [Pass(4), Step(Poller, 0, Fault::Maintenance), Rest], Ending::Free);
 }
