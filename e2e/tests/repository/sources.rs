@@ -77,7 +77,8 @@ impl Uses<'_> {
     fn note(&mut self, segments: &[String]) {
         let Some(absolute) = self.absolute(segments) else { return };
         let longest = (1..=absolute.len()).rev().find_map(|length| self.known.get(&absolute[..length]));
-        self.found.extend(longest.cloned());
+        // A file and the folder of its name are one idea in parts: a part may name what the whole offers.
+        self.found.extend(longest.filter(|found| !self.module.starts_with(found)).cloned());
     }
 
     /// The path below the crate; `None` for what another crate or a local name leads to.

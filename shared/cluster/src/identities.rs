@@ -92,7 +92,10 @@ impl Identities {
             let noted = std::iter::once(api_version.as_str());
             let found = locate_served_kind(client, (target.objects.group(), kind), noted).await;
             if matches!(found, Err(KindError::Missing { .. })) {
-                self.note_listed(&target.name.as_str().into(), &target.document_hash);
+                let name = target.name.as_str().into();
+                // What the actor of the former text told is of another kind.
+                self.state().told.remove(&name);
+                self.note_listed(&name, &target.document_hash);
             }
         }
     }

@@ -8,7 +8,7 @@ mod judgement;
 mod ledger;
 mod note_board;
 mod notes;
-mod run;
+mod parts;
 mod scopes;
 mod sweep;
 
@@ -18,7 +18,7 @@ pub use note_board::{HeldNote, NoteBoard};
 pub use notes::{KindName, Notes, Scope};
 pub use scopes::IncompleteScopes;
 
-pub use run::{CleanUp, CleanUpParts, Cleaner, Leavers};
+pub use parts::{CleanUp, CleanUpParts, Cleaner, Leavers};
 
 #[cfg(test)]
 mod sweep_tests;

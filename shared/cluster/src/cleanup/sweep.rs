@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::cleanup::run::{CleanUp, Cleaner};
+use crate::cleanup::parts::{CleanUp, Cleaner};
 use crate::cleanup::{Duty, Judgement, KindName, Ledger, SweepEnd};
 use crate::client::ObjectPages;
 use crate::client::WriteError;
@@ -48,6 +48,18 @@ enum Cleaned {
     Undecided,
     Unavailable,
     Refused,
+}
+
+impl CleanUp {
+    /// Cleans up for as long as it is polled: one term of leadership.
+    pub async fn run<C: Cleaner>(
+        &self,
+        cleaner: C,
+        watches: KindWatches,
+        leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
+    ) {
+        Sweep::new(self, cleaner, (watches, leavers)).run().await;
+    }
 }
 
 impl<'a, C: Cleaner> Sweep<'a, C> {

@@ -6,6 +6,7 @@ mod candidate;
 mod leadership;
 mod observed;
 pub mod record;
+mod settings;
 mod store;
 mod task;
 #[cfg(test)]
@@ -14,5 +15,6 @@ mod turning;
 
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
-pub use task::{LeaseSettings, LeaseTask, lease};
+pub use settings::LeaseSettings;
+pub use task::{LeaseTask, lease};
 pub use turning::Turning;

@@ -15,6 +15,7 @@ use crate::client::CallError;
 use crate::lease::candidate::Candidate;
 use crate::lease::leadership::{Leadership, LeaseHandle, Term};
 use crate::lease::record::{LEASE_DURATION, RENEW_PERIOD, STEP_DOWN_AFTER};
+use crate::lease::settings::LeaseSettings;
 use crate::lease::turning::Turning;
 use crate::process::clock;
 use crate::telemetry::health::Part;
@@ -31,22 +32,6 @@ const ANNOTATION_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest that a release may take; without it the others wait out the duration.
 const RELEASE_DEADLINE: Duration = Duration::from_secs(3);
-
-/// Which Lease, and as who.
-pub struct LeaseSettings {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name: `names::POLLER_LEASE` or `names::CONTROLLER_LEASE` where nobody chose another.
-    pub name: String,
-    /// What this process is called; the holder's name is this and random digits.
-    pub instance: String,
-    /// The field manager.
-    pub manager: &'static str,
-    /// Annotations that taking the Lease sets, whatever stood there before.
-    pub on_take: BTreeMap<String, String>,
-    /// Says in `/readyz` whether the Lease can be read and written.
-    pub part: Part,
-}
 
 /// A Lease to hold; nothing happens until the task runs.
 pub struct LeaseTask {

@@ -47,7 +47,7 @@ where
             () = tokio::time::sleep_until(clock::instant_of(restart)) => {}
         }
     }
-    supervisor.children.values().for_each(|post| post.stop.cancel());
+    supervisor.children.values().for_each(|child| child.stop.cancel());
     while supervisor.tasks.join_next().await.is_some() {}
 }
 
@@ -76,19 +76,19 @@ where
 {
     fn arrange(&mut self, targets: &BTreeMap<String, Arc<Target>>) {
         let now = clock::now();
-        self.children.retain(|name, post| {
-            let stays = targets.get(name).is_some_and(|target| target.document_hash == post.hash);
+        self.children.retain(|name, child| {
+            let stays = targets.get(name).is_some_and(|target| target.document_hash == child.hash);
             if !stays {
-                post.stop.cancel();
+                child.stop.cancel();
             }
             // A replaced task ends before its successor begins: two hands on one target would race.
-            stays || post.task.is_some()
+            stays || child.task.is_some()
         });
         for (name, target) in targets {
             let (restarts, due) = self
                 .children
                 .get(name)
-                .map_or((0, true), |post| (post.restarts, post.task.is_none() && post.restart_at <= now));
+                .map_or((0, true), |child| (child.restarts, child.task.is_none() && child.restart_at <= now));
             if due {
                 self.begin(name, target, restarts);
             }
@@ -111,16 +111,16 @@ where
             Err(error) => error.id(),
         };
         let Some(name) = self.names.remove(&id) else { return };
-        let Some(post) = self.children.get_mut(&name).filter(|post| post.task == Some(id)) else { return };
-        post.task = None;
-        if post.stop.is_cancelled() {
+        let Some(child) = self.children.get_mut(&name).filter(|child| child.task == Some(id)) else { return };
+        child.task = None;
+        if child.stop.is_cancelled() {
             self.children.remove(&name);
             return;
         }
         let now = clock::now();
-        post.restarts = if now - post.began >= LONG_LIFE { 0 } else { post.restarts.saturating_add(1) };
-        let doubled = FIRST_RESTART.saturating_mul(1_u32.checked_shl(post.restarts).unwrap_or(u32::MAX));
-        post.restart_at = now + doubled.min(MAX_RESTART);
+        child.restarts = if now - child.began >= LONG_LIFE { 0 } else { child.restarts.saturating_add(1) };
+        let doubled = FIRST_RESTART.saturating_mul(1_u32.checked_shl(child.restarts).unwrap_or(u32::MAX));
+        child.restart_at = now + doubled.min(MAX_RESTART);
         tracing::error!(
             target_name = name,
             panicked = ended.is_err(),
@@ -129,7 +129,7 @@ where
     }
 
     fn next_restart(&self) -> Moment {
-        let waiting = self.children.values().filter(|post| post.task.is_none()).map(|post| post.restart_at);
+        let waiting = self.children.values().filter(|child| child.task.is_none()).map(|child| child.restart_at);
         waiting.min().unwrap_or_else(|| clock::now() + MAX_RESTART)
     }
 }

@@ -145,6 +145,21 @@ impl KindWatches {
         step(&mut self.state().dispatch)
     }
 
+    /// One step, whose words reach those whom it was decided for: a new listener of the same target comes before or after
+    /// it. Gives what else is to be done.
+    fn step_and_tell(&self, step: impl FnOnce(&mut Dispatch) -> Vec<Command>) -> Vec<Command> {
+        let mut state = self.state();
+        let mut commands = step(&mut state.dispatch);
+        for command in commands.extract_if(.., |command| matches!(command, Command::Tell(..))) {
+            let Command::Tell(target, event) = command else { continue };
+            if let Some(listener) = state.listeners.get(&target) {
+                // An actor that has ended needs to know nothing.
+                let _ = listener.send(event);
+            }
+        }
+        commands
+    }
+
     /// A panic elsewhere leaves no half-made step: each is one call.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -191,12 +206,12 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn arrange(&mut self) {
-        let commands = self.watches.step(Dispatch::arrange);
+        let commands = self.watches.step_and_tell(Dispatch::arrange);
         commands.into_iter().for_each(|command| self.obey(command));
     }
 
     fn hear(&mut self, number: usize, change: crate::watch::Change<SeenObject>) {
-        let commands = self.watches.step(|dispatch| dispatch.hear(number, change, clock::now()));
+        let commands = self.watches.step_and_tell(|dispatch| dispatch.hear(number, change, clock::now()));
         commands.into_iter().for_each(|command| self.obey(command));
     }
 
@@ -214,12 +229,8 @@ impl Runner<'_> {
                     handle.abort();
                 }
             }
-            Command::Tell(target, event) => {
-                if let Some(listener) = self.watches.state().listeners.get(&target) {
-                    // An actor that has ended needs to know nothing.
-                    let _ = listener.send(event);
-                }
-            }
+            // Told already.
+            Command::Tell(..) => {}
             Command::Trouble(target, None) => {
                 tracing::info!(target_name = %target, "watching again");
                 self.remarks.remove(&target);

@@ -1,4 +1,4 @@
-//! What the clean-up of a program is made of: what it takes away, where it hears of objects, and its counters.
+//! What the clean-up of a program works with: what it takes away, where it hears of objects, and its counters.
 //!
 //! The looking and taking away is in `sweep`. This file must not know when either is due.
 
@@ -12,12 +12,10 @@ use prometheus_client::registry::Registry;
 use tokio::sync::{mpsc, watch};
 
 use crate::cleanup::note_board::NoteBoard;
-use crate::cleanup::sweep::Sweep;
 use crate::cleanup::{Judgement, KindName, judge};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::kinds::ResolvedKind;
-use crate::watch::KindWatches;
 use drift_model::object::{LeanObject, ObjectId};
 
 /// What a program puts on objects, and how it takes it away.
@@ -84,16 +82,6 @@ impl CleanUp {
         registry.register("cleaned_objects", "Objects cleaned up after their target, by outcome", cleaned.clone());
         let objects = ObjectClient::new(parts.client.clone(), parts.manager);
         Self { parts, objects, cleaned }
-    }
-
-    /// Cleans up for as long as it is polled: one term of leadership.
-    pub async fn run<C: Cleaner>(
-        &self,
-        cleaner: C,
-        watches: KindWatches,
-        leavers: mpsc::UnboundedReceiver<(KindName, ObjectId)>,
-    ) {
-        Sweep::new(self, cleaner, (watches, leavers)).run().await;
     }
 
     pub(super) fn judge(&self, kind: &KindName, object: &LeanObject) -> Judgement {
