@@ -18,7 +18,152 @@ pub struct Narrow {
 }
 
 /// The rows, in the order of the document.
-pub const NARROW: &[Narrow] = &[];
+pub const NARROW: &[Narrow] = &[
+    Narrow {
+        sequence: "An answer about something else",
+        injected: "`200 {\"error\": \"maintenance\"}`, and other answers in which no field of `desired` occurs",
+        held: "never drift",
+        test: "e2e/tests/composed/known.rs an_answer_about_something_else_is_no_drift",
+    },
+    Narrow {
+        sequence: "Two targets, one external resource",
+        injected: "an object of each of two targets names the same resource, from the start or by an edit",
+        held: "one of both owns it; the other's deletion leaves it",
+        test: "e2e/tests/composed/known.rs objects_of_two_targets_never_own_one_resource",
+    },
+    Narrow {
+        sequence: "A claim that was cleaned up",
+        injected: "a target is away for longer than the clean-up takes, others make the resource anew, the target comes back",
+        held: "the claim stays lost",
+        test: "e2e/tests/composed/known.rs a_claim_that_was_cleaned_up_stays_lost",
+    },
+    Narrow {
+        sequence: "A version of a kind that is no longer served",
+        injected: "the API server serves the kind in another version only",
+        held: "clean-up and release ask that one, and report nothing as gone",
+        test: "shared/cluster/src/cleanup/sweep_tests.rs a_kind_served_in_another_version_is_not_gone",
+    },
+    Narrow {
+        sequence: "A deletion while status writes are refused",
+        injected: "the outcome of a correction cannot be written, and the object is deleted",
+        held: "the finalizer goes all the same",
+        test: "e2e/tests/composed/known.rs a_deletion_waits_for_no_status_that_is_refused",
+    },
+    Narrow {
+        sequence: "A deletion that finds nothing",
+        injected: "404 and 410",
+        held: "count as gone, whatever `doneOn` says",
+        test: "shared/target/src/tests.rs a_deletion_takes_what_is_gone_whatever_it_says",
+    },
+    Narrow {
+        sequence: "SIGTERM between two steps of a correction",
+        injected: "the program is told to end after the first request",
+        held: "the steps that are left go out within the drain time",
+        test: "controller/tests/acting/acts.rs a_begun_correction_goes_on_while_the_program_ends",
+    },
+    Narrow {
+        sequence: "A first create that is turned away",
+        injected: "401, 403 or 429, then somebody else makes the resource",
+        held: "the claim permits to create and nothing else",
+        test: "e2e/tests/composed/known.rs a_create_that_was_turned_away_owns_nothing",
+    },
+    Narrow {
+        sequence: "Values that lead out of their segment",
+        injected: "`..` and `.` between slashes, plain, encoded and doubly encoded",
+        held: "RuleError, and nothing is sent",
+        test: "shared/target/src/cel/tests.rs no_value_leads_out_of_its_segment",
+    },
+    Narrow {
+        sequence: "etcd restored to an older revision",
+        injected: "a list shows objects with smaller versions than those that are known",
+        held: "the live read wins",
+        test: "controller/tests/acting/actor.rs a_list_of_a_smaller_version_is_checked_live",
+    },
+    Narrow {
+        sequence: "Lists of large objects",
+        injected: "pages of objects of a megabyte",
+        held: "the next page asks for fewer; no page is held whole",
+        test: "shared/cluster/src/client/pages.rs pages_of_large_objects_have_few",
+    },
+    Narrow {
+        sequence: "Templates that cost too much",
+        injected: "large texts, lists, patterns and loops chosen by an object's owner",
+        held: "charged before they are spent, then RuleError",
+        test: "shared/target/src/cel/tests.rs what_would_cost_too_much_is_refused",
+    },
+    Narrow {
+        sequence: "A worker that is blocked",
+        injected: "an evaluation holds up the program's threads",
+        held: "the Lease is renewed by a thread of its own",
+        test: "shared/cluster/src/lease/tests.rs a_worker_that_is_blocked_stops_no_renewal",
+    },
+    Narrow {
+        sequence: "One object told to wait",
+        injected: "429 with a long `Retry-After` from the URL of one object",
+        held: "that object waits; the host only after three within ten seconds",
+        test: "shared/outside/src/host_health.rs three_objects_told_within_ten_seconds_pause_the_host",
+    },
+    Narrow {
+        sequence: "Objects that ask for polls without rest",
+        injected: "polls asked for and regular ones wait at once",
+        held: "of four turns those asked for take three",
+        test: "poller/src/core/roster/tests.rs of_four_turns_prompt_polls_take_three",
+    },
+    Narrow {
+        sequence: "Many objects in need of a write",
+        injected: "two hundred objects of one target at once",
+        held: "few writes of the target are under way at a time",
+        test: "controller/tests/acting/actor.rs a_target_has_few_writes_under_way_at_once",
+    },
+    Narrow {
+        sequence: "A host that hangs",
+        injected: "three different objects in a row get no answer",
+        held: "the host is paused for 1 to 30 s, with one probe",
+        test: "shared/outside/src/host_health.rs three_objects_in_a_row_without_an_answer_pause_the_host",
+    },
+    Narrow {
+        sequence: "Live reads that fail",
+        injected: "the API server answers none of them",
+        held: "they are tried less and less often",
+        test: "controller/tests/acting/actor.rs live_reads_that_fail_back_off",
+    },
+    Narrow {
+        sequence: "Somebody strips our finalizer or alters our text",
+        injected: "again and again, as fast as it is put back",
+        held: "answered at our own pace",
+        test: "e2e/tests/composed/known.rs another_writer_is_answered_at_our_own_pace",
+    },
+    Narrow {
+        sequence: "A replayed verdict",
+        injected: "another writer puts back a True of before",
+        held: "not acted on while the poller may contradict it",
+        test: "e2e/tests/composed/known.rs a_replayed_verdict_is_not_acted_on",
+    },
+    Narrow {
+        sequence: "A leader whose work hangs",
+        injected: "the main threads stand still for over eight seconds",
+        held: "it loses the Lease, and the term does not come back",
+        test: "shared/cluster/src/lease/tests.rs a_leader_whose_work_hangs_loses_the_lease",
+    },
+    Narrow {
+        sequence: "A machine that is suspended",
+        injected: "the boot clock runs ahead of the monotonic one",
+        held: "the time counts for Leases and vouching",
+        test: "shared/cluster/src/process/clock.rs suspended_time_counts_and_slow_readings_do_not",
+    },
+    Narrow {
+        sequence: "A Lease that goes stale during a request",
+        injected: "the external system has not answered yet",
+        held: "the request is cut off",
+        test: "controller/tests/acting/acts.rs a_request_under_way_is_cut_off_when_the_lease_is_stale",
+    },
+    Narrow {
+        sequence: "Steps edited while an outcome is in doubt",
+        injected: "`correct` is edited between two tries",
+        held: "another key, and a poll before it",
+        test: "e2e/tests/composed/known.rs another_request_has_another_key",
+    },
+];
 
 #[cfg(test)]
 mod tests {
