@@ -212,7 +212,7 @@ impl World {
                 self.outside.get_or_insert(Resource { value: 200, foreign });
             }
             Event::Vouched(vouched) => self.vouched = vouched,
-            Event::NoteTaken => self.object.conditions.corrected = None,
+            Event::NoteTaken => self.take_note(),
             Event::StatusAltered => {
                 let corrected = self.object.conditions.corrected.as_mut();
                 corrected.into_iter().for_each(|placed| {
@@ -224,11 +224,7 @@ impl World {
                 self.gone = self.object.deleting;
             }
             Event::StatusRefused(refused) => self.status_refused = refused,
-            Event::Replayed => {
-                if let Some(verdict) = self.old_verdict.clone() {
-                    self.object.conditions.observed = Some(verdict);
-                }
-            }
+            Event::Replayed => self.replay(),
             Event::StepsEdited(steps) => self.target.correct_hash = u64::from(steps),
             Event::TargetReadded { cleaned } => self.readd_target(cleaned),
             Event::Orphaned => self.object.orphan = true,
@@ -262,6 +258,27 @@ impl World {
         true
     }
 
+    /// Another writer takes the note. One that says that a correction has begun is nobody's last word, so a process that
+    /// finds it does not remember it: taken before it is interrupted, its claim and its K are lost.
+    fn take_note(&mut self) {
+        let before = self.status();
+        self.object.conditions.corrected = None;
+        if before.reason == Some(CorrectedReason::CorrectionStarted) {
+            let after = self.status();
+            self.claim_lost |= before.owns().is_some() && after.owns().is_none();
+            self.verified = self.verified.min(after.correction);
+        }
+    }
+
+    /// Where the note was taken and the process died, the verdict alone still told K: with an older one K is older too.
+    fn replay(&mut self) {
+        let Some(verdict) = self.old_verdict.clone() else { return };
+        self.object.conditions.observed = Some(verdict);
+        if self.crashed {
+            self.verified = self.verified.min(self.status().correction);
+        }
+    }
+
     /// The poller and the process begin anew; what is cleaned up after the target is left to others.
     fn readd_target(&mut self, cleaned: bool) {
         self.poll = None;
@@ -276,6 +293,8 @@ impl World {
             self.old_verdict = None;
             self.outside.iter_mut().for_each(|resource| resource.foreign = true);
         }
+        // The new list shows the object, and with it the status that still stands.
+        self.observe();
         self.forget();
     }
 
@@ -337,7 +356,7 @@ impl World {
     }
 
     fn control(&mut self, answer: Answer, mishap: Mishap, meanwhile: Meanwhile) {
-        self.memory.observe(&self.object, Some(self.wish()), self.target.limits.attempts, self.now);
+        self.observe();
         self.see_replay();
         if let Some((correction, outcome)) = self.unrecorded.take() {
             self.record(&correction, &outcome);
@@ -386,6 +405,11 @@ impl World {
                 self.gone = self.object.deleting;
             }
         }
+    }
+
+    /// The process sees the object.
+    fn observe(&mut self) {
+        self.memory.observe(&self.object, Some(self.wish()), self.target.limits.attempts, self.now);
     }
 
     fn see_replay(&mut self) {
