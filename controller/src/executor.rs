@@ -1,8 +1,9 @@
 //! Carries out decisions: does each step that [`Execution`] asks for, and tells it what came of it.
 //!
-//! A live read comes with its place at the host of the first request, so that nothing that happens while the correction
-//! waits for the host goes unseen. A place is held during the object's own read and claim, never while that waits for a
-//! call to the API server. This file decides nothing: neither what is done, nor in which order.
+//! The live read that opens a correction comes with its place at the host of the first request, so that nothing that
+//! happens while the correction waits for the host goes unseen; what was done outside is noted without one. A place is
+//! held during the object's own read and claim, never while that waits for a call to the API server. This file decides
+//! nothing: neither what is done, nor in which order.
 
 mod writes;
 
@@ -106,6 +107,7 @@ impl Executor {
         loop {
             event = match run.execution.next(event) {
                 Step::Read => run.read().await,
+                Step::ReadAgain => run.read_again().await,
                 Step::Decide => run.decide().await,
                 Step::Prepare => Event::Prepared(run.prepare()),
                 Step::Write(write) => run.write(&write).await,
@@ -145,13 +147,21 @@ impl Executor {
 
 impl Run<'_> {
     async fn read(&mut self) -> Event {
-        if self.places.call.is_none() {
-            let Some((host, call)) = self.executor.enter(&self.execution).await else { return Event::Dismissed };
-            (self.places.host, self.places.call) = (host, Some(call));
-        }
-        let Some(call) = &self.places.call else { return Event::Dismissed };
+        let Some((host, call)) = self.executor.enter(&self.execution).await else { return Event::Dismissed };
+        self.places.host = host;
+        self.read_in(call).await
+    }
+
+    /// Whatever ends or is full outside, what was done is still to be said.
+    async fn read_again(&mut self) -> Event {
+        let call = self.executor.writer.slots.enter().await;
+        self.read_in(call).await
+    }
+
+    async fn read_in(&mut self, call: CallSlot) -> Event {
         let known = self.execution.object();
-        let read = self.executor.writer.read(call, &known.id).await;
+        let read = self.executor.writer.read(&call, &known.id).await;
+        self.places.call = Some(call);
         reach(KillPoint::ControllerAfterLiveRead);
         Event::Read(
             read.map(|live| live.map(|live| Box::new(live.read_after(known)))).map_err(|error| error.to_string()),

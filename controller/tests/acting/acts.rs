@@ -1,5 +1,7 @@
 //! One piece of work each: the order of what is sent, and what is left where it is cut short.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use drift_cluster::process::tasks;
 use drift_controller::core::claim::Action;
@@ -216,6 +218,43 @@ async fn a_begun_correction_goes_on_while_the_program_ends() {
             r#"note CorrectionApplied correction 1, owns "web": created"#,
         ]
     );
+}
+
+#[tokio::test]
+async fn an_outcome_whose_write_fails_is_written_also_while_the_program_ends() {
+    let bench = owned("FieldsDiffer").await;
+    let stop = bench.executor.requests.stop.clone();
+    bench.replace(move |line, _| {
+        let fails = line.starts_with("note") && !stop.is_cancelled();
+        fails.then(|| {
+            // Only from here on nothing comes by a real socket, for which a paused clock would not wait.
+            tokio::time::pause();
+            stop.cancel();
+            StatusCode::SERVICE_UNAVAILABLE
+        })
+    });
+    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    assert!(matches!(executed, Executed::Corrected { status: Some(_), written: true, .. }), "{executed:?}");
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note, note]);
+}
+
+#[tokio::test]
+async fn an_outcome_waits_for_no_place_at_the_host() {
+    let bench = owned("FieldsDiffer").await;
+    let (gate, host) = (bench.executor.requests.gate.clone(), bench.outside.clone());
+    let mut places = Vec::new();
+    bench.replace(move |line, _| {
+        let fails = line.starts_with("note") && places.is_empty();
+        fails.then(|| {
+            tokio::time::pause();
+            places.extend(std::iter::from_fn(|| gate.try_enter(&host)));
+            StatusCode::SERVICE_UNAVAILABLE
+        })
+    });
+    let executing = bench.execute(bench.correction(Action::Update, false, false));
+    let (_, executed) = tokio::time::timeout(Duration::from_secs(60), executing).await.expect("it waits for the host");
+    assert!(matches!(executed, Executed::Corrected { status: Some(_), written: true, .. }), "{executed:?}");
 }
 
 #[tokio::test]

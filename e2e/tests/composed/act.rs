@@ -91,7 +91,7 @@ impl Acting {
     pub(crate) fn go_on(&mut self, fault: Fault, superseded: bool, scene: &mut Scene<'_>) {
         let now = scene.clock.moment;
         let event = match self.step.clone() {
-            Step::Read => self.read(fault, scene),
+            Step::Read | Step::ReadAgain => self.read(fault, scene),
             Step::Prepare => Event::Prepared(self.prepare()),
             Step::Write(write) => self.write(&write, fault, scene),
             Step::Send(index) => match self.send(index, fault, scene) {

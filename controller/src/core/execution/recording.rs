@@ -58,12 +58,12 @@ impl Execution {
             Event::Waited(interrupt) => {
                 let refused = matches!(recording.last, Some(Failure::Refused(_)));
                 let given_up = match interrupt {
-                    Some(Interrupt::CutOff) => !recording.outcome.is_definite(),
+                    Some(Interrupt::CutOff) => refused || !recording.outcome.is_definite(),
                     // Whoever works for the object by the present text must not wait for a write that is refused.
                     Some(Interrupt::Superseded) => refused,
                     Some(Interrupt::Deleting) | None => false,
                 };
-                if given_up { self.give_up() } else { Step::Read }
+                if given_up { self.give_up() } else { Step::ReadAgain }
             }
             Event::Read(Ok(Some(live))) => {
                 let recording = recording.clone();
@@ -75,10 +75,11 @@ impl Execution {
                 recording.failures = recording.failures.saturating_add(1);
                 Step::Pause(Series::API_UNAVAILABLE.delay(recording.failures))
             }
-            _ => {
+            Event::Read(Ok(None)) => {
                 let outcome = recording.outcome;
                 self.corrected(outcome, None, false)
             }
+            _ => self.give_up(),
         }
     }
 

@@ -15,8 +15,10 @@ use crate::core::outcome::{Doubt, StepOutcome};
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Read the object live.
+    /// Read the object live, before anything is decided on it.
     Read,
+    /// Read it live once more, to write what must be said onto what stands by now. Nothing outside is waited for.
+    ReadAgain,
     /// Decide anew, on the object as it was read.
     Decide,
     /// Render the requests, and see whether they may go out.

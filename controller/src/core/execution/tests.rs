@@ -92,7 +92,7 @@ fn an_outcome_is_written_however_often_that_fails() {
     for failure in [Failure::Unavailable, Failure::Refused("403".to_owned()), Failure::Moved, Failure::NotLeading] {
         let step = execution.next(Event::Written(Err(failure)));
         assert!(matches!(step, Step::Pause(_)), "{step:?}");
-        assert_eq!(execution.next(Event::Waited(None)), Step::Read);
+        assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
         let step = execution.next(Event::Read(Ok(Some(state(9)))));
         assert!(matches!(step, Step::Write(Write::Status(_, Purpose::Outcome))), "{step:?}");
     }
@@ -103,7 +103,7 @@ fn an_outcome_is_written_however_often_that_fails() {
 fn an_outcome_that_is_refused_holds_up_no_deletion() {
     let mut execution = refused();
     execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
-    assert_eq!(execution.next(Event::Waited(None)), Step::Read);
+    assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
     let deleting = LeanObject { deleting: true, ..*state(9) };
     let step = execution.next(Event::Read(Ok(Some(Box::new(deleting)))));
     let Step::End(Executed::Corrected { status: Some(status), written: false, .. }) = &step else {
@@ -112,9 +112,24 @@ fn an_outcome_that_is_refused_holds_up_no_deletion() {
     assert_eq!(status.claim, None, "what was refused is not ours, and that must not be forgotten");
 }
 
+#[test]
+fn a_definite_outcome_outlives_the_lease_and_is_kept_where_it_is_given_up() {
+    let mut execution = refused();
+    execution.next(Event::Written(Err(Failure::NotLeading)));
+    assert_eq!(execution.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain);
+    let step = execution.clone().next(Event::Dismissed);
+    assert!(matches!(step, Step::End(Executed::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+    // Who leads again must not wait for a write that is refused.
+    execution.next(Event::Read(Ok(Some(state(9)))));
+    execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
+    let step = execution.next(Event::Waited(Some(Interrupt::CutOff)));
+    assert!(matches!(step, Step::End(Executed::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let object = || {
-        (any::<bool>(), any::<bool>()).prop_map(|(deleting, paused)| LeanObject { deleting, paused, ..bare_object() })
+        let rarely = || proptest::bool::weighted(0.1);
+        (rarely(), rarely()).prop_map(|(deleting, paused)| LeanObject { deleting, paused, ..bare_object() })
     };
     let failure = prop_oneof![
         Just(Failure::Moved),
@@ -129,32 +144,36 @@ fn event() -> impl Strategy<Value = Event> {
         Just(StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None }),
     ];
     let interrupt = prop_oneof![Just(Interrupt::Deleting), Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
+    // Most histories are to come as far as the outcome.
     prop_oneof![
-        Just(Event::Begin),
-        object().prop_map(|object| Event::Read(Ok(Some(Box::new(object))))),
-        Just(Event::Read(Ok(None))),
-        Just(Event::Read(Err(String::new()))),
-        Just(Event::Dismissed),
-        Just(Event::Prepared(Readiness::Ready(2))),
-        Just(Event::Prepared(Readiness::NotNow)),
-        object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
-        failure.prop_map(|failure| Event::Written(Err(failure))),
-        answer.prop_map(Event::Answered),
-        Just(Event::NotSent),
-        Just(Event::CutOff),
-        proptest::option::of(interrupt).prop_map(Event::Waited),
+        6 => Just(Event::Begin),
+        6 => object().prop_map(|object| Event::Read(Ok(Some(Box::new(object))))),
+        1 => Just(Event::Read(Ok(None))),
+        1 => Just(Event::Read(Err(String::new()))),
+        3 => Just(Event::Dismissed),
+        6 => Just(Event::Prepared(Readiness::Ready(2))),
+        1 => Just(Event::Prepared(Readiness::NotNow)),
+        8 => object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
+        4 => failure.prop_map(|failure| Event::Written(Err(failure))),
+        6 => answer.prop_map(Event::Answered),
+        1 => Just(Event::NotSent),
+        1 => Just(Event::CutOff),
+        4 => proptest::option::of(interrupt).prop_map(Event::Waited),
     ]
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
     #[test]
-    fn no_request_goes_out_unclaimed_or_after_its_outcome(events in proptest::collection::vec(event(), 0..40)) {
+    fn no_request_goes_out_unclaimed_or_after_its_outcome(events in proptest::collection::vec(event(), 0..120)) {
         let mut execution = first_create();
         let (mut step, mut claimed, mut sent) = (execution.next(Event::Begin), false, 0);
+        let (mut recording, mut gone) = (false, false);
         for event in events {
             // Each step is answered by an event of its kind.
             let fits = match step {
-                Step::Read => matches!(event, Event::Read(_) | Event::Dismissed),
+                Step::Read | Step::ReadAgain => matches!(event, Event::Read(_) | Event::Dismissed),
                 Step::Decide => matches!(event, Event::Dismissed | Event::Begin),
                 Step::Prepare => matches!(event, Event::Prepared(_)),
                 Step::Write(_) => matches!(event, Event::Written(_)),
@@ -168,16 +187,24 @@ proptest! {
             if let Step::Write(Write::Status(_, Purpose::Claim)) = step {
                 claimed |= matches!(event, Event::Written(Ok(_)));
             }
+            gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
             step = execution.next(event);
             match &step {
                 Step::Send(index) => {
-                    prop_assert!(claimed);
+                    prop_assert!(claimed && !recording);
                     prop_assert_eq!(*index, sent);
                     sent += 1;
                 }
+                Step::Read | Step::Decide | Step::Prepare => prop_assert!(!recording),
+                Step::Write(Write::Status(_, Purpose::Outcome)) => recording = true,
                 Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && sent <= 1),
-                Step::End(executed) => prop_assert_eq!(executed.sent_nothing() && sent > 1, false),
+                Step::End(executed) => {
+                    prop_assert_eq!(executed.sent_nothing() && sent > 1, false);
+                    if let Executed::Corrected { outcome, status, .. } = executed {
+                        prop_assert!(!outcome.is_definite() || gone || status.is_some(), "{executed:?}");
+                    }
+                }
                 _ => {}
             }
         }
