@@ -19,7 +19,7 @@ use drift_outside::{
     Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Permit, asked_pause, retry_after,
 };
 use drift_target::cel::Variables;
-use drift_target::{HttpCorrect, HttpStep, Target};
+use drift_target::{Destination, HttpCorrect, HttpStep, Target};
 use http::HeaderName;
 use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,9 @@ pub fn render<'a>(
     correction: &Correction,
 ) -> Result<RenderedRequests<'a>, Unrenderable> {
     let unrenderable = |error: &dyn std::fmt::Display| Unrenderable(error.to_string());
-    let http = target.correct.http.as_ref().ok_or_else(|| Unrenderable("correct has no steps".to_owned()))?;
+    let Some(Destination::Http(http)) = &target.correct.destination else {
+        return Err(Unrenderable("correct has no steps".to_owned()));
+    };
     let steps = steps_of(http, correction.action);
     if steps.is_empty() {
         return Err(Unrenderable(format!("correct has no {}", correction.action.as_str())));

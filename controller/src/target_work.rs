@@ -163,7 +163,7 @@ fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
     if target.correct.mode == Mode::Correct {
         rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
-        if target.correct.http.as_ref().is_some_and(|http| !http.delete.is_empty()) {
+        if target.correct.actions().delete {
             rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
         }
         rights.extend(rights_to_tell(&target.objects));

@@ -15,7 +15,7 @@ use drift_model::moment::Moment;
 use drift_outside::{
     Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Pause, PauseCause, Permit, asked_pause,
 };
-use drift_target::{Target, Wished};
+use drift_target::{HttpRead, Source, Target, Wished};
 use serde_json::Value;
 
 use crate::core::finding::{Failure, Finding};
@@ -158,7 +158,7 @@ impl Outside {
             Ok(Ok(reply)) => {
                 self.tell_of_answer(target, &reply);
                 let pause = asked_pause(reply.status, &reply.headers, clock::wall());
-                let finding = compare(target, &order.wished, observe(&target.read.http, &order.view, &reply));
+                let finding = compare(target, &order.wished, observe(http_of(target), &order.view, &reply));
                 (finding, Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
             }
         }
@@ -175,8 +175,13 @@ impl Outside {
     }
 }
 
+fn http_of(target: &Target) -> &HttpRead {
+    let Source::Http(http) = &target.read.source;
+    http
+}
+
 fn options_of(target: &Target) -> HttpOptions<'_> {
-    let read = &target.read.http;
+    let read = http_of(target);
     HttpOptions { auth: read.auth.as_ref(), tls: read.tls.as_ref(), max_bytes: read.max_bytes }
 }
 
@@ -186,7 +191,7 @@ fn options_of(target: &Target) -> HttpOptions<'_> {
 /// The failure, where a template cannot be evaluated for this object.
 pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Failure> {
     let wished = target.wish_of(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
-    let request = target.read.http.render(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
+    let request = http_of(target).render(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
     Ok((wished, request))
 }
 

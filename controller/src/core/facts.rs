@@ -6,7 +6,7 @@
 use drift_model::condition::Wish;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::object::LeanObject;
-use drift_target::{Correct, CorrectLimits, Existing, Mode, Target};
+use drift_target::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,26 +25,11 @@ pub struct TargetFacts {
     pub scope: ScopeId,
 }
 
-/// Which actions a target has steps for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Actions {
-    /// It can create.
-    pub create: bool,
-    /// It can update.
-    pub update: bool,
-    /// It can delete.
-    pub delete: bool,
-}
-
 impl TargetFacts {
     /// Reads a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let actions = target.correct.http.as_ref().map_or_else(Actions::default, |http| Actions {
-            create: !http.create.is_empty(),
-            update: !http.update.is_empty(),
-            delete: !http.delete.is_empty(),
-        });
+        let actions = target.correct.actions();
         let Correct { mode, existing, limits, .. } = target.correct;
         Self { mode, existing, limits, actions, correct_hash: target.correct_hash, scope: target.scope.id }
     }

@@ -10,12 +10,12 @@ use drift_model::identity::ScopeId;
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
-use drift_target::{CorrectLimits, Existing, Mode};
+use drift_target::{Actions, CorrectLimits, Existing, Mode};
 use serde_json::json;
 
 use super::claim::Action;
 use super::correction::Correction;
-use super::facts::{Actions, ObjectFacts, TargetFacts};
+use super::facts::{ObjectFacts, TargetFacts};
 use super::limits::Room;
 use super::memory::ObjectMemory;
 use super::situation::{Situation, Surroundings};

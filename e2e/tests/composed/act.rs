@@ -17,7 +17,7 @@ use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::cel::Variables;
-use drift_target::{HttpStep, Target};
+use drift_target::{Destination, HttpStep, Target};
 use json_patch::Patch;
 use serde_json::Value;
 
@@ -223,12 +223,12 @@ impl Acting {
     }
 
     fn steps(&self, action: Action) -> &[HttpStep] {
-        let http = self.target.correct.http.as_ref();
-        http.map_or(&[], |http| match action {
-            Action::Create => &http.create,
-            Action::Update => &http.update,
-            Action::Delete => &http.delete,
-        })
+        match (&self.target.correct.destination, action) {
+            (None, _) => &[],
+            (Some(Destination::Http(http)), Action::Create) => &http.create,
+            (Some(Destination::Http(http)), Action::Update) => &http.update,
+            (Some(Destination::Http(http)), Action::Delete) => &http.delete,
+        }
     }
 
     fn lean(&self, object: &Value) -> LeanObject {

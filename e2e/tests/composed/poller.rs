@@ -20,7 +20,7 @@ use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::{Target, Wished};
+use drift_target::{Source, Target, Wished};
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};
@@ -239,7 +239,8 @@ impl AtWork {
         let uid = &turn.uid;
         let view = self.roster.track(uid)?.object().view.clone();
         let begun = self.roster.begin_poll(turn, now)?;
-        let prepared = self.target.wish_of(&view).and_then(|wished| Ok((wished, self.target.read.http.render(&view)?)));
+        let Source::Http(read) = &self.target.read.source;
+        let prepared = self.target.wish_of(&view).and_then(|wished| Ok((wished, read.render(&view)?)));
         let step = match prepared {
             Ok((wished, request)) => Step::Poll { begun, view, wished, request },
             Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
@@ -251,7 +252,10 @@ impl AtWork {
 fn judge(target: &Target, view: &Value, wished: &Wished, reply: Option<HttpReply>) -> Finding {
     match reply {
         None => ObservedReason::PollTimedOut.into(),
-        Some(reply) => compare(target, wished, observe(&target.read.http, view, &reply)),
+        Some(reply) => {
+            let Source::Http(read) = &target.read.source;
+            compare(target, wished, observe(read, view, &reply))
+        }
     }
 }
 

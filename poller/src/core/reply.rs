@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use drift_model::condition::ObservedReason;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::cel::Variables;
-use drift_target::{HttpRead, Target, Wished, parse_json};
+use drift_target::{HttpRead, Source, Target, Wished, parse_json};
 use serde_json::{Value, json};
 
 use super::description::describe;
@@ -43,7 +43,8 @@ pub fn compare(target: &Target, wished: &Wished, observation: Observation) -> Fi
         Observation::Absent => Finding::Absent,
         Observation::Failed(failure) => Finding::Failed(failure),
         Observation::Present(observed) => {
-            if let Some(mistake) = mistake(&target.read.http, &wished.desired, &observed) {
+            let Source::Http(read) = &target.read.source;
+            if let Some(mistake) = mistake(read, &wished.desired, &observed) {
                 return Finding::Failed(invalid(mistake));
             }
             match differences(&wished.desired, &observed) {
@@ -168,7 +169,8 @@ spec:
         let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
         let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
         let wished = target.wish_of(&object).unwrap();
-        compare(target, &wished, observe(&target.read.http, &object, &reply))
+        let Source::Http(read) = &target.read.source;
+        compare(target, &wished, observe(read, &object, &reply))
     }
 
     fn reason(target: &Target, status: u16, body: ReplyBody) -> Option<ObservedReason> {

@@ -202,7 +202,8 @@ mod tests {
     /// `name@document:path` of each target, and `document: message` of each problem.
     fn shown(catalogue: &Catalogue) -> (Vec<String>, Vec<String>) {
         let targets = catalogue.targets().values().map(|target| {
-            let url = target.read.http.render(&serde_json::json!({})).unwrap().url;
+            let crate::read::Source::Http(read) = &target.read.source;
+            let url = read.render(&serde_json::json!({})).unwrap().url;
             format!("{}@{}/{}:{}", target.name, target.document.config_map, target.document.key, url.path())
         });
         (targets.collect(), catalogue.problems().iter().map(ToString::to_string).collect())

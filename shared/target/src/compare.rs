@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cel::suggest::did_you_mean;
 use crate::cel::{Node as ValueNode, Scope, Site, ValueTemplate};
 use crate::raw::Reader;
-use crate::request::read_value;
+use crate::templates::read_value;
 use crate::yaml::Node;
 
 /// Rules of one target.

@@ -13,8 +13,9 @@ use crate::names::is_dns_label;
 use crate::objects::{ObjectSelection, read_objects};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
-use crate::read::{Read, read_expression, read_read};
+use crate::read::{Read, read_read};
 use crate::scope::{IdentityScope, read_scope, scope_of_read};
+use crate::templates::read_expression;
 use crate::yaml;
 use crate::yaml::{Fault, Node, Position};
 use drift_model::names::{TARGET_API_VERSION, TARGET_KIND};
@@ -194,7 +195,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     if !insecure? {
         check_credentials(reader, spec, &read, &correct);
     }
-    let scope = scope?.unwrap_or_else(|| scope_of_read(&read.http, spec));
+    let scope = scope?.unwrap_or_else(|| scope_of_read(&read, spec));
     Some(Spec {
         objects: objects?,
         identity: identity?,

@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use crate::cel::UrlTemplate;
-use crate::correct::Correct;
+use crate::correct::{Correct, Destination};
 use crate::raw::Reader;
-use crate::read::Read;
+use crate::read::{Read, Source};
 use crate::yaml::Node;
 
 /// How names of Services end; other cluster domains cannot be told from names outside.
@@ -19,12 +19,14 @@ const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 
 /// Refuses `auth` beside a URL that would carry the credential in the clear.
 pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
-    if read.http.auth.is_some() {
-        check_section(reader, spec, "read", [&read.http.url]);
+    let Source::Http(http) = &read.source;
+    if http.auth.is_some() {
+        check_section(reader, spec, "read", [&http.url]);
     }
-    if let Some(http) = correct.http.as_ref().filter(|http| http.auth.is_some()) {
-        let steps = http.create.iter().chain(&http.update).chain(&http.delete);
-        check_section(reader, spec, "correct", steps.map(|step| &step.url));
+    if let Some(Destination::Http(http)) = &correct.destination
+        && http.auth.is_some()
+    {
+        check_section(reader, spec, "correct", http.steps().map(|step| &step.url));
     }
 }
 

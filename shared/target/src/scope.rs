@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cel::without_expressions;
 use crate::raw::Reader;
-use crate::read::HttpRead;
+use crate::read::{Read, Source};
 use crate::yaml::Node;
 use drift_model::identity::ScopeId;
 use drift_model::secret_names::looks_secret;
@@ -47,7 +47,8 @@ pub(super) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
 }
 
 /// The scope of the read that is written in `spec`: its method, its URL, and a fingerprint of its body.
-pub(super) fn scope_of_read(read: &HttpRead, spec: &Node) -> IdentityScope {
+pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
+    let Source::Http(read) = &read.source;
     let mut name = format!("{} {}", read.method, without_credentials(&read.url.with_placeholder(PLACEHOLDER)));
     if let Some(body) = ["read", "http", "body"].iter().try_fold(spec, |node, key| node.get(key)) {
         let written = shape(&body.to_json()).to_string();

@@ -6,6 +6,18 @@ use serde_json::{Value, json};
 use crate::cel::Variables;
 use crate::*;
 
+fn read_http(target: &Target) -> &HttpRead {
+    let Source::Http(http) = &target.read.source;
+    http
+}
+
+fn correct_http(target: &Target) -> &HttpCorrect {
+    match &target.correct.destination {
+        Some(Destination::Http(http)) => http,
+        None => panic!("the target corrects nothing"),
+    }
+}
+
 /// A REST system that behaves like a load balancer.
 const PROXIES: &str = r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -92,28 +104,28 @@ fn the_least_target_has_the_defaults() {
     assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (300, 10));
     assert_eq!(target.confirm, Confirm { drift: 1, absent: 2, unknown: 3 });
     assert_eq!(target.read.limits, ReadLimits { concurrent: 8, per_second: 50 });
-    assert_eq!(target.read.http.method, http::Method::GET);
-    assert_eq!(target.read.http.accept, StatusSet(vec![200..=299]));
-    assert_eq!(target.read.http.max_bytes, 1024 * 1024);
+    assert_eq!(read_http(&target).method, ::http::Method::GET);
+    assert_eq!(read_http(&target).accept, StatusSet(vec![200..=299]));
+    assert_eq!(read_http(&target).max_bytes, 1024 * 1024);
     assert_eq!((target.correct.mode, target.correct.existing), (Mode::Observe, Existing::Refuse));
     assert_eq!(
         target.correct.limits,
         CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 }
     );
-    assert!(target.correct.settle.is_zero() && target.correct.http.is_none() && !target.suspend);
+    assert!(target.correct.settle.is_zero() && target.correct.destination.is_none() && !target.suspend);
     assert!(target.objects.namespaces.is_empty() && target.objects.label_selector.is_empty());
     assert_eq!(target.unmet_requirement(&object()), Ok(None));
     assert_eq!(target.is_suspended_for(&object()), Ok(false));
     let wished = target.wish_of(&object()).unwrap();
     assert_eq!(wished.desired, json!({"listen": "0.0.0.0:80", "upstream": "u:1", "enabled": true}));
-    let request = target.read.http.render(&object()).unwrap();
+    let request = read_http(&target).render(&object()).unwrap();
     assert_eq!(request.url.as_str(), "http://127.0.0.1:8474/proxies/web%20one");
-    assert_eq!((request.method, request.body), (http::Method::GET, None));
-    assert_eq!(target.read.http.url.host(), "127.0.0.1:8474");
+    assert_eq!((request.method, request.body), (::http::Method::GET, None));
+    assert_eq!(read_http(&target).url.host(), "127.0.0.1:8474");
     let response = json!({"status": 200, "headers": {}, "body": {"a": [1]}});
     let object = object();
     let variables = Variables { response: Some(&response), ..Variables::of_object(&object) };
-    assert_eq!(target.read.http.observed.render(&variables), Ok(json!({"a": [1]})));
+    assert_eq!(read_http(&target).observed.render(&variables), Ok(json!({"a": [1]})));
     let short = parse(&LEAST.replace("identity:", "interval: 3s\n  identity:"));
     assert_eq!(short.timeout.as_secs(), 3);
 }
@@ -127,7 +139,7 @@ fn a_full_target_is_read_whole() {
     assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (30, 5));
     assert_eq!(target.confirm, Confirm { drift: 2, absent: 3, unknown: 4 });
     assert_eq!(target.read.limits, ReadLimits { concurrent: 4, per_second: 20 });
-    let http = &target.read.http;
+    let http = read_http(&target);
     let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
     assert_eq!(http.auth, Some(Auth::Bearer(key("proxies-read", "token"))));
     assert_eq!(http.tls, Some(Tls { ca: key("proxies-ca", "ca.crt") }));
@@ -142,7 +154,7 @@ fn a_full_target_is_read_whole() {
         target.correct.limits,
         CorrectLimits { concurrent: 2, per_minute: 30, max_drifted_percent: 50, attempts: 3 }
     );
-    let correct = target.correct.http.as_ref().unwrap();
+    let correct = correct_http(&target);
     assert_eq!(correct.auth, Some(Auth::Basic { secret: "proxies-write".to_owned() }));
     assert_eq!(correct.create[0].accept, StatusSet(vec![201..=201]));
     assert_eq!(correct.update[0].accept, StatusSet(vec![200..=299]));
@@ -153,7 +165,8 @@ fn a_full_target_is_read_whole() {
 fn a_deletion_takes_what_is_gone_whatever_it_says() {
     let own = PROXIES.replace("      delete: [{method: DELETE,", "      delete: [{accept: [204], method: DELETE,");
     assert_ne!(own, PROXIES);
-    let correct = parse(&own).correct.http.unwrap();
+    let target = parse(&own);
+    let correct = correct_http(&target);
     assert!([204, 404, 410].iter().all(|status| correct.delete[0].accept.contains(*status)));
     assert!(!correct.delete[0].accept.contains(200));
     assert_eq!(correct.delete[0].done_on, correct.delete[0].accept);
@@ -162,7 +175,8 @@ fn a_deletion_takes_what_is_gone_whatever_it_says() {
 #[test]
 fn a_deletion_that_is_done_later_says_what_done_looks_like() {
     let later = "      delete: [{accept: [202], doneOn: [204], method: DELETE,";
-    let correct = parse(&PROXIES.replace("      delete: [{method: DELETE,", later)).correct.http.unwrap();
+    let target = parse(&PROXIES.replace("      delete: [{method: DELETE,", later));
+    let correct = correct_http(&target);
     let delete = &correct.delete[0];
     assert!([202, 204, 404, 410].iter().all(|status| delete.accept.contains(*status)));
     assert!([204, 404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
@@ -197,16 +211,16 @@ fn a_target_speaks_for_an_object() {
     assert_eq!(renamed.desired, wished.desired);
     assert_ne!(renamed.wish, wished.wish, "a verdict about one resource is none about another");
 
-    let request = target.read.http.render(&object).unwrap();
+    let request = read_http(&target).render(&object).unwrap();
     assert_eq!(request.headers["x-trace"], "t-u-1");
-    let correct = target.correct.http.as_ref().unwrap();
+    let correct = correct_http(&target);
     let variables = Variables { desired: Some(&wished.desired), correction: Some(7), ..Variables::of_object(&object) };
     let create = correct.create[0].render(&variables).unwrap();
     assert_eq!(create.body.unwrap(), br#"{"listen":"0.0.0.0:80","name":"web one"}"#);
     let update = correct.update[0].render(&variables).unwrap();
     assert_eq!(
         (update.method, update.url.as_str()),
-        (http::Method::PATCH, "https://proxies.example:8474/proxies/team-a_web")
+        (::http::Method::PATCH, "https://proxies.example:8474/proxies/team-a_web")
     );
     assert_eq!(update.headers["idempotency"], "k-7");
     assert_eq!(serde_json::from_slice::<Value>(&update.body.unwrap()).unwrap(), wished.desired);
@@ -217,7 +231,7 @@ fn evaluation_errors_name_their_place_and_no_value() {
     let target = parse(PROXIES);
     let mut object = object();
     object["metadata"]["uid"] = json!("a\r\nb");
-    let error = target.read.http.render(&object).unwrap_err();
+    let error = read_http(&target).render(&object).unwrap_err();
     assert_eq!(error.to_string(), "read.http.headers.x-trace: the value holds characters that no header can carry");
     object["metadata"]["name"] = json!("");
     assert_eq!(target.identity_of(&object).unwrap_err().to_string(), "identity: the identity is empty");

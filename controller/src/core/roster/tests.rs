@@ -140,7 +140,7 @@ fn a_claim_that_is_being_written_counts_already() {
 
 #[test]
 fn nothing_new_is_claimed_until_everybody_is_known() {
-    let actions = crate::core::facts::Actions { delete: true, ..target().actions };
+    let actions = drift_target::Actions { delete: true, ..target().actions };
     let mut roster = Roster::new(TargetFacts { actions, ..target() }, Heritage::default()).0;
     let unknown = Around { scope_complete: false, ..CALM };
     let ours = |number| LeanObject { finalizers: vec![FINALIZER.to_owned()], ..drifted(number) };

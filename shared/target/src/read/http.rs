@@ -1,4 +1,4 @@
-//! `read`: how the real state is read.
+//! `read.http`: the real state by a request to an HTTP server.
 
 use http::{HeaderName, Method};
 use serde_json::Value;
@@ -8,44 +8,19 @@ use crate::cel::{
     EvaluationError, Expression, Node as ValueNode, Scope, Site, TextTemplate, UrlTemplate, ValueTemplate, Variables,
 };
 use crate::durations::{KIB, MIB, size};
+use crate::http::auth::{Auth, read_auth};
+use crate::http::headers::read_headers;
+use crate::http::request::{Templates, read_url};
+use crate::http::statuses::{StatusSet, read_accept};
+use crate::http::tls::{Tls, read_tls};
 use crate::raw::Reader;
-use crate::request::{
-    Auth, StatusSet, Templates, Tls, read_accept, read_auth, read_headers, read_tls, read_url, read_value,
-};
+use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 use drift_model::http_request::HttpRequest;
 
-/// Most reads of one target under way at once.
-const MAX_CONCURRENT: u32 = 1_000;
-/// Most reads of one target begun per second.
-const MAX_PER_SECOND: u32 = 10_000;
 /// Default cap on an answer: a REST answer about one resource is a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;
-
-/// How the real state is read.
-#[derive(Debug)]
-pub struct Read {
-    /// Of this target.
-    pub limits: ReadLimits,
-    /// The one kind of source so far.
-    pub http: HttpRead,
-}
-
-/// Limits of one target's reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadLimits {
-    /// Reads under way at once; default 8.
-    pub concurrent: u32,
-    /// Reads begun per second; default 50.
-    pub per_second: u32,
-}
-
-impl Default for ReadLimits {
-    fn default() -> Self {
-        Self { concurrent: 8, per_second: 50 }
-    }
-}
 
 /// A read by HTTP.
 #[derive(Debug)]
@@ -87,7 +62,7 @@ impl HttpRead {
         templates.render(&Variables::of_object(object))
     }
 
-    fn fields(&self) -> FieldPaths {
+    pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.url.fields();
         self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
         self.body.iter().chain([&self.observed]).for_each(|template| fields.extend(&template.fields()));
@@ -95,32 +70,6 @@ impl HttpRead {
         rules.for_each(|rule| fields.extend(rule.fields()));
         fields
     }
-}
-
-impl Read {
-    /// The fields under `self` that its templates read.
-    pub(super) fn fields(&self) -> FieldPaths {
-        self.http.fields()
-    }
-}
-
-pub(super) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Read> {
-    let fields = reader.fields(node, place, &["limits", "http"])?;
-    let limits = reader.or(&fields, "limits", ReadLimits::default(), read_limits);
-    let http = reader.required(&fields, "http").and_then(|node| read_http(reader, node, &fields.place("http")));
-    Some(Read { limits: limits?, http: http? })
-}
-
-fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ReadLimits> {
-    let fields = reader.fields(node, place, &["concurrent", "perSecond"])?;
-    let default = ReadLimits::default();
-    let concurrent = reader.or(&fields, "concurrent", default.concurrent, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_CONCURRENT)
-    });
-    let per_second = reader.or(&fields, "perSecond", default.per_second, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_PER_SECOND)
-    });
-    Some(ReadLimits { concurrent: concurrent?, per_second: per_second? })
 }
 
 /// Keys of `read.http`.
@@ -139,7 +88,7 @@ const HTTP_KEYS: &[&str] = &[
     "maxBytes",
 ];
 
-fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
+pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
     let fields = reader.fields(node, place, HTTP_KEYS)?;
     let object = |place: &str| Site::new(place, Scope::Object);
     let method = reader.or(&fields, "method", Method::GET, |reader, node, place| {
@@ -190,12 +139,6 @@ fn whole_body(place: &str) -> Option<ValueTemplate> {
 
 fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
     read_expression(reader, node, &Site::new(place, Scope::Response))
-}
-
-/// One `${…}` and nothing else.
-pub(super) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
-    let text = reader.text(node, &site.place)?;
-    reader.compiled(node, &site.place, Expression::parse(text, site))
 }
 
 fn check_together(reader: &mut Reader<'_>, node: &Node, read: HttpRead, place: &str) -> Option<HttpRead> {

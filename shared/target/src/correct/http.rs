@@ -1,0 +1,56 @@
+//! `correct.http`: corrections by requests to an HTTP server.
+
+use crate::correct::step::{HttpStep, Purpose, read_steps};
+use crate::http::auth::{Auth, read_auth};
+use crate::http::tls::{Tls, read_tls};
+use crate::raw::Reader;
+use crate::yaml::Node;
+use drift_model::field_paths::FieldPaths;
+
+/// Corrections by HTTP.
+#[derive(Debug)]
+pub struct HttpCorrect {
+    /// The controller's credential.
+    pub auth: Option<Auth>,
+    /// A private CA.
+    pub tls: Option<Tls>,
+    /// Steps of a creation; empty where the target has no `create`.
+    pub create: Vec<HttpStep>,
+    /// Steps of an update.
+    pub update: Vec<HttpStep>,
+    /// Steps of a deletion.
+    pub delete: Vec<HttpStep>,
+}
+
+impl HttpCorrect {
+    /// The steps of every action.
+    pub fn steps(&self) -> impl Iterator<Item = &HttpStep> {
+        self.create.iter().chain(&self.update).chain(&self.delete)
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.steps().for_each(|step| step.collect_fields(&mut fields));
+        fields
+    }
+}
+
+pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
+    let fields = reader.fields(node, place, &["auth", "tls", "create", "update", "delete"])?;
+    let auth = reader.optional(&fields, "auth", read_auth);
+    let tls = reader.optional(&fields, "tls", read_tls);
+    let steps =
+        |purpose| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, purpose);
+    let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Writing));
+    let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Writing));
+    let delete = reader.or(&fields, "delete", Vec::new(), steps(Purpose::Deleting));
+    if !["create", "update", "delete"].iter().any(|key| fields.get(key).is_some()) {
+        return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
+    }
+    let http = HttpCorrect { auth: auth?, tls: tls?, create: create?, update: update?, delete: delete? };
+    if http.tls.is_some() && !http.steps().any(|step| step.url.is_https()) {
+        let at = fields.get("tls").map_or(node.at, |tls| tls.at);
+        return reader.refuse(at, format!("{place}.tls: no URL is https"));
+    }
+    Some(http)
+}

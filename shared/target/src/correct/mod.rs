@@ -1,0 +1,174 @@
+//! `correct`: what the controller does about drift, one file for each kind of destination.
+
+mod http;
+mod step;
+
+use std::time::Duration;
+
+use crate::durations::duration;
+use crate::raw::Reader;
+use crate::yaml::Node;
+use drift_model::field_paths::FieldPaths;
+
+pub use self::http::HttpCorrect;
+pub use self::step::HttpStep;
+
+/// Longest `settle`: beyond, drift would stand for an hour and nobody would see why.
+const MAX_SETTLE: Duration = Duration::from_hours(1);
+/// Most corrections of one target under way at once.
+const MAX_CONCURRENT: u32 = 1_000;
+/// Most corrections of one target begun per minute.
+const MAX_PER_MINUTE: u32 = 60_000;
+/// Most `attempts`.
+const MAX_ATTEMPTS: u32 = 1_000;
+
+/// What the controller does.
+#[derive(Debug)]
+pub struct Correct {
+    /// Whether it acts at all.
+    pub mode: Mode,
+    /// Whether it touches what was there before.
+    pub existing: Existing,
+    /// How long the external system needs until a read shows a correction.
+    pub settle: Duration,
+    /// Rates and bounds.
+    pub limits: CorrectLimits,
+    /// By what means; `None` where the target only observes.
+    pub destination: Option<Destination>,
+}
+
+impl Default for Correct {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Observe,
+            existing: Existing::Refuse,
+            settle: Duration::ZERO,
+            limits: CorrectLimits::default(),
+            destination: None,
+        }
+    }
+}
+
+/// `correct.mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Only look.
+    Observe,
+    /// Correct drift.
+    Correct,
+}
+
+/// `correct.existing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// What was there before is never touched.
+    Refuse,
+    /// It becomes ours with the first update.
+    Adopt,
+}
+
+/// `correct.limits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorrectLimits {
+    /// Corrections under way at once; default 4.
+    pub concurrent: u32,
+    /// Corrections begun per minute; default 60.
+    pub per_minute: u32,
+    /// Share of drifted objects at which the breaker opens; default 20.
+    pub max_drifted_percent: u8,
+    /// Ineffective corrections in a row before only one an hour is tried; default 10.
+    pub attempts: u32,
+}
+
+impl Default for CorrectLimits {
+    fn default() -> Self {
+        Self { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 }
+    }
+}
+
+/// By what means drift is corrected.
+#[derive(Debug)]
+pub enum Destination {
+    /// Requests to an HTTP server.
+    Http(HttpCorrect),
+}
+
+/// Which actions a target has steps for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// What is missing can be made.
+    pub create: bool,
+    /// What differs can be changed.
+    pub update: bool,
+    /// What is ours can be taken away.
+    pub delete: bool,
+}
+
+impl Correct {
+    /// Which actions the target has steps for.
+    #[must_use]
+    pub fn actions(&self) -> Actions {
+        match &self.destination {
+            None => Actions::default(),
+            Some(Destination::Http(http)) => Actions {
+                create: !http.create.is_empty(),
+                update: !http.update.is_empty(),
+                delete: !http.delete.is_empty(),
+            },
+        }
+    }
+
+    /// The fields under `self` that its templates read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        match &self.destination {
+            None => FieldPaths::default(),
+            Some(Destination::Http(http)) => http.fields(),
+        }
+    }
+}
+
+pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Correct> {
+    let fields = reader.fields(node, place, &["mode", "existing", "settle", "limits", "http"])?;
+    let default = Correct::default();
+    let mode = reader.or(&fields, "mode", default.mode, |reader, node, place| {
+        reader.choice(node, place, &[("Observe", Mode::Observe), ("Correct", Mode::Correct)])
+    });
+    let existing = reader.or(&fields, "existing", default.existing, |reader, node, place| {
+        reader.choice(node, place, &[("Refuse", Existing::Refuse), ("Adopt", Existing::Adopt)])
+    });
+    let settle = reader.or(&fields, "settle", default.settle, |reader, node, place| {
+        duration(reader, node, place, Duration::ZERO..=MAX_SETTLE)
+    });
+    let limits = reader.or(&fields, "limits", default.limits, read_limits);
+    let http = reader.optional(&fields, "http", http::read_http);
+    let destination = http.map(|http| http.map(Destination::Http));
+    let correct =
+        Correct { mode: mode?, existing: existing?, settle: settle?, limits: limits?, destination: destination? };
+    if correct.mode == Mode::Correct && correct.destination.is_none() {
+        return reader.refuse(fields.at(), format!("{place}: mode Correct needs http with create, update or delete"));
+    }
+    Some(correct)
+}
+
+fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<CorrectLimits> {
+    let fields = reader.fields(node, place, &["concurrent", "perMinute", "maxDriftedPercent", "attempts"])?;
+    let default = CorrectLimits::default();
+    let concurrent = reader.or(&fields, "concurrent", default.concurrent, |reader, node, place| {
+        reader.whole(node, place, 1..=MAX_CONCURRENT)
+    });
+    let per_minute = reader.or(&fields, "perMinute", default.per_minute, |reader, node, place| {
+        reader.whole(node, place, 1..=MAX_PER_MINUTE)
+    });
+    let max_drifted_percent =
+        reader.or(&fields, "maxDriftedPercent", default.max_drifted_percent, |reader, node, place| {
+            reader.whole(node, place, 1..=100)
+        });
+    let attempts = reader
+        .or(&fields, "attempts", default.attempts, |reader, node, place| reader.whole(node, place, 1..=MAX_ATTEMPTS));
+    Some(CorrectLimits {
+        concurrent: concurrent?,
+        per_minute: per_minute?,
+        max_drifted_percent: max_drifted_percent?,
+        attempts: attempts?,
+    })
+}

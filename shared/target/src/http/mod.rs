@@ -1,0 +1,8 @@
+//! What reading and correcting by HTTP share: requests, headers, credentials, statuses.
+
+pub(crate) mod auth;
+pub(crate) mod headers;
+pub(crate) mod request;
+pub(crate) mod secret_key;
+pub(crate) mod statuses;
+pub(crate) mod tls;

@@ -1,0 +1,38 @@
+//! References to Secrets in our own namespace.
+//!
+//! It must not know what a value is used for.
+
+use crate::names::{is_data_key, is_dns_subdomain};
+use crate::raw::{Fields, Reader};
+
+/// A reference to one key of a Secret in our own namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SecretKey {
+    /// The Secret's name.
+    pub name: String,
+    /// The data key.
+    pub key: String,
+}
+
+pub(crate) fn read_secret_key(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<SecretKey> {
+    let node = reader.required(fields, key)?;
+    let fields = reader.fields(node, &fields.place(key), &["name", "key"])?;
+    let name = read_secret_name(reader, &fields);
+    let key = reader.required(&fields, "key").and_then(|node| {
+        let text = reader.literal(node, &fields.place("key"))?;
+        if !is_data_key(text) {
+            return reader.refuse(node.at, format!("{}: `{text}` is no key of a Secret", fields.place("key")));
+        }
+        Some(text.to_owned())
+    });
+    Some(SecretKey { name: name?, key: key? })
+}
+
+pub(crate) fn read_secret_name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let node = reader.required(fields, "name")?;
+    let text = reader.literal(node, &fields.place("name"))?;
+    if !is_dns_subdomain(text) {
+        return reader.refuse(node.at, format!("{}: `{text}` is no name of a Secret", fields.place("name")));
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,46 @@
+//! Nodes of a document as templates: one expression, or a tree of them.
+//!
+//! It must not know where in a target they stand.
+
+use crate::cel::{Expression, Node as ValueNode, Scope, Site, ValueTemplate};
+use crate::raw::Reader;
+use crate::yaml::{Content, Node};
+
+/// One `${…}` and nothing else.
+pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
+    let text = reader.text(node, &site.place)?;
+    reader.compiled(node, &site.place, Expression::parse(text, site))
+}
+
+/// A tree of templates.
+pub(crate) fn read_value(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<ValueTemplate> {
+    Some(ValueTemplate::new(read_value_node(reader, node, &site.place, site.scope)?, site.clone()))
+}
+
+fn read_value_node(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<ValueNode> {
+    match &node.content {
+        Content::Text(text) => reader.compiled(node, place, ValueNode::parse(text, &Site::new(place, scope))),
+        Content::List(items) => {
+            let items: Vec<Option<ValueNode>> = items
+                .iter()
+                .enumerate()
+                .map(|(position, item)| read_value_node(reader, item, &format!("{place}[{position}]"), scope))
+                .collect();
+            items.into_iter().collect::<Option<_>>().map(ValueNode::list)
+        }
+        Content::Map(entries) => {
+            let mut fields = Vec::with_capacity(entries.len());
+            for entry in entries {
+                let place = format!("{place}.{}", entry.key);
+                let value = read_value_node(reader, &entry.value, &place, scope);
+                if crate::cel::is_template(&entry.key) {
+                    reader
+                        .refuse::<()>(entry.key_at, format!("{place}: keys are literal; build the map in one ${{…}}"));
+                }
+                fields.push(value.map(|value| (entry.key.clone(), value)));
+            }
+            fields.into_iter().collect::<Option<_>>().map(ValueNode::map)
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) => Some(ValueNode::Constant(node.to_json())),
+    }
+}
