@@ -18,8 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::decision::Decision;
-use crate::core::executed::Executed;
-use crate::core::execution::{Event, Execution, Interrupt, Readiness, Step};
+use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Step};
 use crate::core::limits::Taken;
 use crate::core::outcome::Doubt;
 use crate::metrics::{CorrectionLabels, Metrics};
@@ -99,7 +98,7 @@ impl Executor {
         object: LeanObject,
         decision: Decision,
         supervision: Supervision,
-    ) -> (LeanObject, Executed) {
+    ) -> (LeanObject, ExecutionEnd) {
         let execution = Execution::new(object, decision);
         let places = Places::default();
         let mut run = Run { executor: self, supervision, execution, places, rendered: None, told_of_refusal: false };
@@ -113,9 +112,9 @@ impl Executor {
                 Step::Write(write) => run.write(&write).await,
                 Step::Send(index) => run.send(index).await,
                 Step::Pause(pause) => run.pause(pause).await,
-                Step::End(executed) => {
-                    run.count(&executed);
-                    return (run.execution.object().clone(), executed);
+                Step::End(end) => {
+                    run.count(&end);
+                    return (run.execution.object().clone(), end);
                 }
             };
         }
@@ -246,8 +245,8 @@ impl Run<'_> {
         }
     }
 
-    fn count(&self, executed: &Executed) {
-        let Executed::Corrected { correction, outcome, .. } = executed else { return };
+    fn count(&self, end: &ExecutionEnd) {
+        let ExecutionEnd::Corrected { correction, outcome, .. } = end else { return };
         self.log("corrected", Some(outcome.as_label()));
         let labels = CorrectionLabels {
             target: self.executor.target.name.clone(),

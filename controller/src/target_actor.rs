@@ -3,9 +3,9 @@
 //! Each target has a task of its own, so that none can slow or stop another. It carries things between the core, which
 //! decides, and the executor, which does; it must not decide anything itself.
 
-mod executions;
 mod housekeeping;
 mod strays;
+mod supervision;
 mod watching;
 
 use std::collections::{HashMap, HashSet};
@@ -38,8 +38,8 @@ use crate::core::vouching::Vouching;
 use crate::executor::{Executor, Question};
 use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
-use executions::{Report, Underway, Unreadable};
 use strays::Strays;
+use supervision::{Report, Underway, Unreadable};
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old, objects that others let go.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);

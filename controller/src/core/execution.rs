@@ -5,6 +5,7 @@
 //! It waits for nothing and sends nothing itself: the shell does, and random histories do instead of it.
 //! It must not know what a request looks like, or when a correction is due.
 
+mod end;
 mod recording;
 mod step;
 
@@ -14,10 +15,10 @@ use drift_model::object::LeanObject;
 use super::correction::Correction;
 use super::decide::still_stands;
 use super::decision::Decision;
-use super::executed::Executed;
 use super::outcome::{Doubt, Outcome};
 use recording::Recording;
 
+pub use end::ExecutionEnd;
 pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Step, Write};
 
 /// One decision on its way.
@@ -77,7 +78,7 @@ impl Execution {
                 self.object = *object;
                 Step::Decide
             }
-            (Stage::Opening, Event::Read(Err(sentence))) => Step::End(Executed::Unread(sentence)),
+            (Stage::Opening, Event::Read(Err(sentence))) => Step::End(ExecutionEnd::Unread(sentence)),
             (Stage::Opening, Event::Decided(object, decision)) => self.decided(*object, decision),
             (Stage::Opening, Event::Prepared(readiness)) => self.prepared(readiness),
             (Stage::Writing, Event::Written(written)) => self.written(written),
@@ -93,12 +94,12 @@ impl Execution {
                 if let Ok(object) = written {
                     self.object = *object;
                 }
-                Step::End(Executed::CalledOff)
+                Step::End(ExecutionEnd::CalledOff)
             }
             (Stage::Sending(index), event) => self.sent(*index, &event),
             (Stage::Recording(_), event) => self.recording(event),
-            (Stage::Opening, Event::Read(Ok(None))) => Step::End(Executed::Gone),
-            _ => Step::End(Executed::Nothing),
+            (Stage::Opening, Event::Read(Ok(None))) => Step::End(ExecutionEnd::Gone),
+            _ => Step::End(ExecutionEnd::Nothing),
         }
     }
 
@@ -119,7 +120,7 @@ impl Execution {
 
     fn carry_out(&mut self, decision: Decision) -> Step {
         let write = match &decision {
-            Decision::Nothing(_) | Decision::Wait { .. } => return Step::End(Executed::Nothing),
+            Decision::Nothing(_) | Decision::Wait { .. } => return Step::End(ExecutionEnd::Nothing),
             Decision::Correct(_) => {
                 self.decision = decision;
                 return Step::Prepare;
@@ -138,25 +139,25 @@ impl Execution {
             Ok(object) => {
                 self.object = *object;
                 return Step::End(match &self.decision {
-                    Decision::WriteStatus(status) => Executed::Written(status.clone()),
-                    _ => Executed::Patched,
+                    Decision::WriteStatus(status) => ExecutionEnd::Written(status.clone()),
+                    _ => ExecutionEnd::Patched,
                 });
             }
             Err(failure) => failure,
         };
         Step::End(match failure {
-            Failure::Gone => Executed::Gone,
+            Failure::Gone => ExecutionEnd::Gone,
             Failure::Refused(sentence) => {
-                Executed::Refused { finalizer: !matches!(self.decision, Decision::WriteStatus(_)), sentence }
+                ExecutionEnd::Refused { finalizer: !matches!(self.decision, Decision::WriteStatus(_)), sentence }
             }
-            Failure::Moved | Failure::Unavailable | Failure::NotLeading => Executed::Lost,
+            Failure::Moved | Failure::Unavailable | Failure::NotLeading => ExecutionEnd::Lost,
         })
     }
 
     fn prepared(&mut self, readiness: Readiness) -> Step {
         match readiness {
-            Readiness::NotNow => Step::End(Executed::CalledOff),
-            Readiness::Postponed(until) => Step::End(Executed::Postponed(until)),
+            Readiness::NotNow => Step::End(ExecutionEnd::CalledOff),
+            Readiness::Postponed(until) => Step::End(ExecutionEnd::Postponed(until)),
             Readiness::Unsendable(why) => self.record(Outcome::Doubtful { why, retry_after: None, step: 0 }),
             Readiness::Ready(requests) => {
                 self.requests = requests;
@@ -187,10 +188,10 @@ impl Execution {
                 return None;
             }
             Err(Failure::Refused(sentence)) => {
-                Executed::Refused { finalizer: matches!(self.stage, Stage::PuttingFinalizer), sentence }
+                ExecutionEnd::Refused { finalizer: matches!(self.stage, Stage::PuttingFinalizer), sentence }
             }
-            Err(Failure::Gone) => Executed::Gone,
-            Err(Failure::Moved | Failure::Unavailable | Failure::NotLeading) => Executed::CalledOff,
+            Err(Failure::Gone) => ExecutionEnd::Gone,
+            Err(Failure::Moved | Failure::Unavailable | Failure::NotLeading) => ExecutionEnd::CalledOff,
         };
         Some(Step::End(ended))
     }
@@ -211,7 +212,7 @@ impl Execution {
                 self.stage = Stage::TakingBack;
                 Step::Write(Write::Status(before, Purpose::TakeBack))
             }
-            None => Step::End(Executed::CalledOff),
+            None => Step::End(ExecutionEnd::CalledOff),
         }
     }
 
@@ -236,9 +237,9 @@ impl Execution {
     fn corrected(&self, outcome: Outcome, status: Option<CorrectionStatus>, written: bool) -> Step {
         match &self.decision {
             Decision::Correct(correction) => {
-                Step::End(Executed::Corrected { correction: correction.clone(), outcome, status, written })
+                Step::End(ExecutionEnd::Corrected { correction: correction.clone(), outcome, status, written })
             }
-            _ => Step::End(Executed::Nothing),
+            _ => Step::End(ExecutionEnd::Nothing),
         }
     }
 }

@@ -10,7 +10,6 @@ pub mod correction;
 pub mod decide;
 pub mod decision;
 pub mod deletion;
-pub mod executed;
 pub mod execution;
 pub mod facts;
 pub mod finalizer;

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use drift_cluster::process::tasks;
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
-use drift_controller::core::executed::Executed;
+use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::outcome::{Doubt, Outcome};
 use drift_model::names::FINALIZER;
 use serde_json::json;
@@ -25,9 +25,9 @@ async fn owned(reason: &str) -> Bench {
     Bench::new(object(&verdict(reason, 7), Some(&note)), "Refuse").await
 }
 
-fn outcome(executed: &Executed) -> Option<Outcome> {
-    match executed {
-        Executed::Corrected { outcome, .. } => Some(*outcome),
+fn outcome(end: &ExecutionEnd) -> Option<Outcome> {
+    match end {
+        ExecutionEnd::Corrected { outcome, .. } => Some(*outcome),
         _ => None,
     }
 }
@@ -35,8 +35,8 @@ fn outcome(executed: &Executed) -> Option<Outcome> {
 #[tokio::test]
 async fn a_first_create_puts_the_finalizer_then_the_claim_then_each_step_then_the_note() {
     let bench = unclaimed().await;
-    let (object, executed) = bench.execute(bench.correction(Action::Create, true, true)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Applied));
+    let (object, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
     assert_eq!(
         bench.log(),
         [
@@ -53,8 +53,8 @@ async fn a_first_create_puts_the_finalizer_then_the_claim_then_each_step_then_th
 #[tokio::test]
 async fn an_update_of_what_is_ours_writes_nothing_before_it() {
     let bench = owned("FieldsDiffer").await;
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Applied));
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
     assert_eq!(
         bench.log(),
         ["POST /proxies/web u-1-8-update", r#"note CorrectionApplied correction 8, owns "web": updated"#]
@@ -65,8 +65,8 @@ async fn an_update_of_what_is_ours_writes_nothing_before_it() {
 async fn a_refused_first_create_takes_the_claim_back_and_sends_no_further_step() {
     let bench = unclaimed().await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::CONFLICT));
-    let (_, executed) = bench.execute(bench.correction(Action::Create, true, false)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Refused { status: 409, step: 0 }));
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Refused { status: 409, step: 0 }));
     assert_eq!(
         bench.log()[1..],
         [
@@ -80,9 +80,9 @@ async fn a_refused_first_create_takes_the_claim_back_and_sends_no_further_step()
 async fn a_server_error_spends_no_number() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::SERVICE_UNAVAILABLE));
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
     let in_doubt = Outcome::Doubtful { why: Doubt::ServerError, retry_after: None, step: 0 };
-    assert_eq!(outcome(&executed), Some(in_doubt));
+    assert_eq!(outcome(&end), Some(in_doubt));
     let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error; it is tried again"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);
 }
@@ -93,8 +93,8 @@ async fn an_object_that_is_deleted_before_the_claim_is_not_held_and_nothing_is_s
     let lean = bench.lean();
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["deletionTimestamp"] =
         json!("2026-01-02T00:00:00Z");
-    let (_, executed) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
-    assert!(matches!(executed, Executed::CalledOff), "{executed:?}");
+    let (_, end) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
+    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
     assert_eq!(bench.log(), ["add finalizer (does not apply)"]);
 }
 
@@ -103,8 +103,8 @@ async fn an_object_that_was_edited_before_the_claim_is_not_claimed_and_nothing_i
     let bench = unclaimed().await;
     let lean = bench.lean();
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["generation"] = json!(9);
-    let (_, executed) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
-    assert!(matches!(executed, Executed::CalledOff), "{executed:?}");
+    let (_, end) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
+    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
     assert_eq!(bench.log(), ["add finalizer"]);
 }
 
@@ -120,8 +120,8 @@ async fn a_verdict_that_changes_under_the_claim_takes_the_claim_back_before_anyt
         }
         None
     });
-    let (_, executed) = bench.execute(order).await;
-    assert!(matches!(executed, Executed::CalledOff), "{executed:?}");
+    let (_, end) = bench.execute(order).await;
+    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
     assert_eq!(
         bench.log(),
         [
@@ -148,8 +148,8 @@ async fn the_outcome_is_noted_in_the_end_however_often_the_api_server_fails() {
         bump(object);
         Some([StatusCode::CONFLICT, StatusCode::SERVICE_UNAVAILABLE, StatusCode::FORBIDDEN][failures % 3])
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let Executed::Corrected { status: Some(status), .. } = executed else { panic!("{executed:?}") };
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    let ExecutionEnd::Corrected { status: Some(status), .. } = end else { panic!("{end:?}") };
     assert_eq!(status.message(), r#"correction 8, owns "web": updated"#);
     let log = bench.log();
     assert_eq!(log.iter().filter(|line| line.starts_with("POST")).count(), 1, "sent once: {log:#?}");
@@ -165,8 +165,8 @@ async fn a_number_that_another_leader_has_noted_meanwhile_is_not_noted_again() {
         }
         None
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Applied));
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
     let refused = r#"note CorrectionApplied correction 8, owns "web": updated (does not apply)"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", refused]);
 }
@@ -182,9 +182,9 @@ async fn a_step_in_flight_is_cut_off_when_the_lease_is_lost_and_nothing_more_is_
             StatusCode::CONTINUE
         })
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
     let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: 0 };
-    assert_eq!(outcome(&executed), Some(cut_off));
+    assert_eq!(outcome(&end), Some(cut_off));
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update"]);
 }
 
@@ -193,8 +193,8 @@ async fn without_the_lease_nothing_is_sent_at_all() {
     let bench = owned("FieldsDiffer").await;
     bench.stop_lease.cancel();
     bench.executor.requests.term.cancelled().await;
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert_eq!(executed, Executed::Nothing);
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    assert_eq!(end, ExecutionEnd::Nothing);
     assert!(bench.log().is_empty());
 }
 
@@ -208,8 +208,8 @@ async fn a_begun_correction_goes_on_while_the_program_ends() {
             StatusCode::CREATED
         })
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Create, true, false)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Applied));
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
     assert_eq!(
         bench.log()[1..],
         [
@@ -233,8 +233,8 @@ async fn an_outcome_whose_write_fails_is_written_also_while_the_program_ends() {
             StatusCode::SERVICE_UNAVAILABLE
         })
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert!(matches!(executed, Executed::Corrected { status: Some(_), written: true, .. }), "{executed:?}");
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    assert!(matches!(end, ExecutionEnd::Corrected { status: Some(_), written: true, .. }), "{end:?}");
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note, note]);
 }
@@ -253,8 +253,8 @@ async fn an_outcome_waits_for_no_place_at_the_host() {
         })
     });
     let executing = bench.execute(bench.correction(Action::Update, false, false));
-    let (_, executed) = tokio::time::timeout(Duration::from_secs(60), executing).await.expect("it waits for the host");
-    assert!(matches!(executed, Executed::Corrected { status: Some(_), written: true, .. }), "{executed:?}");
+    let (_, end) = tokio::time::timeout(Duration::from_secs(60), executing).await.expect("it waits for the host");
+    assert!(matches!(end, ExecutionEnd::Corrected { status: Some(_), written: true, .. }), "{end:?}");
 }
 
 #[tokio::test]
@@ -267,8 +267,8 @@ async fn a_claim_without_a_request_is_taken_back_when_the_program_ends() {
         }
         None
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Create, true, false)).await;
-    assert_eq!(executed, Executed::CalledOff);
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
+    assert_eq!(end, ExecutionEnd::CalledOff);
     assert_eq!(bench.log(), [r#"note CorrectionStarted owns "web": creating the external resource"#, "remove note"]);
 }
 
@@ -285,9 +285,9 @@ async fn a_request_under_way_is_cut_off_when_the_lease_is_stale() {
             StatusCode::CONTINUE
         })
     });
-    let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
+    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
     let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: 0 };
-    assert_eq!(outcome(&executed), Some(cut_off));
+    assert_eq!(outcome(&end), Some(cut_off));
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update"]);
 }
 
@@ -300,8 +300,8 @@ async fn an_outcome_that_is_refused_does_not_outlive_the_text_of_the_target() {
     let answering = answer(questions, bench.lean(), decision.clone());
     tasks::spawn("judge", CancellationToken::new(), answering);
     supervision.superseded.cancel();
-    let (_, executed) = bench.executor.execute(bench.lean(), decision, supervision).await;
-    let Executed::Corrected { status: Some(status), written: false, .. } = executed else { panic!("{executed:?}") };
+    let (_, end) = bench.executor.execute(bench.lean(), decision, supervision).await;
+    let ExecutionEnd::Corrected { status: Some(status), written: false, .. } = end else { panic!("{end:?}") };
     assert_eq!(status.message(), r#"correction 8, owns "web": updated"#);
 }
 
@@ -311,12 +311,12 @@ async fn a_host_pauses_once_three_objects_were_told_to_wait() {
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::TOO_MANY_REQUESTS));
     for uid in ["u-1", "u-2", "u-3"] {
         bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["uid"] = json!(uid);
-        let (_, executed) = bench.execute(bench.correction(Action::Update, false, false)).await;
-        assert!(matches!(outcome(&executed), Some(Outcome::Doubtful { why: Doubt::RateLimited, .. })), "{executed:?}");
+        let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
+        assert!(matches!(outcome(&end), Some(Outcome::Doubtful { why: Doubt::RateLimited, .. })), "{end:?}");
     }
     let before = bench.log();
-    let (_, executed) = bench.execute(bench.correction(Action::Create, true, true)).await;
-    assert!(matches!(executed, Executed::Postponed(_)), "{executed:?}");
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
+    assert!(matches!(end, ExecutionEnd::Postponed(_)), "{end:?}");
     assert_eq!(bench.log(), before);
 }
 
@@ -324,16 +324,16 @@ async fn a_host_pauses_once_three_objects_were_told_to_wait() {
 async fn a_deletion_needs_no_wish_that_can_be_told() {
     let bench = owned("FieldsDiffer").await;
     bench.state.lock().unwrap().object.as_mut().unwrap()["spec"] = json!({});
-    let (_, executed) = bench.execute(bench.correction(Action::Delete, false, false)).await;
-    assert_eq!(outcome(&executed), Some(Outcome::Applied));
+    let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
     assert_eq!(bench.log(), ["DELETE /proxies/web u-1-8-delete"]);
 }
 
 #[tokio::test]
 async fn a_deletion_ends_with_its_last_step_and_writes_no_note() {
     let bench = owned("FieldsDiffer").await;
-    let (_, executed) = bench.execute(bench.correction(Action::Delete, false, false)).await;
-    assert!(matches!(executed, Executed::Corrected { outcome: Outcome::Applied, status: None, .. }), "{executed:?}");
+    let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;
+    assert!(matches!(end, ExecutionEnd::Corrected { outcome: Outcome::Applied, status: None, .. }), "{end:?}");
     assert_eq!(bench.log(), ["DELETE /proxies/web u-1-8-delete"]);
 }
 

@@ -18,7 +18,7 @@ use drift_cluster::telemetry::health::Health;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
 use drift_controller::core::decision::Decision;
-use drift_controller::core::executed::Executed;
+use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::memory::ObjectMemory;
 use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::metrics::Metrics;
@@ -126,11 +126,11 @@ impl Bench {
     }
 
     /// Has the decision carried out; decided anew, it is the same on the same state of the object.
-    pub(crate) async fn execute(&self, decision: Decision) -> (LeanObject, Executed) {
+    pub(crate) async fn execute(&self, decision: Decision) -> (LeanObject, ExecutionEnd) {
         self.execute_on(self.lean(), decision).await
     }
 
-    pub(crate) async fn execute_on(&self, object: LeanObject, decision: Decision) -> (LeanObject, Executed) {
+    pub(crate) async fn execute_on(&self, object: LeanObject, decision: Decision) -> (LeanObject, ExecutionEnd) {
         let (supervision, questions) = supervision();
         let answering = answer(questions, object.clone(), decision.clone());
         drift_cluster::process::tasks::spawn("judge", CancellationToken::new(), answering);

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
 use drift_controller::core::decision::Decision;
-use drift_controller::core::executed::Executed;
-use drift_controller::core::execution::{Event, Execution, Failure, Interrupt, Purpose, Readiness, Step, Write};
+use drift_controller::core::execution::{
+    Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Step, Write,
+};
 use drift_controller::core::finalizer::{put_patch, release_patch};
 use drift_controller::core::outcome::{Doubt, StepOutcome, judge};
 use drift_model::condition::{PatchBase, condition_patch, removal_patch};
@@ -66,9 +67,9 @@ impl Acting {
     }
 
     /// What became of it, once it has ended.
-    pub(crate) const fn ended(&self) -> Option<&Executed> {
+    pub(crate) const fn ended(&self) -> Option<&ExecutionEnd> {
         match &self.step {
-            Step::End(executed) => Some(executed),
+            Step::End(end) => Some(end),
             _ => None,
         }
     }

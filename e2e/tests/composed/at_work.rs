@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_controller::core::decision::Decision;
-use drift_controller::core::executed::Executed;
+use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::facts::{ObjectFacts, TargetFacts};
 use drift_controller::core::held::Held;
 use drift_controller::core::limits::Place;
@@ -182,38 +182,41 @@ impl AtWork {
         Some((self.roster.object(uid)?.clone(), decision))
     }
 
-    pub(crate) fn end(&mut self, task: Task, executed: &Executed, now: Moment) {
+    pub(crate) fn end(&mut self, task: Task, end: &ExecutionEnd, now: Moment) {
         let Task { uid, acting, reserved, begun, .. } = task;
         let has_begun = begun.is_some();
-        for place in reserved.into_iter().chain(begun.filter(|_| executed.sent_nothing())) {
+        for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
             self.roster.pace.call_off(place);
         }
         if let Some(memory) = self.roster.memory(&uid) {
-            executed.remember(memory, has_begun, now);
+            end.remember(memory, has_begun, now);
         }
         self.roster.set_claiming(&uid, false);
         self.contend(&uid);
         if self.roster.object(&uid).is_some() {
-            self.look_after(acting.object().clone(), executed, now);
+            self.look_after(acting.object().clone(), end, now);
         }
         self.queue.done(&uid);
     }
 
-    fn look_after(&mut self, object: LeanObject, executed: &Executed, now: Moment) {
+    fn look_after(&mut self, object: LeanObject, end: &ExecutionEnd, now: Moment) {
         let uid = object.id.uid.clone();
-        match executed {
-            Executed::Gone => return self.forget(&uid),
-            Executed::Nothing => return,
-            Executed::Lost | Executed::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
-            Executed::Postponed(until) => self.queue.add_after(&uid, *until),
-            Executed::Unread(_) => {
+        match end {
+            ExecutionEnd::Gone => return self.forget(&uid),
+            ExecutionEnd::Nothing => return,
+            ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
+            ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
+            ExecutionEnd::Unread(_) => {
                 let backoff = self.unreadable.entry(uid.clone());
                 let backoff = backoff.or_insert_with(|| Backoff::new(Series::API_UNAVAILABLE));
                 backoff.fail(now);
                 let ready_at = backoff.ready_at();
                 return self.queue.add_after(&uid, ready_at);
             }
-            Executed::Written(_) | Executed::Patched | Executed::Corrected { .. } | Executed::Refused { .. } => {
+            ExecutionEnd::Written(_)
+            | ExecutionEnd::Patched
+            | ExecutionEnd::Corrected { .. }
+            | ExecutionEnd::Refused { .. } => {
                 self.queue.add(&uid);
             }
         }

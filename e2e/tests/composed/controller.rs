@@ -150,7 +150,7 @@ impl Controller {
                 }
                 self.tasks.push(task);
             }
-            (Some(executed), Some(at_work)) => at_work.end(task, &executed, now),
+            (Some(end), Some(at_work)) => at_work.end(task, &end, now),
             (Some(_), None) => {}
         }
     }

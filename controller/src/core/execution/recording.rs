@@ -7,9 +7,9 @@
 use drift_model::backoff::Series;
 use drift_model::condition::CorrectionStatus;
 
+use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Purpose, Stage, Step, Write};
 use crate::core::claim::Action;
-use crate::core::executed::Executed;
 use crate::core::outcome::Outcome;
 
 /// The outcome of a correction, until it stands on the object.
@@ -47,7 +47,7 @@ impl Execution {
     }
 
     pub(super) fn recording(&mut self, event: Event) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         match event {
             Event::Written(Ok(object)) => {
                 let (outcome, status) = (recording.outcome, recording.status.take());
@@ -85,7 +85,7 @@ impl Execution {
 
     /// An object that is being deleted waits for nothing but the deletion.
     fn not_recorded(&mut self, failure: Failure) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         recording.last = Some(failure.clone());
         let series = match failure {
             Failure::Moved => {
@@ -107,7 +107,7 @@ impl Execution {
 
     /// What is not written is remembered all the same, where it is certain.
     fn give_up(&mut self) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(Executed::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         let (outcome, status) = (recording.outcome, recording.status.take());
         self.corrected(outcome, status.filter(|_| outcome.is_definite()), false)
     }

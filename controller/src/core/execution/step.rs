@@ -8,8 +8,8 @@ use drift_model::condition::CorrectionStatus;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
+use super::end::ExecutionEnd;
 use crate::core::decision::Decision;
-use crate::core::executed::Executed;
 use crate::core::outcome::{Doubt, StepOutcome};
 
 /// What is to be done next.
@@ -30,7 +30,7 @@ pub enum Step {
     /// Wait, unless something happens to the object first.
     Pause(Duration),
     /// Nothing more: this became of it.
-    End(Executed),
+    End(ExecutionEnd),
 }
 
 /// A write to the object.

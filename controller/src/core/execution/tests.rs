@@ -44,7 +44,7 @@ fn refused() -> Execution {
 }
 
 fn is_corrected(step: &Step, is_written: bool) -> bool {
-    matches!(step, Step::End(Executed::Corrected { written, .. }) if *written == is_written)
+    matches!(step, Step::End(ExecutionEnd::Corrected { written, .. }) if *written == is_written)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn an_object_that_changes_under_the_claim_takes_it_back() {
     let paused = LeanObject { paused: true, ..*state(4) };
     let step = execution.next(Event::Written(Ok(Box::new(paused))));
     assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
-    assert_eq!(execution.next(Event::Written(Err(Failure::Moved))), Step::End(Executed::CalledOff));
+    assert_eq!(execution.next(Event::Written(Err(Failure::Moved))), Step::End(ExecutionEnd::CalledOff));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_outcome_that_is_refused_holds_up_no_deletion() {
     assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
     let deleting = LeanObject { deleting: true, ..*state(9) };
     let step = execution.next(Event::Read(Ok(Some(Box::new(deleting)))));
-    let Step::End(Executed::Corrected { status: Some(status), written: false, .. }) = &step else {
+    let Step::End(ExecutionEnd::Corrected { status: Some(status), written: false, .. }) = &step else {
         unreachable!("{step:?}")
     };
     assert_eq!(status.claim, None, "what was refused is not ours, and that must not be forgotten");
@@ -118,12 +118,12 @@ fn a_definite_outcome_outlives_the_lease_and_is_kept_where_it_is_given_up() {
     execution.next(Event::Written(Err(Failure::NotLeading)));
     assert_eq!(execution.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain);
     let step = execution.clone().next(Event::Dismissed);
-    assert!(matches!(step, Step::End(Executed::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+    assert!(matches!(step, Step::End(ExecutionEnd::Corrected { status: Some(_), written: false, .. })), "{step:?}");
     // Who leads again must not wait for a write that is refused.
     execution.next(Event::Read(Ok(Some(state(9)))));
     execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
     let step = execution.next(Event::Waited(Some(Interrupt::CutOff)));
-    assert!(matches!(step, Step::End(Executed::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+    assert!(matches!(step, Step::End(ExecutionEnd::Corrected { status: Some(_), written: false, .. })), "{step:?}");
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -199,10 +199,10 @@ proptest! {
                 Step::Read | Step::Decide | Step::Prepare => prop_assert!(!recording),
                 Step::Write(Write::Status(_, Purpose::Outcome)) => recording = true,
                 Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && sent <= 1),
-                Step::End(executed) => {
-                    prop_assert_eq!(executed.sent_nothing() && sent > 1, false);
-                    if let Executed::Corrected { outcome, status, .. } = executed {
-                        prop_assert!(!outcome.is_definite() || gone || status.is_some(), "{executed:?}");
+                Step::End(end) => {
+                    prop_assert_eq!(end.sent_nothing() && sent > 1, false);
+                    if let ExecutionEnd::Corrected { outcome, status, .. } = end {
+                        prop_assert!(!outcome.is_definite() || gone || status.is_some(), "{end:?}");
                     }
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Executions from their beginning to their end: what the actor lends them, answers them, and remembers of them.
+//! The actor as it supervises executions: what it lends each, answers it, and remembers of how it ended.
 //!
 //! An object that was read live is decided again here, and only what still stands is done. Every end is remembered before
 //! the object is decided anew.
@@ -14,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LOOK_AGAIN, TargetActor, WRITES_AT_ONCE};
 use crate::core::decision::Decision;
-use crate::core::executed::Executed;
+use crate::core::execution::ExecutionEnd;
 use crate::core::limits::Place;
 use crate::executor::{Answer, Question, Supervision};
 
 /// What comes back to the actor.
 pub(super) enum Report {
     /// A decision was carried out, or not.
-    Executed { object: Box<LeanObject>, executed: Executed },
+    Ended { object: Box<LeanObject>, end: ExecutionEnd },
     /// An object was read because a list showed it older than it was known.
     ReadAnew(Option<Box<LeanObject>>),
     /// An object out of the selection was let go, or not.
@@ -91,9 +91,9 @@ impl TargetActor {
         self.under_way.insert(uid.clone(), Underway { reserved, begun: None, deleting, is_correction });
         let executor = self.executor.clone();
         self.spawn(async move {
-            let (object, executed) = executor.execute(object, decision, supervision).await;
+            let (object, end) = executor.execute(object, decision, supervision).await;
             drop(busy);
-            Report::Executed { object: Box::new(object), executed }
+            Report::Ended { object: Box::new(object), end }
         });
         true
     }
@@ -149,7 +149,7 @@ impl TargetActor {
 
     pub(super) fn take_report(&mut self, report: Report) {
         match report {
-            Report::Executed { object, executed } => self.take_end(*object, &executed),
+            Report::Ended { object, end } => self.take_end(*object, &end),
             Report::ReadAnew(live) => self.take_live(live),
             Report::StrayDone { uid, done } => {
                 if done {
@@ -168,43 +168,46 @@ impl TargetActor {
         }
     }
 
-    fn take_end(&mut self, object: LeanObject, executed: &Executed) {
+    fn take_end(&mut self, object: LeanObject, end: &ExecutionEnd) {
         let (uid, now) = (object.id.uid.clone(), clock::now());
         let Some(Underway { reserved, begun, .. }) = self.under_way.remove(&uid) else { return };
         let has_begun = begun.is_some();
-        for place in reserved.into_iter().chain(begun.filter(|_| executed.sent_nothing())) {
+        for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
             self.roster.pace.call_off(place);
         }
-        let refused = self.roster.memory(&uid).is_some_and(|memory| executed.remember(memory, has_begun, now));
+        let refused = self.roster.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now));
         self.roster.set_claiming(&uid, false);
         self.contend(&uid);
         // What left the selection meanwhile is not brought back by our own write.
         if self.roster.object(&uid).is_some() {
-            self.look_after(object, executed, refused);
+            self.look_after(object, end, refused);
         }
         self.queue.done(&uid);
     }
 
-    fn look_after(&mut self, object: LeanObject, executed: &Executed, refused: bool) {
+    fn look_after(&mut self, object: LeanObject, end: &ExecutionEnd, refused: bool) {
         let (uid, now) = (object.id.uid.clone(), clock::now());
-        match executed {
-            Executed::Gone => return self.forget(&uid),
-            Executed::Nothing => return,
-            Executed::Lost | Executed::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
-            Executed::Postponed(until) => self.queue.add_after(&uid, *until),
-            Executed::Unread(sentence) => {
+        match end {
+            ExecutionEnd::Gone => return self.forget(&uid),
+            ExecutionEnd::Nothing => return,
+            ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
+            ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
+            ExecutionEnd::Unread(sentence) => {
                 if self.unreadable.fail(&uid, now) {
                     tracing::warn!(target_name = %self.name, object = %object.id, "objects cannot be read: {sentence}");
                 }
                 let ready_at = self.unreadable.ready_at(&uid);
                 return self.queue.add_after(&uid, ready_at);
             }
-            Executed::Refused { sentence, .. } if refused => {
+            ExecutionEnd::Refused { sentence, .. } if refused => {
                 self.executor.announcer.write_refused(&self.executor.writer.kind, &object, sentence);
             }
-            Executed::Written(_) | Executed::Patched | Executed::Corrected { .. } | Executed::Refused { .. } => {}
+            ExecutionEnd::Written(_)
+            | ExecutionEnd::Patched
+            | ExecutionEnd::Corrected { .. }
+            | ExecutionEnd::Refused { .. } => {}
         }
-        if !matches!(executed, Executed::Lost | Executed::CalledOff | Executed::Postponed(_)) {
+        if !matches!(end, ExecutionEnd::Lost | ExecutionEnd::CalledOff | ExecutionEnd::Postponed(_)) {
             self.queue.add(&uid);
         }
         let known = self.roster.object(&uid).map(|known| &known.resource_version);

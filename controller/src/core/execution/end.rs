@@ -1,17 +1,17 @@
-//! What became of one decision, and what is remembered of it.
+//! How an execution ended, and what is remembered of that.
 //!
 //! This file must not know in which order anything was done.
 
 use drift_model::condition::CorrectionStatus;
 use drift_model::moment::Moment;
 
-use super::correction::Correction;
-use super::memory::ObjectMemory;
-use super::outcome::Outcome;
+use crate::core::correction::Correction;
+use crate::core::memory::ObjectMemory;
+use crate::core::outcome::Outcome;
 
-/// What became of one decision.
+/// How the execution of one decision ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Executed {
+pub enum ExecutionEnd {
     /// This status stands now.
     Written(CorrectionStatus),
     /// The finalizer was put on, or taken off.
@@ -48,7 +48,7 @@ pub enum Executed {
     Gone,
 }
 
-impl Executed {
+impl ExecutionEnd {
     /// Whether a correction that had begun counts as none: nothing was sent.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
