@@ -86,9 +86,9 @@ impl Bed<'_> {
     }
 }
 
-fn note(object: &Value) -> CorrectionStatus {
+fn owns(object: &Value, identity: &str) -> bool {
     let message = condition(object, DRIFT_CORRECTED).and_then(|found| found["message"].as_str());
-    CorrectionStatus::parse(message.unwrap_or_default())
+    CorrectionStatus::parse(message.unwrap_or_default()).owned().is_some_and(|owned| owned.identity == identity)
 }
 
 fn is_held(object: &Value) -> bool {
@@ -140,7 +140,7 @@ async fn a_claim_stands_before_the_first_request_of_a_creation_and_of_an_adoptio
             bed.outside.forget_requests();
             let object = bed.at_the_first_write(resource, "POST", path).await?;
             ensure!(describe(&object, DRIFT_CORRECTED) == "Unknown/CorrectionStarted", "{resource}: {object}");
-            ensure!(note(&object).owns() == Some(resource) && is_held(&object), "{resource}: {object}");
+            ensure!(owns(&object, resource) && is_held(&object), "{resource}: {object}");
             world.wait_for_verdict(resource, "False", "InSync").await?;
             world.wait_for_note(resource, "True", "CorrectionApplied").await?;
             ensure!(bed.upstream(resource).await?.as_deref() == Some(OURS), "{resource} is not as wished");
@@ -220,7 +220,7 @@ async fn an_edited_identity_renames_nothing_and_deletes_nothing() -> Result<()> 
         world.wait_for_note("web", "True", "CorrectionApplied").await?;
         bed.rename("web", "after").await?;
         let object = world.wait_for_proxy("web", "IdentityChanged", changed).await?;
-        ensure!(note(&object).owns() == Some("before"), "{object}");
+        ensure!(owns(&object, "before"), "{object}");
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
         world.delete_proxy("web").await?;
         world.wait_until_gone("web").await?;
@@ -297,7 +297,7 @@ async fn a_note_that_is_wiped_between_any_two_steps_is_restored_and_nothing_is_c
             bed.create(&name, &name, OURS).await?;
             wipe_at(world, &name, &history, versions).await?;
             world.wait_for_verdict(&name, "False", "InSync").await?;
-            let owned = |object: &Value| note(object).owns() == Some(name.as_str());
+            let owned = |object: &Value| owns(object, &name);
             world.wait_for_proxy(&name, "its claim standing", owned).await?;
             Ok(())
         };
@@ -354,7 +354,7 @@ async fn an_operator_that_replaces_every_status_it_sees_makes_nobody_create_twic
         wait::until("both objects at rest after the war", PEACE, async || {
             let web = world.proxy("web").await?.context("no such object")?;
             let foreign = world.proxy("foreign").await?.context("no such object")?;
-            let is_owned = note(&web).owns() == Some("web");
+            let is_owned = owns(&web, "web");
             let is_healed = describe(&web, "driftObserved") == "False/InSync" && is_owned;
             let is_refused = describe(&foreign, DRIFT_CORRECTED) == "False/NotOurs";
             Ok(if is_healed && is_refused { Seen::Met(()) } else { Seen::Instead(format!("{web} {foreign}")) })
@@ -402,7 +402,7 @@ async fn a_claim_outlives_the_controller_that_laid_it_and_its_lease() -> Result<
         die_while_creating(&bed, KillPoint::ControllerAfterClaim).await?;
         let died = Instant::now();
         let object = world.proxy("web").await?.context("no such object")?;
-        ensure!(note(&object).owns() == Some("web") && bed.writes().is_empty(), "{object}");
+        ensure!(owns(&object, "web") && bed.writes().is_empty(), "{object}");
         let history = world.watch_object("web").await?;
         world.start(Which::Controller, Options { do_not_wait: true, ..Options::default() }).await?;
         // No step of the dead one can still be under way when the next acts: its Lease runs out first.

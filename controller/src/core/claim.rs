@@ -1,9 +1,10 @@
 //! Whose the external resource is, and what that allows.
 //!
-//! A resource is ours when `driftCorrected` says that the object owns its identity; nothing else counts, least of
-//! all that it looks as the spec wishes. This file must not know how a claim is written.
+//! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts,
+//! least of all that it looks as the spec wishes. This file must not know how a claim is written.
 
 use drift_model::condition::Claim;
+use drift_model::identity::ResourceName;
 use drift_target::Existing;
 
 /// What a correction does outside.
@@ -39,17 +40,17 @@ pub enum Permission {
     },
     /// What is there was there before, and the target does not adopt.
     NotOurs,
-    /// The object owns another identity than it names now.
+    /// The object owns another resource than it names now: its identity was edited, or the scope of its target.
     IdentityChanged,
 }
 
-/// Judges an action by what the object claims and the identity it names.
+/// Judges an action by what the object claims and the resource it names.
 #[must_use]
-pub fn permit(action: Action, claim: Option<&Claim>, identity: &str, existing: Existing) -> Permission {
+pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, existing: Existing) -> Permission {
     match (claim, action, existing) {
-        (Some(Claim::Owns(owned)), _, _) if owned == identity => Permission::Granted { claim_first: false },
+        (Some(Claim::Owns(owned)), _, _) if owned.names(resource) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(_)), _, _) => Permission::IdentityChanged,
-        (Some(Claim::Claims(claimed)), Action::Create, _) if claimed == identity => {
+        (Some(Claim::Claims(claimed)), Action::Create, _) if claimed.names(resource) => {
             Permission::Granted { claim_first: false }
         }
         (_, Action::Create, _) | (_, Action::Update, Existing::Adopt) => Permission::Granted { claim_first: true },
@@ -60,14 +61,7 @@ pub fn permit(action: Action, claim: Option<&Claim>, identity: &str, existing: E
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn owns(identity: &str) -> Option<Claim> {
-        Some(Claim::Owns(identity.to_owned()))
-    }
-
-    fn claims(identity: &str) -> Option<Claim> {
-        Some(Claim::Claims(identity.to_owned()))
-    }
+    use crate::core::fixtures::{claims, elsewhere, moved, owns, resource};
 
     #[test]
     fn what_was_there_before_is_touched_only_by_adoption() {
@@ -85,9 +79,16 @@ mod tests {
             (Action::Update, owns("old"), Adopt, Permission::IdentityChanged),
             (Action::Create, owns("old"), Adopt, Permission::IdentityChanged),
             (Action::Delete, owns("old"), Adopt, Permission::IdentityChanged),
+            (Action::Update, moved(owns("db")), Adopt, Permission::IdentityChanged),
+            (Action::Create, moved(owns("db")), Refuse, Permission::IdentityChanged),
+            (Action::Delete, moved(owns("db")), Refuse, Permission::IdentityChanged),
         ];
         for (action, claim, existing, expected) in table {
-            assert_eq!(permit(action, claim.as_ref(), "db", existing), expected, "{action:?} {claim:?} {existing:?}");
+            assert_eq!(
+                permit(action, claim.as_ref(), &resource("db"), existing),
+                expected,
+                "{action:?} {claim:?} {existing:?}"
+            );
         }
     }
 
@@ -95,16 +96,26 @@ mod tests {
     fn a_create_only_claim_permits_nothing_but_create() {
         use Existing::{Adopt, Refuse};
         let table = [
-            (Action::Create, "db", Refuse, Permission::Granted { claim_first: false }),
-            (Action::Create, "old", Refuse, Permission::Granted { claim_first: true }),
-            (Action::Update, "db", Refuse, Permission::NotOurs),
-            (Action::Update, "db", Adopt, Permission::Granted { claim_first: true }),
-            (Action::Delete, "db", Refuse, Permission::NotOurs),
-            (Action::Delete, "db", Adopt, Permission::NotOurs),
+            (Action::Create, claims("db"), Refuse, Permission::Granted { claim_first: false }),
+            (Action::Create, claims("old"), Refuse, Permission::Granted { claim_first: true }),
+            (Action::Create, moved(claims("db")), Refuse, Permission::Granted { claim_first: true }),
+            (Action::Update, claims("db"), Refuse, Permission::NotOurs),
+            (Action::Update, claims("db"), Adopt, Permission::Granted { claim_first: true }),
+            (Action::Delete, claims("db"), Refuse, Permission::NotOurs),
+            (Action::Delete, claims("db"), Adopt, Permission::NotOurs),
         ];
-        for (action, claimed, existing, expected) in table {
-            let permission = permit(action, claims(claimed).as_ref(), "db", existing);
-            assert_eq!(permission, expected, "{action:?} {claimed} {existing:?}");
+        for (action, claim, existing, expected) in table {
+            let permission = permit(action, claim.as_ref(), &resource("db"), existing);
+            assert_eq!(permission, expected, "{action:?} {claim:?} {existing:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_without_scope_counts_as_made_in_the_present_one() {
+        let claim = Claim::Owns(drift_model::condition::ClaimedName { identity: "db".to_owned(), scope: None });
+        for resource in [resource("db"), elsewhere("db")] {
+            let permission = permit(Action::Update, Some(&claim), &resource, Existing::Refuse);
+            assert_eq!(permission, Permission::Granted { claim_first: false });
         }
     }
 }

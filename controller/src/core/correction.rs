@@ -3,7 +3,8 @@
 //! The texts are closed: no value of an object, no part of an answer but its status. K and the claim are kept wherever
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
-use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, Wish};
+use drift_model::condition::{Claim, ClaimedName, CorrectedReason, CorrectionStatus, Wish};
+use drift_model::identity::ResourceName;
 
 use super::claim::Action;
 use super::outcome::Outcome;
@@ -15,8 +16,8 @@ pub struct Correction {
     pub action: Action,
     /// K + 1, the number it will have once its outcome is definite.
     pub number: u64,
-    /// The name of the external resource.
-    pub identity: String,
+    /// The external resource.
+    pub resource: ResourceName,
     /// The claim is to be written first.
     pub claim_first: bool,
     /// The finalizer is to be put on before the claim.
@@ -60,7 +61,7 @@ impl Correction {
             Action::Create => "creating the external resource",
             Action::Update | Action::Delete => "adopting the external resource",
         };
-        let claim = Some(Claim::Owns(self.identity.clone()));
+        let claim = Some(Claim::Owns(self.resource.clone().into()));
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, text, self.generation) }
     }
 
@@ -87,10 +88,11 @@ impl Correction {
     #[must_use]
     pub fn to_record(&self, standing: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
         let status = self.ended(outcome);
+        let standing = standing.clone().in_scope(self.resource.scope);
         let counted = outcome.is_definite() && standing.correction >= self.number;
         // The sentence aside: two doubts in turn are one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
-            == CorrectionStatus { text: String::new(), ..standing.clone() };
+            == CorrectionStatus { text: String::new(), ..standing };
         let known = !outcome.is_definite() && self.was_in_doubt && repeats;
         (!counted && !known).then_some(status)
     }
@@ -106,12 +108,12 @@ impl Correction {
         if !self.claim_first && !creates_only {
             return self.before.claim.clone();
         }
-        let identity = self.identity.clone();
+        let name = ClaimedName::from(self.resource.clone());
         if self.action == Action::Create && outcome.was_turned_away() {
-            return Some(Claim::Claims(identity));
+            return Some(Claim::Claims(name));
         }
         match (outcome.changed_nothing(), outcome) {
-            (false, _) => Some(Claim::Owns(identity)),
+            (false, _) => Some(Claim::Owns(name)),
             // Nothing was learned: it is tried again as before.
             (true, Outcome::Doubtful { .. }) if !self.claim_first => self.before.claim.clone(),
             (true, _) => None,

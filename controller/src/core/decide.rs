@@ -6,6 +6,7 @@
 //! This file must not know how anything is done.
 
 use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
+use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::{Existing, Mode};
@@ -80,30 +81,30 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
     // lost with the process, and the poller does not verify a correction that it cannot see.
     if let Some(lost) = situation.memory.lost_status(object) {
-        return Decision::WriteStatus(lost.clone());
+        return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
     if status.reason == Some(CorrectedReason::CorrectionStarted) {
         let text = "interrupted: nobody knows whether the correction was done";
         return Decision::WriteStatus(status.interrupted(text, object.generation));
     }
-    let identity = match situation.permitted_identity() {
-        Ok(identity) => identity,
+    let resource = match situation.permitted_resource() {
+        Ok(resource) => resource,
         Err(held) => return Decision::Nothing(held),
     };
-    if needs_finalizer(situation, status, identity) {
+    if needs_finalizer(situation, status, &resource) {
         return Decision::PutFinalizer;
     }
-    decide_by_verdict(situation, status, identity)
+    decide_by_verdict(situation, status, &resource)
 }
 
 /// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
-fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, identity: &str) -> bool {
-    let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.identity() == identity);
+fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> bool {
+    let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.name().names(resource));
     let due = is_claimed || situation.target.existing == Existing::Adopt;
     due && situation.target.deletes() && !situation.object.has_finalizer() && situation.surroundings.has_identity
 }
 
-fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, identity: &str) -> Decision {
+fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let Situation { object, facts, .. } = situation;
     let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
         return Decision::Nothing(Held::NoVerdict);
@@ -118,18 +119,18 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, ident
         return Decision::Nothing(Held::NotVerified);
     }
     match standing.reason {
-        ObservedReason::InSync => decide_in_sync(situation, status, identity),
+        ObservedReason::InSync => decide_in_sync(situation, status, resource),
         ObservedReason::NotCreated | ObservedReason::ExternalMissing => {
-            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, identity })
+            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, resource })
         }
         ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => {
-            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Update, identity })
+            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Update, resource })
         }
         _ => Decision::Nothing(Held::VerdictUnknown),
     }
 }
 
-fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, identity: &str) -> Decision {
+fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let generation = situation.object.generation;
     let cleared = || {
         // A claim that permits to create only is void once the resource is there by another hand.
@@ -140,8 +141,10 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, identity
     match status.reason {
         Some(CorrectedReason::NotOurs) => Decision::WriteStatus(CorrectionStatus::default()),
         Some(CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted) => cleared(),
-        // The identity was edited back: the status would be a lie for ever.
-        Some(CorrectedReason::IdentityChanged) if status.owns() == Some(identity) => cleared(),
+        // The identity, or the scope, was edited back: the status would be a lie for ever.
+        Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {
+            cleared()
+        }
         _ => Decision::Nothing(Held::InSync),
     }
 }
@@ -150,7 +153,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, identity
 struct Drift<'a> {
     standing: &'a Standing,
     action: Action,
-    identity: &'a str,
+    resource: &'a ResourceName,
 }
 
 fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
@@ -175,7 +178,7 @@ fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &
     if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
         return Decision::Wait { until, why: Held::NotVouched };
     }
-    match permit(drift.action, status.claim.as_ref(), drift.identity, target.existing) {
+    match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
         Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
             Decision::Nothing(Held::ScopeIncomplete)
         }
@@ -230,7 +233,7 @@ fn decide_timing(
     Decision::Correct(Box::new(Correction {
         claim_first,
         put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
-        ..situation.correction(drift.action, drift.identity, status)
+        ..situation.correction(drift.action, drift.resource, status)
     }))
 }
 

@@ -5,6 +5,7 @@
 //! wish. This file must not know how anything is done.
 
 use drift_model::condition::CorrectionStatus;
+use drift_model::identity::ResourceName;
 
 use super::claim::{Action, Permission, permit};
 use super::decision::Decision;
@@ -14,38 +15,40 @@ use super::situation::Situation;
 
 /// Decides for an object with a deletionTimestamp.
 pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
-    let Situation { object, target, memory, surroundings, facts, .. } = *situation;
+    let Situation { object, target, memory, surroundings, .. } = *situation;
     if !object.has_finalizer() {
         return Decision::Nothing(Held::Deleting);
     }
     if memory.deleted_outside {
         return Decision::ReleaseFinalizer { left_behind: false };
     }
-    if !target.deletes() || object.orphan || status.owns().is_none() {
+    if !target.deletes() || object.orphan {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
-    // A resource of another name than the object has now, or one that another object needs, is left.
-    let identity_changed = facts.identity.as_deref().is_some_and(|identity| {
-        permit(Action::Delete, status.claim.as_ref(), identity, target.existing) == Permission::IdentityChanged
-    });
+    let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
+    // A resource of another scope or name than the object has now, or one that another object needs, is left.
+    let identity_changed = !owned.is_in(target.scope)
+        || situation.named().is_some_and(|resource| {
+            permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
+        });
     if identity_changed || surroundings.identity_shared {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
-    match situation.permitted_identity() {
+    match situation.permitted_resource() {
         // Whoever is not known yet may have claimed it too.
         Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
-        Ok(identity) => decide_timing(situation, status, identity),
+        Ok(resource) => decide_timing(situation, status, &resource),
         Err(held) => Decision::Nothing(held),
     }
 }
 
-fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, identity: &str) -> Decision {
+fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let ready = situation.memory.delay.deletion_ready_at(situation.now);
     if situation.now < ready {
         return Decision::Wait { until: ready, why: Held::Delayed };
     }
     match situation.surroundings.room {
-        Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, identity, status))),
+        Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, resource, status))),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
         Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }
@@ -54,7 +57,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, identity:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at, claims, correction, owns, wish};
+    use crate::core::fixtures::{Scene, at, claims, correction, moved, owns, resource, wish};
     use crate::core::outcome::{Doubt, Outcome};
     use drift_model::condition::{CorrectedReason, ObservedReason};
     use drift_target::Mode;
@@ -78,7 +81,7 @@ mod tests {
             scene.surroundings.breaker_holds = true;
         });
         let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
-        assert_eq!((correction.action, correction.number, correction.identity.as_str()), (Action::Delete, 8, "db"));
+        assert_eq!((correction.action, correction.number, &correction.resource), (Action::Delete, 8, &resource("db")));
     }
 
     #[test]
@@ -86,6 +89,9 @@ mod tests {
         assert_eq!(deleting().corrected(CorrectedReason::NotOurs, 7, None).decide(), released(true));
         assert_eq!(deleting().without_status().decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".to_owned())).decide(), released(true));
+        let moved = deleting().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db")));
+        assert_eq!(moved.decide(), released(true));
+        assert_eq!(moved.with(|scene| scene.facts.identity = None).decide(), released(true), "whatever it names now");
         assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));

@@ -6,7 +6,7 @@ use drift_model::condition::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, ObservedReason, Placed, Tag, Verdict, Wish,
 };
 use drift_model::field_paths::FieldPaths;
-use drift_model::identity::ScopeId;
+use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
@@ -74,12 +74,30 @@ pub(super) fn set_corrected(conditions: &mut Conditions, status: &CorrectionStat
     conditions.corrected = condition.map(|condition| Placed { index: 1, condition });
 }
 
+/// A resource in the scope of the target.
+pub(super) fn resource(identity: &str) -> ResourceName {
+    target().named(identity.to_owned())
+}
+
+/// One in another scope.
+pub(super) fn elsewhere(identity: &str) -> ResourceName {
+    ResourceName { scope: ScopeId::of("elsewhere"), ..resource(identity) }
+}
+
 pub(super) fn owns(identity: &str) -> Option<Claim> {
-    Some(Claim::Owns(identity.to_owned()))
+    Some(Claim::Owns(resource(identity).into()))
 }
 
 pub(super) fn claims(identity: &str) -> Option<Claim> {
-    Some(Claim::Claims(identity.to_owned()))
+    Some(Claim::Claims(resource(identity).into()))
+}
+
+/// The same claim, made in another scope.
+pub(super) fn moved(claim: Option<Claim>) -> Option<Claim> {
+    claim.map(|claim| match claim {
+        Claim::Owns(name) => Claim::Owns(elsewhere(&name.identity).into()),
+        Claim::Claims(name) => Claim::Claims(elsewhere(&name.identity).into()),
+    })
 }
 
 /// What is said of an object, whatever the reason.
@@ -92,7 +110,7 @@ pub(super) fn correction(action: Action) -> Correction {
     Correction {
         action,
         number: 8,
-        identity: "db".to_owned(),
+        resource: resource("db"),
         claim_first: false,
         put_finalizer: false,
         generation: Some(3),

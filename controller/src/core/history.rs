@@ -1,6 +1,6 @@
 //! Random histories: the core against a model of the world, with crashes, lost answers and other people at work.
 //!
-//! The model knows one object, one external resource, a poller that follows the rules of the conditions, and an API
+//! The model knows one object, one external resource in each of two scopes, a poller that follows the rules of the conditions, and an API
 //! that keeps what is written, unless another writer is faster. Each request to the external system is checked the moment it is sent.
 
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use drift_model::condition::{
     ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Placed, Standing, Tag, Verdict, Wish, is_later,
 };
+use drift_model::identity::ScopeId;
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
@@ -20,7 +21,7 @@ use super::correction::Correction;
 use super::decide::decide;
 use super::decision::Decision;
 use super::facts::{ObjectFacts, TargetFacts};
-use super::fixtures::{at, bare_object, facts, set_corrected, target};
+use super::fixtures::{at, bare_object, elsewhere, facts, owns, set_corrected, target};
 use super::limits::Room;
 use super::memory::{ObjectMemory, VERDICT_HELD_FOR};
 use super::outcome::{Doubt, Outcome};
@@ -83,6 +84,8 @@ enum Event {
     TargetReadded {
         cleaned: bool,
     },
+    /// The target's scope is edited.
+    ScopeSet(Scope),
     Orphaned,
     Restarted,
     /// Another writer is faster than our next so many writes.
@@ -90,6 +93,24 @@ enum Event {
     RetryRequested(u8),
     ModeSet(Mode),
     Deleted,
+}
+
+/// Where the target's identities hold: each scope has its own resource of the one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Here,
+    Elsewhere,
+}
+
+impl Scope {
+    const ALL: [Self; 2] = [Self::Here, Self::Elsewhere];
+
+    fn id(self) -> ScopeId {
+        match self {
+            Self::Here => target().scope,
+            Self::Elsewhere => elsewhere("db").scope,
+        }
+    }
 }
 
 /// The resource outside.
@@ -112,7 +133,10 @@ struct Request {
 struct World {
     object: LeanObject,
     spec: u8,
-    outside: Option<Resource>,
+    outside: [Option<Resource>; 2],
+    scope: Scope,
+    /// The poller has written no verdict since the scope was edited, so it vouches for nothing.
+    moved: bool,
     poll: Option<(Option<i64>, u64, Verdict)>,
     /// K that the object carried when the poll that stands began.
     verified: u64,
@@ -145,10 +169,16 @@ struct World {
 
 impl World {
     fn new(existing: Existing, outside: Option<u8>) -> Self {
+        Self::with_two(existing, [outside, None])
+    }
+
+    fn with_two(existing: Existing, outside: [Option<u8>; 2]) -> Self {
         Self {
             object: bare_object(),
             spec: 1,
-            outside: outside.map(|value| Resource { value, foreign: true }),
+            outside: outside.map(|value| value.map(|value| Resource { value, foreign: true })),
+            scope: Scope::Here,
+            moved: false,
             poll: None,
             verified: 0,
             memory: ObjectMemory::of(&bare_object(), at(0)),
@@ -191,6 +221,19 @@ impl World {
         self.memory.status_of(&self.object)
     }
 
+    /// The resource that the target means now.
+    const fn outside(&self) -> Option<Resource> {
+        self.outside[self.scope as usize]
+    }
+
+    const fn outside_mut(&mut self) -> &mut Option<Resource> {
+        &mut self.outside[self.scope as usize]
+    }
+
+    fn owns_in(&self, scope: Scope) -> bool {
+        self.status().owned().is_some_and(|owned| owned.scope == Some(scope.id()))
+    }
+
     fn apply(&mut self, event: Event) {
         if self.gone {
             return;
@@ -202,15 +245,12 @@ impl World {
             Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
             Event::Edited(value) => self.edit(value),
             Event::ChangedOutside(value) => {
-                if let Some(resource) = &mut self.outside {
+                if let Some(resource) = self.outside_mut() {
                     resource.value = value;
                 }
             }
-            Event::RemovedOutside => self.outside = None,
-            Event::MadeByOthers => {
-                let foreign = self.status().owns().is_none();
-                self.outside.get_or_insert(Resource { value: 200, foreign });
-            }
+            Event::RemovedOutside => *self.outside_mut() = None,
+            Event::MadeByOthers => self.make_by_others(),
             Event::Vouched(vouched) => self.vouched = vouched,
             Event::NoteTaken => self.take_note(),
             Event::StatusAltered => {
@@ -227,6 +267,7 @@ impl World {
             Event::Replayed => self.replay(),
             Event::StepsEdited(steps) => self.target.correct_hash = u64::from(steps),
             Event::TargetReadded { cleaned } => self.readd_target(cleaned),
+            Event::ScopeSet(scope) => self.set_scope(scope),
             Event::Orphaned => self.object.orphan = true,
             Event::Restarted => self.restart(),
             Event::Overtaken(times) => self.overtaken = times,
@@ -240,6 +281,25 @@ impl World {
         if value != self.spec {
             self.spec = value;
             self.object.generation = self.object.generation.map(|generation| generation + 1);
+        }
+    }
+
+    /// In both scopes, whichever is meant now.
+    fn make_by_others(&mut self) {
+        for scope in Scope::ALL {
+            let foreign = !self.owns_in(scope);
+            self.outside[scope as usize].get_or_insert(Resource { value: 200, foreign });
+        }
+    }
+
+    /// The poller begins anew, and vouches for what it has judged since.
+    fn set_scope(&mut self, scope: Scope) {
+        if self.scope != scope {
+            self.scope = scope;
+            self.target.scope = scope.id();
+            self.moved = true;
+            self.poll = None;
+            self.old_verdict = None;
         }
     }
 
@@ -265,7 +325,7 @@ impl World {
         self.object.conditions.corrected = None;
         if before.reason == Some(CorrectedReason::CorrectionStarted) {
             let after = self.status();
-            self.claim_lost |= before.owns().is_some() && after.owns().is_none();
+            self.claim_lost |= before.owned().is_some() && after.owned().is_none();
             self.verified = self.verified.min(after.correction);
         }
     }
@@ -291,7 +351,7 @@ impl World {
             self.gone = self.object.deleting;
             // Of what it did not write since the target came back the poller vouches for nothing.
             self.old_verdict = None;
-            self.outside.iter_mut().for_each(|resource| resource.foreign = true);
+            self.outside.iter_mut().flatten().for_each(|resource| resource.foreign = true);
         }
         // The new list shows the object, and with it the status that still stands.
         self.observe();
@@ -322,7 +382,7 @@ impl World {
         let standing = self.object.conditions.observed().and_then(Standing::read);
         let of_this = standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.wish())));
         let seen = of_this.is_some_and(Standing::proves_seen);
-        let reason = match (self.outside, seen) {
+        let reason = match (self.outside(), seen) {
             (Some(resource), _) if resource.value == self.spec => ObservedReason::InSync,
             (Some(_), true) => ObservedReason::FieldsDiffer,
             (Some(_), false) => ObservedReason::NotUpdated,
@@ -347,6 +407,7 @@ impl World {
         if same && !self.object.deleting {
             self.verified = correction;
             self.polled = true;
+            self.moved = false;
             let condition = verdict.to_condition(self.object.conditions.observed(), &self.time());
             if condition.status == ConditionStatus::True {
                 self.old_verdict = Some(Placed { index: 0, condition: condition.clone() });
@@ -369,7 +430,7 @@ impl World {
             has_identity: true,
             identity_shared: false,
             scope_complete: true,
-            vouched: self.vouched,
+            vouched: self.vouched && !self.moved,
             breaker_holds: false,
             room: Room::Free,
         };
@@ -484,12 +545,12 @@ impl World {
     /// The deletion of what the object claims.
     fn delete_outside(&mut self, correction: &Correction, answer: Answer, mishap: Mishap) {
         assert!(!self.object.orphan, "what was to be left is deleted");
-        assert!(self.object.deleting && self.status().owns().is_some(), "what is not ours is deleted");
-        let is_foreign = self.outside.is_some_and(|resource| resource.foreign);
+        assert!(self.object.deleting && self.owns_in(self.scope), "what is not ours is deleted");
+        let is_foreign = self.outside().is_some_and(|resource| resource.foreign);
         assert!(!is_foreign || self.target.existing == Existing::Adopt || self.claim_lost, "what was there is deleted");
         self.memory.begin(self.now, None);
         if matches!(answer, Answer::Done | Answer::LostAfter) {
-            self.outside = None;
+            *self.outside_mut() = None;
         }
         let outcome = match answer {
             Answer::Done => Outcome::Applied,
@@ -544,8 +605,9 @@ impl World {
     /// After a claim whose create may or may not have been done, nobody can tell whose the resource is: it is ours,
     /// or a crash between claim and note would lose what we made.
     fn cannot_tell_whose(&mut self) {
-        if let Some(resource) = &mut self.outside {
-            resource.foreign &= self.object.conditions.corrected().is_none();
+        let is_said = self.object.conditions.corrected().is_some();
+        if let Some(resource) = self.outside_mut() {
+            resource.foreign &= !is_said;
         }
     }
 
@@ -566,18 +628,18 @@ impl World {
         let is_held = |since| self.now.saturating_since(since) < VERDICT_HELD_FOR;
         assert!(!self.replayed_at.is_some_and(is_held), "a verdict that was put back is acted on");
         if correction.action == Action::Update && self.target.existing == Existing::Refuse {
-            assert!(!self.outside.is_some_and(|resource| resource.foreign), "what was there before is touched");
+            assert!(!self.outside().is_some_and(|resource| resource.foreign), "what was there before is touched");
         }
     }
 
     /// The external system: it refuses to create what exists and to update what does not.
     fn ask(&mut self, correction: &Correction, answer: Answer) -> Outcome {
-        let possible = (correction.action == Action::Create) == self.outside.is_none();
+        let possible = (correction.action == Action::Create) == self.outside().is_none();
         let refused = Outcome::Refused { status: 409, step: 0 };
         let effective = matches!(answer, Answer::Done | Answer::LostAfter);
         if effective && possible {
-            let foreign = self.outside.is_some_and(|resource| resource.foreign);
-            self.outside = Some(Resource { value: self.spec, foreign });
+            let foreign = self.outside().is_some_and(|resource| resource.foreign);
+            *self.outside_mut() = Some(Resource { value: self.spec, foreign });
         }
         match answer {
             Answer::LostBefore | Answer::LostAfter => doubtful(Doubt::NoAnswer),
@@ -653,12 +715,17 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => Just(Event::Replayed),
         1 => any::<u8>().prop_map(Event::StepsEdited),
         1 => any::<bool>().prop_map(|cleaned| Event::TargetReadded { cleaned }),
+        1 => scopes().prop_map(Event::ScopeSet),
         1 => Just(Event::Restarted),
         1 => (1_u8..12).prop_map(Event::Overtaken),
         1 => any::<u8>().prop_map(Event::RetryRequested),
         1 => modes().prop_map(Event::ModeSet),
     ];
     proptest::collection::vec(event, 1..120)
+}
+
+fn scopes() -> impl Strategy<Value = Scope> {
+    prop_oneof![2 => Just(Scope::Here), 1 => Just(Scope::Elsewhere)]
 }
 
 fn existing() -> impl Strategy<Value = Existing> {
@@ -675,10 +742,10 @@ proptest! {
 
     #[test]
     fn every_history_is_safe_and_comes_to_rest(
-        existing in existing(), outside in proptest::option::of(1_u8..4), has_generation: bool, deletes: bool,
-        mode in modes(), events in events(), (deleted, orphaned, refused) in any::<(bool, bool, bool)>()
+        existing in existing(), outside in any::<[Option<u8>; 2]>(), has_generation: bool, deletes: bool,
+        (mode, scope) in (modes(), scopes()), events in events(), (deleted, orphaned, refused) in any::<(bool, bool, bool)>()
     ) {
-        let mut world = World::new(existing, outside);
+        let mut world = World::with_two(existing, outside.map(|value| value.map(|value| value % 3 + 1)));
         world.target.actions.delete = deletes;
         if !has_generation {
             world.object.generation = None;
@@ -690,6 +757,7 @@ proptest! {
         world.poll = None;
         world.overtaken = 0;
         world.target.mode = mode;
+        world.set_scope(scope);
         // A refused status holds nobody who is being deleted.
         world.status_refused = deleted && refused;
         if orphaned {
@@ -702,18 +770,20 @@ proptest! {
         for _ in 0..ROUNDS {
             world.quiet_round(LONGEST_WAIT);
         }
-        let foreign = world.outside.is_some_and(|resource| resource.foreign) || world.claim_lost;
-        let claims = world.status().owns().is_some();
+        let foreign = world.outside().is_some_and(|resource| resource.foreign) || world.claim_lost;
+        let claims = world.owns_in(scope);
+        // What was claimed in the other scope stays as it is, and nothing is done in this one.
+        let moved = world.status().owned().is_some() && !claims;
         if world.object.deleting {
             prop_assert!(world.gone, "a finalizer holds the object for ever");
             let takes_along = world.target.deletes() && claims && !was_gone && !orphaned;
-            let is_left = world.outside.is_some() && !world.deleted_outside;
+            let is_left = world.outside().is_some() && !world.deleted_outside;
             prop_assert!(!takes_along || !is_left, "what was ours is left behind");
         } else if mode == Mode::Observe {
             prop_assert!(!world.object.has_finalizer(), "an observed object is held");
-        } else if !(foreign && existing == Existing::Refuse) {
+        } else if !(moved || foreign && existing == Existing::Refuse) {
             prop_assert!(!claims || world.object.has_finalizer() == deletes, "the finalizer is not where it belongs");
-            prop_assert_eq!(world.outside.map(|resource| resource.value), Some(world.spec));
+            prop_assert_eq!(world.outside().map(|resource| resource.value), Some(world.spec));
         }
         let (writes, requests) = (world.writes, world.requests.len());
         for _ in 0..ROUNDS {
@@ -792,7 +862,7 @@ fn an_edit_that_comes_during_a_correction_is_brought_outside_by_the_next_one() {
     world.apply(Event::PollBegins);
     world.apply(Event::PollEnds);
     world.quiet_round(STEP);
-    assert_eq!(world.outside.map(|resource| resource.value), Some(2));
+    assert_eq!(world.outside().map(|resource| resource.value), Some(2));
     assert_eq!((world.requests.len(), world.status().generation), (2, Some(4)));
 }
 
@@ -814,7 +884,7 @@ fn a_writer_who_is_always_faster_costs_a_bounded_number_of_tries() {
     world.overtaken = 0;
     world.now += Duration::from_secs(30);
     world.quiet_round(STEP);
-    assert_eq!(world.outside.map(|resource| resource.value), Some(world.spec), "done once the other rests");
+    assert_eq!(world.outside().map(|resource| resource.value), Some(world.spec), "done once the other rests");
 }
 
 #[test]
@@ -839,7 +909,7 @@ fn a_note_that_is_taken_away_again_and_again_is_put_back_once_a_minute() {
     world.apply(Event::ChangedOutside(9));
     run_for(&mut world, 1, Answer::Done, |_| {});
     let (noted, writes) = (world.status(), world.writes);
-    assert_eq!((noted.correction, noted.owns()), (1, Some("db")));
+    assert_eq!((noted.correction, noted.claim.clone()), (1, owns("db")));
     run_for(&mut world, 1, Answer::Done, |world| world.apply(Event::NoteTaken));
     assert!((50..=66).contains(&(world.writes - writes)), "{} in an hour", world.writes - writes);
     assert_eq!(world.requests.len(), 1, "nothing is corrected because of it");
@@ -867,6 +937,6 @@ fn a_deletion_that_is_not_done_is_asked_for_less_and_less_often_until_it_is() {
         assert_eq!(world.writes - writes, expected, "{answer:?}");
         world.now += Duration::from_secs(300);
         (0..2).for_each(|_| world.quiet_round(STEP));
-        assert!(world.gone && world.outside.is_none(), "{answer:?}");
+        assert!(world.gone && world.outside().is_none(), "{answer:?}");
     }
 }

@@ -247,7 +247,7 @@ fn is_lost_in(written: &CorrectionStatus, standing: &CorrectionStatus) -> bool {
     match standing.correction.cmp(&written.correction) {
         Ordering::Greater => false,
         Ordering::Less => true,
-        Ordering::Equal => written.owns().is_some() && standing.owns().is_none(),
+        Ordering::Equal => written.owned().is_some() && standing.owned().is_none(),
     }
 }
 

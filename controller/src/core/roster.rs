@@ -213,10 +213,9 @@ impl Roster {
 /// What an object says of external resources. A claim that another writer took from it stands in our memory.
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
-    let named = |identity: String| target.named(identity);
     Claimant {
-        wants: facts.identity.clone().map(named),
-        owns: memory.status_of(object).owns().map(str::to_owned).map(named),
+        wants: facts.identity.clone().map(|identity| target.named(identity)),
+        owns: memory.status_of(object).owned().map(|owned| owned.resource(target.scope)),
         created: object.created.clone(),
         deleting: object.deleting,
     }

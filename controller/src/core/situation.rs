@@ -3,6 +3,7 @@
 //! This file must not know what is decided from it.
 
 use drift_model::condition::CorrectionStatus;
+use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
@@ -49,20 +50,21 @@ pub struct Surroundings {
     pub room: Room,
 }
 
-impl<'a> Situation<'a> {
-    /// What is said of the object, whatever other writers made of it.
+impl Situation<'_> {
+    /// What is said of the object, whatever other writers made of it. A claim that does not say its scope was made in the
+    /// present one, and says so in whatever is written next.
     #[must_use]
     pub fn status(&self) -> CorrectionStatus {
-        self.memory.status_of(self.object)
+        self.memory.status_of(self.object).in_scope(self.target.scope)
     }
 
     /// A correction of the object as it is now.
     #[must_use]
-    pub fn correction(&self, action: Action, identity: &str, status: &CorrectionStatus) -> Correction {
+    pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
         Correction {
             action,
             number: status.correction.saturating_add(1),
-            identity: identity.to_owned(),
+            resource: resource.clone(),
             claim_first: false,
             put_finalizer: false,
             generation: self.object.generation,
@@ -73,11 +75,11 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// The object's identity, if the target lets anything be done for it at all.
+    /// The external resource that the object names, if the target lets anything be done for it at all.
     ///
     /// # Errors
     /// Why nothing may be done.
-    pub fn permitted_identity(&self) -> Result<&'a str, Held> {
+    pub fn permitted_resource(&self) -> Result<ResourceName, Held> {
         let facts = self.facts;
         match facts.suspended {
             None => return Err(Held::TemplateFails),
@@ -90,7 +92,13 @@ impl<'a> Situation<'a> {
         match facts.allowed {
             None => Err(Held::TemplateFails),
             Some(false) => Err(Held::NotAllowed),
-            Some(true) => facts.identity.as_deref().ok_or(Held::TemplateFails),
+            Some(true) => self.named().ok_or(Held::TemplateFails),
         }
+    }
+
+    /// The external resource that the object names; `None` where its name cannot be told.
+    #[must_use]
+    pub fn named(&self) -> Option<ResourceName> {
+        self.facts.identity.clone().map(|identity| self.target.named(identity))
     }
 }

@@ -8,11 +8,12 @@ use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::outcome::{Doubt, Outcome};
+use drift_model::identity::ScopeId;
 use drift_model::names::FINALIZER;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, answer, bump, condition, object, supervision, verdict};
+use crate::bench::{Bench, SCOPE, answer, bump, condition, object, supervision, verdict};
 
 const OWNED: &str = r#"correction 7, owns "web": updated"#;
 
@@ -48,6 +49,8 @@ async fn a_first_create_puts_the_finalizer_then_the_claim_then_each_step_then_th
         ]
     );
     assert!(object.has_finalizer());
+    let ending = format!(" [scope {}]", ScopeId::of(SCOPE));
+    assert!(object.conditions.corrected().unwrap().message.ends_with(&ending), "{:?}", object.conditions);
 }
 
 #[tokio::test]

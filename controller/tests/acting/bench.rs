@@ -24,6 +24,7 @@ use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_controller::requests::RequestSender;
+use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_model::object::LeanObject;
@@ -61,6 +62,9 @@ pub(crate) struct Bench {
 
 /// Calls to the API server under way at once.
 pub(crate) const CALLS: usize = 4;
+
+/// The scope of the target.
+pub(crate) const SCOPE: &str = "here";
 
 /// How long a test waits before it says what it saw instead.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -114,7 +118,7 @@ impl Bench {
         Decision::Correct(Box::new(Correction {
             action,
             number: before.correction + 1,
-            identity: "web".to_owned(),
+            resource: ResourceName { scope: self.executor.target.scope.id, identity: "web".to_owned() },
             claim_first,
             put_finalizer,
             generation: object.generation,
@@ -201,6 +205,7 @@ metadata: {{name: proxies}}
 spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
   identity: "${{self.metadata.name}}"
+  scope: {SCOPE}
   read:
     http: {{url: "http://{outside}/proxies/${{self.metadata.name}}"}}
   compare:
@@ -356,14 +361,17 @@ pub(crate) fn bump(object: &mut Value) {
     object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
 }
 
-/// The write of a patch in one line.
+/// The write of a patch in one line, without the scope of a claim that was made in the target's.
 fn describe(patch: &Value) -> String {
     let write = patch.as_array().unwrap().iter().rfind(|operation| operation["op"] != "test").unwrap();
     let operation = write["op"].as_str().unwrap();
     let path = write["path"].as_str().unwrap();
     match (path.contains("finalizers"), write["value"]["reason"].as_str()) {
         (true, _) => format!("{operation} finalizer"),
-        (false, Some(reason)) => format!("note {reason} {}", write["value"]["message"].as_str().unwrap()),
+        (false, Some(reason)) => {
+            let ending = format!(" [scope {}]", ScopeId::of(SCOPE));
+            format!("note {reason} {}", write["value"]["message"].as_str().unwrap().trim_end_matches(&ending))
+        }
         (false, None) => format!("{operation} note"),
     }
 }

@@ -183,7 +183,7 @@ impl Acting {
             .correction()
             .filter(|correction| claims && self.text.adopt && correction.action == Action::Update)
         {
-            scene.outside.adopt(&correction.identity, &object.id.uid);
+            scene.outside.adopt(&correction.resource.identity, &object.id.uid);
         }
         Event::Written(written.map(Box::new))
     }

@@ -227,7 +227,8 @@ pub(crate) fn entry<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 
 /// The resource that the object owns, as its note says.
 pub(crate) fn owns(object: &Value) -> Option<String> {
-    CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?).owns().map(str::to_owned)
+    let note = CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?);
+    note.owned().map(|owned| owned.identity.clone())
 }
 
 fn without(object: &Value, kind: &str) -> Value {

@@ -182,7 +182,8 @@ impl<'a> Bed<'a> {
         let fulfilled = outside.is_some_and(|proxy| {
             spec["upstream"] == proxy.upstream.as_str() && spec["listen"] == proxy.listen.as_str() && proxy.enabled
         });
-        let owned = CorrectionStatus::parse(message(&object, DRIFT_CORRECTED)).owns() == Some(name);
+        let note = CorrectionStatus::parse(message(&object, DRIFT_CORRECTED));
+        let owned = note.owned().is_some_and(|owned| owned.identity == name);
         let (observed, noted) = (describe(&object, DRIFT_OBSERVED), describe(&object, DRIFT_CORRECTED));
         Ok(End::Stands { observed, noted, owned, finalizers: finalizers(&object), fulfilled })
     }

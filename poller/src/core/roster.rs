@@ -256,13 +256,11 @@ impl Roster {
 /// What an object says of external resources.
 fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
     let name = |identity| ResourceName { scope: target.scope.id, identity };
-    let owns = object
-        .conditions
-        .corrected()
-        .and_then(|condition| CorrectionStatus::parse(&condition.message).owns().map(str::to_owned));
+    let corrected = object.conditions.corrected();
+    let noted = corrected.map(|condition| CorrectionStatus::parse(&condition.message)).unwrap_or_default();
     Claimant {
         wants: rendered.identity.clone().map(name),
-        owns: owns.map(name),
+        owns: noted.owned().map(|owned| owned.resource(target.scope.id)),
         created: object.created.clone(),
         deleting: object.deleting,
     }

@@ -9,28 +9,28 @@ fn doubtful(why: Doubt) -> Outcome {
 #[test]
 fn a_definite_outcome_spends_one_k_and_a_doubtful_one_none() {
     let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
-    assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated"#);
+    assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated [scope d0a9b8f2]"#);
     assert_eq!(
         update.ended(&Outcome::Refused { status: 409, step: 0 }).message(),
-        r#"correction 8, owns "db": the external system refused to update with status 409"#
+        r#"correction 8, owns "db": the external system refused to update with status 409 [scope d0a9b8f2]"#
     );
     let delete = Correction { before: status(7, owns("db")), ..correction(Action::Delete) };
     let underway = delete.ended(&Outcome::Underway { retry_after: None });
     assert_eq!(underway.reason, Some(CorrectedReason::CorrectionStarted));
     assert_eq!(
         underway.message(),
-        r#"correction 8, owns "db": delete: accepted, and not done yet; it is asked for again"#
+        r#"correction 8, owns "db": delete: accepted, and not done yet; it is asked for again [scope d0a9b8f2]"#
     );
     assert_eq!(
         update.ended(&doubtful(Doubt::NoAnswer)).message(),
-        r#"correction 7, owns "db": update: no answer from the external system; it is tried again"#
+        r#"correction 7, owns "db": update: no answer from the external system; it is tried again [scope d0a9b8f2]"#
     );
 }
 
 #[test]
 fn a_claim_is_written_with_the_k_that_stands() {
     let create = Correction { claim_first: true, before: status(7, None), ..correction(Action::Create) };
-    assert_eq!(create.claim().message(), r#"correction 7, owns "db": creating the external resource"#);
+    assert_eq!(create.claim().message(), r#"correction 7, owns "db": creating the external resource [scope d0a9b8f2]"#);
     assert_eq!(create.claim().reason, Some(CorrectedReason::CorrectionStarted));
 }
 
@@ -42,6 +42,10 @@ fn a_lasting_doubt_is_written_once() {
     let again = Correction { was_in_doubt: true, before: standing.clone(), ..first };
     assert_eq!(again.to_record(&standing, &doubtful(Doubt::ServerError)), None);
     assert!(again.to_record(&standing, &Outcome::Applied).is_some());
+    let older = CorrectionStatus::parse(&standing.message().replace(" [scope d0a9b8f2]", ""));
+    let older =
+        CorrectionStatus { text: String::new(), reason: standing.reason, generation: standing.generation, ..older };
+    assert_eq!(again.to_record(&older, &doubtful(Doubt::ServerError)), None, "a missing scope is no news");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::core::fixtures::{CORRECT_HASH, Scene, at, claims, correction, owns, set_corrected, status, wish};
+use crate::core::fixtures::{CORRECT_HASH, Scene, at, claims, correction, moved, owns, set_corrected, status, wish};
 use crate::core::outcome::{Doubt, Outcome};
-use drift_model::condition::{Tag, Wish};
+use drift_model::condition::{ClaimedName, Tag, Wish};
 use serde_json::json;
 
 /// The eighth correction, with this claim.
@@ -327,4 +327,31 @@ fn a_replayed_verdict_is_held_for_ten_seconds() {
     assert_eq!(acted(later.decide()), correct(Action::Update, false));
     let anew = verdict_of(replayed, "2026-01-01T00:00:03Z");
     assert_eq!(acted(anew.decide()), correct(Action::Update, false), "the poller's own word");
+}
+
+#[test]
+fn what_was_claimed_in_another_scope_is_left_as_it_is() {
+    for reason in [ObservedReason::FieldsDiffer, ObservedReason::ExternalMissing, ObservedReason::NotCreated] {
+        let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db"))).observed(reason);
+        let decision = scene.decide();
+        assert_eq!(written(&decision), says(CorrectedReason::IdentityChanged, 7, moved(owns("db"))), "{reason}");
+        let Decision::WriteStatus(status) = decision else { unreachable!() };
+        let said = scene.with(|scene| set_corrected(&mut scene.object.conditions, &status));
+        assert_eq!(said.decide(), Decision::Nothing(Held::IdentityChanged));
+    }
+    let back = Scene::new().corrected(CorrectedReason::IdentityChanged, 7, owns("db")).observed(ObservedReason::InSync);
+    assert_eq!(written(&back.decide()), says(CorrectedReason::CorrectionApplied, 7, owns("db")));
+}
+
+#[test]
+fn a_claim_without_scope_gets_it_with_the_next_status() {
+    let without = Some(Claim::Owns(ClaimedName { identity: "db".to_owned(), scope: None }));
+    let scene = |reason, observed| Scene::new().corrected(reason, 7, without.clone()).observed(observed);
+    let in_sync = scene(CorrectedReason::CorrectionApplied, ObservedReason::InSync);
+    assert_eq!(in_sync.decide(), Decision::Nothing(Held::InSync), "no write of its own");
+    let drifted = scene(CorrectedReason::CorrectionApplied, ObservedReason::FieldsDiffer);
+    let Decision::Correct(correction) = drifted.decide() else { unreachable!("{:?}", drifted.decide()) };
+    assert_eq!((correction.claim_first, correction.before.claim), (false, owns("db")));
+    let failed = scene(CorrectedReason::CorrectionFailed, ObservedReason::InSync);
+    assert_eq!(written(&failed.decide()), says(CorrectedReason::CorrectionApplied, 7, owns("db")));
 }

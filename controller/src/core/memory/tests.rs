@@ -119,7 +119,7 @@ fn the_claims_of_a_target_that_went_are_forgotten_and_its_pace_is_not() {
     let mut memory = ObjectMemory::new(at(0), None);
     memory.land_outcome(status(3, owns("db")).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3)));
     (0..4).for_each(|_| memory.begin(at(1000), None));
-    assert_eq!(memory.status_of(&bare_object()).owns(), Some("db"));
+    assert_eq!(memory.status_of(&bare_object()).claim, owns("db"));
     memory.forget_status();
     assert_eq!(memory.status_of(&bare_object()), CorrectionStatus::default());
     assert_eq!(memory.delay.ready_at(0, at(1000)), at(1018));

@@ -1,8 +1,9 @@
 //! The scopes of identities in which objects may have claimed something that nobody has seen yet.
 //!
 //! A target may have objects with claims if it stands on the Lease's notes; what it claims is known once it has read its
-//! list. One of which nothing is known at the moment, as after a restart with its document broken, keeps its scope
-//! incomplete; where its note does not say which that is, all of them. This file must not know what waits for it.
+//! list, and stands in the scope of today or in one of before an edit. One of which nothing is known at the moment, as
+//! after a restart with its document broken, keeps its scope incomplete; where its note does not say which that is, all of
+//! them. This file must not know what waits for it.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +30,13 @@ impl IncompleteScopes {
         let unlisted = in_force.targets.values().filter(|target| !is_listed(target)).map(|target| target.scope.id);
         let mut incomplete: BTreeSet<_> = unlisted.collect();
         for (noted, config_map) in notes.iter() {
-            if in_force.targets.contains_key(&noted.target) || is_decided(in_force, noted, config_map) {
-                continue;
-            }
+            let target = in_force.targets.get(&noted.target);
+            let is_known = target.map_or_else(|| is_decided(in_force, noted, config_map), |target| is_listed(target));
             match noted.identity_scope() {
+                _ if is_known => {}
                 Some(scope) => _ = incomplete.insert(scope),
+                // The note of a target in force without a scope is of its present one.
+                None if target.is_some() => {}
                 None => return Self::All,
             }
         }

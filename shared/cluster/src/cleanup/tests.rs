@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cleanup::*;
 use drift_model::field_paths::FieldPaths;
+use drift_model::identity::ScopeId;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::{DocumentName, Target, parse_document};
@@ -124,6 +125,19 @@ fn a_scope_is_complete_once_every_noted_target_is_decided_and_listed() {
     let last_good = World::new(&[&one, &two], &["m"]);
     assert!(complete(&last_good, &["one", "two"]), "the last good text of two is in force");
     assert!(!IncompleteScopes::default().is_complete(scope));
+}
+
+#[test]
+fn a_former_scope_is_complete_once_its_target_is_listed() {
+    let one = proxies("one", "[x]", "1");
+    let mut moved = proxies("one", "[x]", "1");
+    Arc::get_mut(&mut moved).unwrap().scope.id = ScopeId::of("elsewhere");
+    let notes = noted(&[&one]);
+    let world = World::new(&[&moved], &["m"]);
+    let complete =
+        |listed: bool, scope| IncompleteScopes::find(&notes, world.in_force(), |_| listed).is_complete(scope);
+    assert!(!complete(false, one.scope.id), "what was claimed there before the edit is not seen yet");
+    assert!(complete(true, one.scope.id) && complete(true, moved.scope.id) && !complete(false, moved.scope.id));
 }
 
 #[test]

@@ -1,29 +1,72 @@
-//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated`.
+//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`.
 //!
 //! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
-//! resource is claimed. This is the one module that writes and reads the message. It must not know when what is written.
+//! resource is claimed, in which scope. This is the one module that writes and reads the message. It must not know when
+//! what is written.
 
 use std::fmt;
 
 use crate::condition::{Condition, CorrectedReason};
+use crate::identity::{ResourceName, ScopeId};
 use crate::names::DRIFT_CORRECTED;
 
 /// What the object claims of the external system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// The external resource of this identity is ours: it may be created, updated and deleted.
-    Owns(String),
+    /// The external resource of this name is ours: it may be created, updated and deleted.
+    Owns(ClaimedName),
     /// The first create was turned away before it could do anything: it may be tried again, and whatever else comes to
     /// stand there is not ours.
-    Claims(String),
+    Claims(ClaimedName),
+}
+
+/// The name of an external resource that is claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedName {
+    /// Its identity.
+    pub identity: String,
+    /// Where the claim was made; `None` where an older version wrote it, which counts as made in the present scope.
+    pub scope: Option<ScopeId>,
+}
+
+impl ClaimedName {
+    /// Whether that resource is claimed.
+    #[must_use]
+    pub fn names(&self, resource: &ResourceName) -> bool {
+        self.identity == resource.identity && self.is_in(resource.scope)
+    }
+
+    /// Whether the claim was made in that scope.
+    #[must_use]
+    pub fn is_in(&self, scope: ScopeId) -> bool {
+        self.scope.is_none_or(|claimed_in| claimed_in == scope)
+    }
+
+    /// The resource that is claimed, where `present` is the scope of the object's target.
+    #[must_use]
+    pub fn resource(&self, present: ScopeId) -> ResourceName {
+        ResourceName { scope: self.scope.unwrap_or(present), identity: self.identity.clone() }
+    }
+}
+
+impl From<ResourceName> for ClaimedName {
+    fn from(ResourceName { scope, identity }: ResourceName) -> Self {
+        Self { identity, scope: Some(scope) }
+    }
 }
 
 impl Claim {
-    /// The identity of the external resource.
+    /// What is claimed.
     #[must_use]
-    pub fn identity(&self) -> &str {
+    pub const fn name(&self) -> &ClaimedName {
         match self {
-            Self::Owns(identity) | Self::Claims(identity) => identity,
+            Self::Owns(name) | Self::Claims(name) => name,
+        }
+    }
+
+    const fn name_mut(&mut self) -> &mut ClaimedName {
+        match self {
+            Self::Owns(name) | Self::Claims(name) => name,
         }
     }
 
@@ -67,11 +110,14 @@ impl CorrectionStatus {
 
     fn parse_strictly(message: &str) -> Option<Self> {
         let (correction, rest) = parse_correction(message);
-        let (claim, rest) = parse_claim(rest)?;
-        let text = match (correction, &claim) {
+        let (mut claim, rest) = parse_claim(rest)?;
+        let mut text = match (correction, &claim) {
             (0, None) => rest,
             _ => rest.strip_prefix(": ")?,
         };
+        if let Some(claim) = &mut claim {
+            (text, claim.name_mut().scope) = split_scope(text);
+        }
         Some(Self { correction, claim, text: text.to_owned(), ..Self::default() })
     }
 
@@ -81,16 +127,30 @@ impl CorrectionStatus {
         let mut parts = Vec::with_capacity(2);
         parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
         parts.extend(self.claim.as_ref().map(ToString::to_string));
-        if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) }
+        let mut message =
+            if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
+        if let Some(scope) = self.claim.as_ref().and_then(|claim| claim.name().scope) {
+            message.push_str(&format!("{SCOPE}{scope}]"));
+        }
+        message
     }
 
-    /// The identity of the external resource that is ours.
+    /// The name of the external resource that is ours.
     #[must_use]
-    pub fn owns(&self) -> Option<&str> {
+    pub const fn owned(&self) -> Option<&ClaimedName> {
         match &self.claim {
-            Some(Claim::Owns(identity)) => Some(identity),
+            Some(Claim::Owns(name)) => Some(name),
             Some(Claim::Claims(_)) | None => None,
         }
+    }
+
+    /// The same where a claim that does not say its scope was made in the present one.
+    #[must_use]
+    pub fn in_scope(mut self, present: ScopeId) -> Self {
+        if let Some(claim) = &mut self.claim {
+            claim.name_mut().scope.get_or_insert(present);
+        }
+        self
     }
 
     /// Another reason and sentence with the same K and claim.
@@ -122,10 +182,18 @@ impl CorrectionStatus {
         })
     }
 
-    /// Whether exactly this stands already.
+    /// Whether exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
+    /// next status that says something else.
     #[must_use]
     pub fn stands(&self, standing: Option<&Condition>) -> bool {
-        match (self.to_condition(standing, ""), standing) {
+        let mut said = self.clone();
+        let standing_claim = standing.and_then(Self::read).and_then(|standing| standing.claim);
+        if let (Some(claim), Some(ClaimedName { scope: None, .. })) =
+            (&mut said.claim, standing_claim.as_ref().map(Claim::name))
+        {
+            claim.name_mut().scope = None;
+        }
+        match (said.to_condition(standing, ""), standing) {
             (Some(condition), Some(standing)) => condition.says_the_same(standing),
             (condition, standing) => condition.is_none() && standing.is_none(),
         }
@@ -134,7 +202,19 @@ impl CorrectionStatus {
 
 impl fmt::Display for Claim {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.word(), serde_json::Value::from(self.identity()))
+        write!(formatter, "{} {}", self.word(), serde_json::Value::from(self.name().identity.as_str()))
+    }
+}
+
+/// What the ending of a message begins with that says where the claim was made.
+const SCOPE: &str = " [scope ";
+
+/// A text without its ending, and the scope that this says; a broken ending is part of the text.
+fn split_scope(text: &str) -> (&str, Option<ScopeId>) {
+    let found = text.strip_suffix(']').and_then(|rest| rest.rsplit_once(SCOPE));
+    match found.and_then(|(text, id)| Some((text, ScopeId::parse(id)?))) {
+        Some((text, scope)) => (text, Some(scope)),
+        None => (text, None),
     }
 }
 
@@ -156,9 +236,10 @@ fn parse_correction(message: &str) -> (u64, &str) {
     }
 }
 
-/// The leading claim, if there is one, and what follows it; `None` where its identity is not quoted.
+/// The leading claim, if there is one, and what follows it; `None` where its identity is not quoted. Its scope stands at
+/// the end of the message.
 fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
-    let claim: fn(String) -> Claim = match text.split_once(' ') {
+    let claim: fn(ClaimedName) -> Claim = match text.split_once(' ') {
         Some(("owns", _)) => Claim::Owns,
         Some(("claims", _)) => Claim::Claims,
         _ => return Some((None, text)),
@@ -166,7 +247,7 @@ fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
     let (_, quoted) = text.split_once(' ')?;
     let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
     let identity = values.next()?.ok()?;
-    Some((Some(claim(identity)), quoted.get(values.byte_offset()..)?))
+    Some((Some(claim(ClaimedName { identity, scope: None })), quoted.get(values.byte_offset()..)?))
 }
 
 #[cfg(test)]
@@ -175,8 +256,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
+        ClaimedName { identity: identity.to_owned(), scope: scope.map(ScopeId::of) }
+    }
+
     fn owns(identity: &str) -> Option<Claim> {
-        Some(Claim::Owns(identity.to_owned()))
+        Some(Claim::Owns(name(identity, None)))
     }
 
     fn status(correction: u64, claim: Option<Claim>, text: &str) -> CorrectionStatus {
@@ -187,8 +272,14 @@ mod tests {
     fn messages_read_as_documented() {
         let cases = [
             (status(7, owns("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
-            (status(7, Some(Claim::Claims("x".to_owned())), "no"), r#"correction 7, claims "x": no"#),
-            (status(0, Some(Claim::Claims("x".to_owned())), "no"), r#"claims "x": no"#),
+            (status(7, Some(Claim::Claims(name("x", None))), "no"), r#"correction 7, claims "x": no"#),
+            (status(0, Some(Claim::Claims(name("x", None))), "no"), r#"claims "x": no"#),
+            (
+                status(7, Some(Claim::Owns(name("x", Some("s")))), "updated"),
+                r#"correction 7, owns "x": updated [scope 043a7187]"#,
+            ),
+            (status(0, Some(Claim::Claims(name("x", Some("s")))), "no"), r#"claims "x": no [scope 043a7187]"#),
+            (status(7, None, "text [scope 043a7187]"), "correction 7: text [scope 043a7187]"),
             (status(7, None, "refused"), "correction 7: refused"),
             (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
             (status(0, None, "not ours"), "not ours"),
@@ -215,6 +306,36 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_ending_says_no_scope() {
+        for text in ["x [scope 043a718]", "x [scope 043A7187]", "x [scope 043a7187] ", "x[scope 043a7187]", "[scope ]"]
+        {
+            assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), text));
+        }
+    }
+
+    #[test]
+    fn a_claim_holds_in_its_own_scope() {
+        let (here, elsewhere) = (ScopeId::of("here"), ScopeId::of("elsewhere"));
+        let resource = |scope| ResourceName { scope, identity: "x".to_owned() };
+        let claimed = ClaimedName::from(resource(here));
+        assert!(claimed.names(&resource(here)) && !claimed.names(&resource(elsewhere)));
+        assert_eq!(claimed.resource(elsewhere), resource(here));
+        let older = name("x", None);
+        assert!(older.names(&resource(here)) && older.names(&resource(elsewhere)));
+        assert_eq!(older.resource(elsewhere), resource(elsewhere));
+    }
+
+    #[test]
+    fn a_scope_that_is_missing_is_no_reason_to_write() {
+        let older = status(1, owns("x"), "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+        let standing = older.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
+        let now = older.clone().in_scope(ScopeId::of("here"));
+        assert!(now != older && now.stands(Some(&standing)));
+        let moved = older.in_scope(ScopeId::of("elsewhere")).to_condition(None, "").unwrap();
+        assert!(!now.stands(Some(&moved)) && now.clone().in_scope(ScopeId::of("elsewhere")) == now);
+    }
+
+    #[test]
     fn the_transition_time_moves_forward_and_only_with_the_status() {
         let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
         let first = failed.to_condition(None, "2026-01-02T00:00:00Z").unwrap();
@@ -236,13 +357,18 @@ mod tests {
         assert!(none.stands(None) && !none.stands(Some(&first)));
     }
 
+    prop_compose! {
+        fn claims()(identity in "\\PC{0,20}", scope in proptest::option::of("[ab]"), full: bool) -> Claim {
+            (if full { Claim::Owns } else { Claim::Claims })(name(&identity, scope.as_deref()))
+        }
+    }
+
     proptest! {
         #[test]
         fn a_message_is_read_back_as_it_was_written(
-            correction in 0..u64::MAX, identity in proptest::option::of("\\PC{0,20}"), full: bool, text in "[a-z ,:]{0,40}"
+            correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}"
         ) {
             prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
-            let claim = identity.map(if full { Claim::Owns } else { Claim::Claims });
             let status = status(correction, claim, &text);
             prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
         }

@@ -11,7 +11,7 @@ mod tag;
 mod text;
 mod wish;
 
-pub use corrected::{Claim, CorrectionStatus};
+pub use corrected::{Claim, ClaimedName, CorrectionStatus};
 pub use entry::{Condition, ConditionStatus, Conditions, Placed, is_later};
 pub use observed::{Standing, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};
