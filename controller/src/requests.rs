@@ -86,11 +86,12 @@ pub fn render<'a>(
     let variables = Variables {
         object: &object.view,
         response: None,
+        steps: None,
         desired: wished.as_ref().map(|wished| &wished.desired),
         correction: Some(correction.number),
     };
     let rendered = steps.iter().enumerate().map(|(index, step)| {
-        let mut request = step.render(&variables).map_err(|error| unrenderable(&error))?;
+        let mut request = step.request.render(&variables).map_err(|error| unrenderable(&error))?;
         let key = correction.idempotency_key(&object.id.uid, index);
         let key = HeaderValue::from_str(&key).map_err(|error| unrenderable(&error))?;
         request.headers.insert(IDEMPOTENCY_KEY, key);

@@ -15,11 +15,14 @@ use drift_model::moment::Moment;
 use drift_outside::{
     Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Pause, PauseCause, Permit, asked_pause,
 };
+use drift_target::cel::EvaluationError;
 use drift_target::{HttpRead, Source, Target, Wished};
 use serde_json::Value;
 
 use crate::core::finding::{Failure, Finding};
-use crate::core::reply::{compare, observe};
+use crate::core::reading::{Progress, Reading};
+use crate::core::rendered::rule_error;
+use crate::core::reply::{Observation, compare};
 use crate::core::track::BegunPoll;
 use crate::troubles::Troubles;
 
@@ -106,23 +109,16 @@ impl Outside {
         self.gate.paused(&host_and_port(&request.url), now).map(Postponed::from)
     }
 
-    /// Polls one object.
+    /// Polls one object. Its deadline covers all requests, but not the wait for a slot at a host.
     pub async fn poll(&self, target: &Target, order: PollOrder) -> PollResult {
-        let host = host_and_port(&order.request.url);
-        let mut permit = self.gate.enter(&host, target.read.limits.concurrent).await;
-        let began = clock::now();
-        let outcome = match self.begin(target, &mut permit, began) {
+        let PollOrder { uid, begun, view, wished, request } = order;
+        let mut read = Read { outside: self, target, uid: &uid, left: target.timeout };
+        let outcome = match read.run(&view, request).await {
             Err(postponed) => PollOutcome::Postponed(postponed),
-            Ok(()) => {
-                let (finding, heard) = self.find(target, &order).await;
-                if let Some(heard) = heard {
-                    self.gate.note(&permit, &order.uid, heard, clock::now());
-                }
-                let pause = heard.and_then(Heard::asked_pause);
-                PollOutcome::Found { finding, pause }
-            }
+            Ok((observation, pause)) => PollOutcome::Found { finding: compare(target, &wished, observation), pause },
         };
-        PollResult { uid: order.uid, begun: order.begun, outcome, took: clock::now() - began }
+        let took = target.timeout - read.left;
+        PollResult { uid, begun, outcome, took }
     }
 
     /// Asked once there is a slot at the host: others may have been told to wait meanwhile.
@@ -134,36 +130,6 @@ impl Outside {
         Ok(self.gate.begin(permit, now)?)
     }
 
-    /// What the request found out, and what it says of the host.
-    async fn find(&self, target: &Target, order: &PollOrder) -> (Finding, Option<Heard>) {
-        let options = options_of(target);
-        let sending = self.sender.send(&order.request, &options);
-        reach(KillPoint::PollerBeforeRead);
-        let answer = tokio::time::timeout(target.timeout, sending).await;
-        reach(KillPoint::PollerAfterRead);
-        match answer {
-            Err(_) => {
-                self.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-                (ObservedReason::PollTimedOut.into(), Some(Heard::TimedOut))
-            }
-            Ok(Err(failure)) => {
-                self.troubles.note(&target.name, &failure.to_string(), clock::now());
-                match failure {
-                    HttpFailure::Unreachable(_) => {
-                        (ObservedReason::ExternalUnreachable.into(), Some(Heard::Unreachable))
-                    }
-                    HttpFailure::CredentialUnavailable(_) => (ObservedReason::Unauthorized.into(), None),
-                }
-            }
-            Ok(Ok(reply)) => {
-                self.tell_of_answer(target, &reply);
-                let pause = asked_pause(reply.status, &reply.headers, clock::wall());
-                let finding = compare(target, &order.wished, observe(http_of(target), &order.view, &reply));
-                (finding, Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
-            }
-        }
-    }
-
     fn tell_of_answer(&self, target: &Target, reply: &HttpReply) {
         match reply.status.as_u16() {
             status @ (401 | 403 | 407) => {
@@ -171,6 +137,81 @@ impl Outside {
                 self.troubles.note(&target.name, &sentence, clock::now());
             }
             _ => self.troubles.note_success(&target.name),
+        }
+    }
+}
+
+/// One read under way.
+struct Read<'r> {
+    outside: &'r Outside,
+    target: &'r Target,
+    uid: &'r Uid,
+    /// Of the deadline.
+    left: Duration,
+}
+
+/// What a read found out, and how long the object is to be left alone.
+type Observed = (Observation, Option<Duration>);
+
+impl Read<'_> {
+    /// Sends one request after the other, each with a slot at its host.
+    async fn run(&mut self, view: &Value, first: HttpRequest) -> Result<Observed, Postponed> {
+        let mut reading = Reading::new(http_of(self.target), view);
+        let mut request = first;
+        let mut entered: Option<(String, Permit)> = None;
+        loop {
+            let host = host_and_port(&request.url);
+            let permit = match entered.take().filter(|(known, _)| *known == host) {
+                Some((_, permit)) => permit,
+                None => self.enter(&host).await?,
+            };
+            let (answer, heard) = self.ask(&request).await;
+            if let Some(heard) = heard {
+                self.outside.gate.note(&permit, self.uid, heard, clock::now());
+            }
+            let pause = heard.and_then(Heard::asked_pause);
+            match answer.map(|reply| reading.take(&reply)) {
+                Err(reason) => return Ok((Observation::Failed(Failure::of(reason)), pause)),
+                Ok(Progress::Done(observation)) => return Ok((observation, pause)),
+                Ok(Progress::Ask(next)) => request = *next,
+            }
+            entered = Some((host, permit));
+        }
+    }
+
+    async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
+        let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
+        self.outside.begin(self.target, &mut permit, clock::now())?;
+        Ok(permit)
+    }
+
+    /// The answer to one request, or why there is none, and what that says of the host.
+    async fn ask(&mut self, request: &HttpRequest) -> (Result<HttpReply, ObservedReason>, Option<Heard>) {
+        let (target, troubles) = (self.target, &self.outside.troubles);
+        let options = options_of(target);
+        let began = clock::now();
+        let sending = self.outside.sender.send(request, &options);
+        reach(KillPoint::PollerBeforeRead);
+        let answer = tokio::time::timeout(self.left, sending).await;
+        reach(KillPoint::PollerAfterRead);
+        self.left = self.left.saturating_sub(clock::now() - began);
+        match answer {
+            Err(_) => {
+                troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+                (Err(ObservedReason::PollTimedOut), Some(Heard::TimedOut))
+            }
+            Ok(Err(failure)) => {
+                troubles.note(&target.name, &failure.to_string(), clock::now());
+                match failure {
+                    HttpFailure::Unreachable(_) => (Err(ObservedReason::ExternalUnreachable), Some(Heard::Unreachable)),
+                    HttpFailure::CredentialUnavailable(_) => (Err(ObservedReason::Unauthorized), None),
+                }
+            }
+            Ok(Ok(reply)) => {
+                self.outside.tell_of_answer(target, &reply);
+                let pause = asked_pause(reply.status, &reply.headers, clock::wall());
+                (Ok(reply), Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
+            }
         }
     }
 }
@@ -185,13 +226,20 @@ fn options_of(target: &Target) -> HttpOptions<'_> {
     HttpOptions { auth: read.auth.as_ref(), tls: read.tls.as_ref(), max_bytes: read.max_bytes }
 }
 
-/// What a poll of the object would need; a template that cannot be evaluated is the finding at once.
+/// What a poll of the object would need; what can be said without a request is the finding at once.
 ///
 /// # Errors
-/// The failure, where a template cannot be evaluated for this object.
-pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Failure> {
-    let wished = target.wish_of(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
-    let request = http_of(target).render(view).map_err(|error| crate::core::rendered::rule_error(&error))?;
+/// The finding: a template cannot be evaluated for this object, or the resource cannot exist yet.
+pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Finding> {
+    let failed = |error: &EvaluationError| Finding::Failed(rule_error(error));
+    let wished = target.wish_of(view).map_err(|error| failed(&error))?;
+    let read = http_of(target);
+    match read.may_exist(view) {
+        Ok(true) => {}
+        Ok(false) => return Err(Finding::Absent),
+        Err(error) => return Err(failed(&error)),
+    }
+    let request = read.render(view).map_err(|error| failed(&error))?;
     Ok((wished, request))
 }
 

@@ -220,7 +220,7 @@ impl Acting {
             correction: Some(correction.number),
             ..Variables::of_object(view)
         };
-        self.steps(correction.action).get(step)?.render(&variables).ok()
+        self.steps(correction.action).get(step)?.request.render(&variables).ok()
     }
 
     fn steps(&self, action: Action) -> &[HttpStep] {

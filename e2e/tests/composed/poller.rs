@@ -15,7 +15,8 @@ use drift_model::voucher::Voucher;
 use drift_outside::HttpReply;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::poll_turns::PollTurn;
-use drift_poller::core::reply::{compare, observe};
+use drift_poller::core::reading::{Progress, Reading};
+use drift_poller::core::reply::compare;
 use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
@@ -254,7 +255,10 @@ fn judge(target: &Target, view: &Value, wished: &Wished, reply: Option<HttpReply
         None => ObservedReason::PollTimedOut.into(),
         Some(reply) => {
             let Source::Http(read) = &target.read.source;
-            compare(target, wished, observe(read, view, &reply))
+            match Reading::new(read, view).take(&reply) {
+                Progress::Done(observation) => compare(target, wished, observation),
+                Progress::Ask(_) => ObservedReason::ResponseInvalid.into(),
+            }
         }
     }
 }

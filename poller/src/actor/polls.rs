@@ -8,7 +8,6 @@ use drift_cluster::process::clock;
 use drift_model::identity::Uid;
 
 use super::{TargetActor, read_clock};
-use crate::core::finding::Finding;
 use crate::core::poll_turns::PollTurn;
 use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
@@ -44,8 +43,8 @@ impl TargetActor {
                 let (outside, target) = (self.shared.outside.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
             }
-            Err(failure) => {
-                let outcome = PollOutcome::Found { finding: Finding::Failed(failure), pause: None };
+            Err(finding) => {
+                let outcome = PollOutcome::Found { finding, pause: None };
                 self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
             }
         }

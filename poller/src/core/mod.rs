@@ -10,6 +10,7 @@ pub mod difference;
 pub mod finding;
 pub mod flapping;
 pub mod poll_turns;
+pub mod reading;
 pub mod rendered;
 pub mod reply;
 pub mod roster;

@@ -9,5 +9,8 @@ pub mod http;
 
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit};
 pub use host_health::{Heard, Pause, PauseCause};
-pub use http::{HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody};
+pub use http::{
+    Answer, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody,
+    Unreadable,
+};
 pub use http::{asked_pause, retry_after};

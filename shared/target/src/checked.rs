@@ -53,7 +53,7 @@ pub struct Target {
     pub poll_fields: FieldPaths,
     /// The poller's share plus what `correct` reads.
     pub all_fields: FieldPaths,
-    /// Hash of objects, identity, scope, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex
+    /// Hash of objects, identity, scope, base, let, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex
     /// digits.
     pub verdict_hash: String,
     /// Hash of the whole document: any edit changes it. 16 hex digits.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::cel::suggest::did_you_mean;
-use crate::cel::{Node as ValueNode, Scope, Site, ValueTemplate};
+use crate::cel::{Node as ValueNode, Scope, ValueTemplate};
 use crate::raw::Reader;
 use crate::templates::read_value;
 use crate::yaml::Node;
@@ -77,7 +77,7 @@ pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     let fields = reader.fields(node, place, &["desired", "rules"])?;
     let desired = reader
         .required(&fields, "desired")
-        .and_then(|node| read_value(reader, node, &Site::new(&fields.place("desired"), Scope::Wish)));
+        .and_then(|node| read_value(reader, node, &reader.site(&fields.place("desired"), Scope::Wish)));
     let rules = reader
         .or(&fields, "rules", Vec::new(), |reader, node, place| read_rules(reader, node, place, desired.as_ref()));
     Some(Compare { desired: desired?, rules: rules? })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cel::{Expression, Scope, Site, TextTemplate};
+use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, read_correct};
@@ -10,6 +10,7 @@ use crate::durations::{KIB, duration};
 use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
+use crate::naming::read_names;
 use crate::objects::{ObjectSelection, read_objects};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
@@ -167,6 +168,8 @@ const SPEC_KEYS: &[&str] = &[
     "suspendWhen",
     "confirm",
     "insecure",
+    "base",
+    "let",
     "read",
     "compare",
     "correct",
@@ -176,6 +179,8 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     // Places are counted from `spec`, so that errors name `read.http.url`.
     let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
     let fields = Fields::below(&fields);
+    // A mistake in a name would be told again wherever the name is used.
+    read_names(reader, &fields)?;
     let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
     let scope = reader.optional(&fields, "scope", read_scope);
@@ -183,7 +188,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let times = read_times(reader, &fields);
     let suspend = reader.or(&fields, "suspend", false, Reader::truth);
     let suspend_when = reader.optional(&fields, "suspendWhen", |reader, node, place| {
-        read_expression(reader, node, &Site::new(place, Scope::Object))
+        read_expression(reader, node, &reader.site(place, Scope::Object))
     });
     let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
     let insecure = reader.or(&fields, "insecure", false, Reader::truth);
@@ -214,7 +219,8 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
 
 fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
     let text = reader.text(node, "identity")?;
-    reader.compiled(node, "identity", TextTemplate::parse(text, &Site::new("identity", Scope::Object)))
+    let site = reader.site("identity", Scope::Object);
+    reader.compiled(node, "identity", TextTemplate::parse(text, &site))
 }
 
 fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
@@ -245,7 +251,7 @@ fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option
     let fields = reader.fields(node, place, &["that", "else"])?;
     let that = reader
         .required(&fields, "that")
-        .and_then(|node| read_expression(reader, node, &Site::new(&fields.place("that"), Scope::Object)));
+        .and_then(|node| read_expression(reader, node, &reader.site(&fields.place("that"), Scope::Object)));
     let otherwise = reader.required(&fields, "else").and_then(|node| {
         let place = fields.place("else");
         let text = reader.literal(node, &place)?;

@@ -13,7 +13,7 @@ const HASH_BYTES: usize = 8;
 
 /// The sections that a verdict depends on.
 const VERDICT_SECTIONS: &[&str] =
-    &["objects", "identity", "scope", "require", "suspendWhen", "read", "compare", "confirm"];
+    &["objects", "identity", "scope", "base", "let", "require", "suspendWhen", "read", "compare", "confirm"];
 
 /// What of `correct` says when and for what a request is made, not what it is.
 const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
@@ -35,7 +35,8 @@ pub(super) fn correct_hash(spec: &Node) -> u64 {
     if let Some(fields) = correct.as_object_mut() {
         fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
     }
-    let digest = Sha256::digest(canonical(&correct).as_bytes());
+    let [base, lets] = ["base", "let"].map(|key| spec.get(key).map_or(Value::Null, Node::to_json));
+    let digest = Sha256::digest(canonical(&Value::from(vec![base, lets, correct])).as_bytes());
     digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 

@@ -21,12 +21,12 @@ const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
     let Source::Http(http) = &read.source;
     if http.auth.is_some() {
-        check_section(reader, spec, "read", [&http.url]);
+        check_section(reader, spec, "read", http.steps().map(|step| &step.request.url));
     }
     if let Some(Destination::Http(http)) = &correct.destination
         && http.auth.is_some()
     {
-        check_section(reader, spec, "correct", http.steps().map(|step| &step.url));
+        check_section(reader, spec, "correct", http.steps().map(|step| &step.request.url));
     }
 }
 

@@ -4,15 +4,17 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::{TemplateError, is_template};
+use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// Collects the problems of one document.
 pub(super) struct Reader<'d> {
     document: &'d str,
     faults: Vec<Fault>,
+    names: Arc<Names>,
 }
 
 /// The fields of a map, whose keys are all known.
@@ -51,7 +53,17 @@ impl<'n> Fields<'n> {
 
 impl<'d> Reader<'d> {
     pub(super) fn new(document: &'d str) -> Self {
-        Self { document, faults: Vec::new() }
+        Self { document, faults: Vec::new(), names: Arc::default() }
+    }
+
+    /// A place of a scope, which sees what the target names.
+    pub(super) fn site(&self, place: &str, scope: Scope) -> Site {
+        Site { names: self.names.clone(), ..Site::new(place, scope) }
+    }
+
+    /// What the target names, to be changed.
+    pub(super) fn names_mut(&mut self) -> &mut Names {
+        Arc::make_mut(&mut self.names)
     }
 
     /// Everything that was noted, in the order of the document.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::without_expressions;
+use crate::http::body::BODY_KEYS;
 use crate::raw::Reader;
 use crate::read::{Read, Source};
 use crate::yaml::Node;
@@ -46,13 +47,17 @@ pub(super) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
     Some(IdentityScope::named(name))
 }
 
-/// The scope of the read that is written in `spec`: its method, its URL, and a fingerprint of its body.
+/// The scope of the read that is written in `spec`: the method and URL of its first request, which names the resource, and
+/// a fingerprint of its body.
 pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
     let Source::Http(read) = &read.source;
-    let mut name = format!("{} {}", read.method, without_credentials(&read.url.with_placeholder(PLACEHOLDER)));
-    if let Some(body) = ["read", "http", "body"].iter().try_fold(spec, |node, key| node.get(key)) {
+    let request = &read.first.request;
+    let mut name = format!("{} {}", request.method, without_credentials(&request.url.with_placeholder(PLACEHOLDER)));
+    let written = ["read", "http"].iter().try_fold(spec, |node, key| node.get(key));
+    let first = written.map(|http| http.get("steps").and_then(Node::first_item).unwrap_or(http));
+    if let Some((key, body)) = first.and_then(|first| BODY_KEYS.iter().find_map(|key| Some((key, first.get(key)?)))) {
         let written = shape(&body.to_json()).to_string();
-        name.push_str(&format!(" body {}", ScopeId::of(&written)));
+        name.push_str(&format!(" {key} {}", ScopeId::of(&written)));
     }
     IdentityScope::named(&name)
 }

@@ -2,7 +2,7 @@
 //!
 //! It must not know where in a target they stand.
 
-use crate::cel::{Expression, Node as ValueNode, Scope, Site, ValueTemplate};
+use crate::cel::{Expression, Node as ValueNode, Site, ValueTemplate};
 use crate::raw::Reader;
 use crate::yaml::{Content, Node};
 
@@ -14,25 +14,25 @@ pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site)
 
 /// A tree of templates.
 pub(crate) fn read_value(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<ValueTemplate> {
-    Some(ValueTemplate::new(read_value_node(reader, node, &site.place, site.scope)?, site.clone()))
+    Some(ValueTemplate::new(read_value_node(reader, node, site)?, site.clone()))
 }
 
-fn read_value_node(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<ValueNode> {
+fn read_value_node(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<ValueNode> {
     match &node.content {
-        Content::Text(text) => reader.compiled(node, place, ValueNode::parse(text, &Site::new(place, scope))),
+        Content::Text(text) => reader.compiled(node, &site.place, ValueNode::parse(text, site)),
         Content::List(items) => {
             let items: Vec<Option<ValueNode>> = items
                 .iter()
                 .enumerate()
-                .map(|(position, item)| read_value_node(reader, item, &format!("{place}[{position}]"), scope))
+                .map(|(position, item)| read_value_node(reader, item, &site.at(&format!("{}[{position}]", site.place))))
                 .collect();
             items.into_iter().collect::<Option<_>>().map(ValueNode::list)
         }
         Content::Map(entries) => {
             let mut fields = Vec::with_capacity(entries.len());
             for entry in entries {
-                let place = format!("{place}.{}", entry.key);
-                let value = read_value_node(reader, &entry.value, &place, scope);
+                let place = format!("{}.{}", site.place, entry.key);
+                let value = read_value_node(reader, &entry.value, &site.at(&place));
                 if crate::cel::is_template(&entry.key) {
                     reader
                         .refuse::<()>(entry.key_at, format!("{place}: keys are literal; build the map in one ${{…}}"));

@@ -104,8 +104,8 @@ fn the_least_target_has_the_defaults() {
     assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (300, 10));
     assert_eq!(target.confirm, Confirm { drift: 1, absent: 2, unknown: 3 });
     assert_eq!(target.read.limits, ReadLimits { concurrent: 8, per_second: 50 });
-    assert_eq!(read_http(&target).method, ::http::Method::GET);
-    assert_eq!(read_http(&target).accept, StatusSet(vec![200..=299]));
+    assert_eq!(read_http(&target).first.request.method, ::http::Method::GET);
+    assert_eq!(read_http(&target).first.accept, StatusSet(vec![200..=299]));
     assert_eq!(read_http(&target).max_bytes, 1024 * 1024);
     assert_eq!((target.correct.mode, target.correct.existing), (Mode::Observe, Existing::Refuse));
     assert_eq!(
@@ -121,7 +121,7 @@ fn the_least_target_has_the_defaults() {
     let request = read_http(&target).render(&object()).unwrap();
     assert_eq!(request.url.as_str(), "http://127.0.0.1:8474/proxies/web%20one");
     assert_eq!((request.method, request.body), (::http::Method::GET, None));
-    assert_eq!(read_http(&target).url.host(), "127.0.0.1:8474");
+    assert_eq!(read_http(&target).first.request.url.host(), "127.0.0.1:8474");
     let response = json!({"status": 200, "headers": {}, "body": {"a": [1]}});
     let object = object();
     let variables = Variables { response: Some(&response), ..Variables::of_object(&object) };
@@ -143,7 +143,7 @@ fn a_full_target_is_read_whole() {
     let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
     assert_eq!(http.auth, Some(Auth::Bearer(key("proxies-read", "token"))));
     assert_eq!(http.tls, Some(Tls { ca: key("proxies-ca", "ca.crt") }));
-    assert_eq!(http.accept, StatusSet(vec![200..=200, 203..=204]));
+    assert_eq!(http.first.accept, StatusSet(vec![200..=200, 203..=204]));
     assert_eq!(http.max_bytes, 64 * 1024);
     assert_eq!(target.compare.rules.len(), 2);
     assert_eq!(
@@ -215,9 +215,9 @@ fn a_target_speaks_for_an_object() {
     assert_eq!(request.headers["x-trace"], "t-u-1");
     let correct = correct_http(&target);
     let variables = Variables { desired: Some(&wished.desired), correction: Some(7), ..Variables::of_object(&object) };
-    let create = correct.create[0].render(&variables).unwrap();
+    let create = correct.create[0].request.render(&variables).unwrap();
     assert_eq!(create.body.unwrap(), br#"{"listen":"0.0.0.0:80","name":"web one"}"#);
-    let update = correct.update[0].render(&variables).unwrap();
+    let update = correct.update[0].request.render(&variables).unwrap();
     assert_eq!(
         (update.method, update.url.as_str()),
         (::http::Method::PATCH, "https://proxies.example:8474/proxies/team-a_web")
@@ -554,7 +554,9 @@ fn every_mistake_is_told_with_its_place() {
         (
             "method: PATCH",
             "doneOn: [204], method: PATCH",
-            &["40:17 unknown key `doneOn` in correct.http.update[0]; known: method, url, headers, body, accept"],
+            &[
+                "40:17 unknown key `doneOn` in correct.http.update[0]; known: method, url, headers, body, form, text, accept",
+            ],
         ),
         (
             "method: PATCH",

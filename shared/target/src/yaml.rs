@@ -193,6 +193,14 @@ impl Node {
         }
     }
 
+    /// The first item of a list.
+    pub(super) fn first_item(&self) -> Option<&Self> {
+        match &self.content {
+            Content::List(items) => items.first(),
+            _ => None,
+        }
+    }
+
     /// The node without places.
     pub(super) fn to_json(&self) -> Value {
         match &self.content {

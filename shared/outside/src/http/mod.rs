@@ -4,6 +4,7 @@
 //! the target's author meant. Every bound that protects us from them, and every bound that protects their
 //! credentials, stands in this folder. It must not know what a poll or a correction is.
 
+mod answer;
 mod auth;
 mod failure;
 mod opened;
@@ -16,6 +17,7 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
+pub use answer::{Answer, Unreadable};
 pub use failure::HttpFailure;
 pub use options::HttpOptions;
 pub use reply::{HttpReply, ReplyBody};

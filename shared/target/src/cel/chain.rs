@@ -2,7 +2,11 @@
 //!
 //! From them the fields are found that a template reads. This file must not know which names are variables.
 
+use crate::cel::variables::{RESPONSE, STEPS};
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
+
+/// The field of an answer that a malformed one does not have.
+const BODY: &str = "body";
 
 /// A name and the fields selected on it: `self.spec.?listen`, `self["spec"].list[0]`.
 pub(super) struct Chain<'e> {
@@ -12,6 +16,8 @@ pub(super) struct Chain<'e> {
     pub(super) fields: Vec<String>,
     /// Whether such an index follows.
     cut: bool,
+    /// Whether it asks if an answer has a body, as `response.?body` does.
+    pub(super) asks_for_body: bool,
     /// Indexes that are expressions of their own.
     pub(super) indexes: Vec<&'e IdedExpr>,
 }
@@ -20,15 +26,20 @@ impl<'e> Chain<'e> {
     /// The chain that an expression is, if it is one.
     pub(super) fn of(expression: &'e IdedExpr) -> Option<Self> {
         match &expression.expr {
-            Expr::Ident(name) => {
-                Some(Self { root: expression, name, fields: Vec::new(), cut: false, indexes: Vec::new() })
-            }
-            Expr::Select(select) => Some(Self::of(&select.operand)?.field(select.field.clone())),
+            Expr::Ident(name) => Some(Self {
+                root: expression,
+                name,
+                fields: Vec::new(),
+                cut: false,
+                asks_for_body: false,
+                indexes: Vec::new(),
+            }),
+            Expr::Select(select) => Some(Self::of(&select.operand)?.field(&select.field, select.test)),
             Expr::Call(call) if call.target.is_none() => match (call.func_name.as_str(), call.args.as_slice()) {
                 (operators::OPT_SELECT | operators::INDEX | operators::OPT_INDEX, [operand, index]) => {
                     let chain = Self::of(operand)?;
                     Some(match text(index) {
-                        Some(field) => chain.field(field.to_owned()),
+                        Some(field) => chain.field(field, call.func_name != operators::INDEX),
                         None => chain.index(index),
                     })
                 }
@@ -38,9 +49,12 @@ impl<'e> Chain<'e> {
         }
     }
 
-    fn field(mut self, field: String) -> Self {
+    fn field(mut self, field: &str, is_asked: bool) -> Self {
+        let of_answer =
+            (self.name == RESPONSE && self.fields.is_empty()) || (self.name == STEPS && self.fields.len() == 1);
+        self.asks_for_body |= is_asked && of_answer && field == BODY;
         if !self.cut {
-            self.fields.push(field);
+            self.fields.push(field.to_owned());
         }
         self
     }

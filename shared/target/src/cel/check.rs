@@ -12,12 +12,14 @@ use crate::cel::functions::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATOR
 use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
+use crate::cel::site::Site;
 use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::variables::{SELF, Scope, VARIABLES};
+use crate::cel::variables::{SELF, STEPS, Scope, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
-const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+pub(super) const TYPES: &[&str] =
+    &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
 /// What was found about an expression.
 pub(super) struct Checked {
@@ -34,14 +36,14 @@ pub(super) struct Checked {
 pub(super) fn check(
     expression: &mut IdedExpr,
     source: &SourceInfo,
-    scope: Scope,
+    site: &Site,
 ) -> Result<Checked, Vec<TemplateError>> {
     if depth(expression) > MAX_EXPRESSION_DEPTH {
         let message = format!("operations nest at most {MAX_EXPRESSION_DEPTH} deep; write several templates instead");
         return Err(vec![TemplateError::new(0, message)]);
     }
     let mut checker = Checker {
-        scope,
+        site,
         source,
         local: Vec::new(),
         depth: 0,
@@ -59,7 +61,7 @@ pub(super) fn check(
 }
 
 struct Checker<'s> {
-    scope: Scope,
+    site: &'s Site,
     source: &'s SourceInfo,
     /// Variables of the loops around.
     local: Vec<String>,
@@ -148,19 +150,42 @@ impl Checker<'_> {
         if self.local.iter().any(|local| local == chain.name) {
             return;
         }
+        if chain.asks_for_body {
+            let message = "an answer that is no JSON has no body either: compare `response.body` with null, or read \
+                           `response.text`";
+            self.refuse(chain.root, message);
+        }
         if chain.name == SELF {
-            match self.scope.refusal(&chain.fields) {
+            match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),
                 None => self.fields.insert(chain.fields.clone()),
             }
-        } else if !self.scope.variables().contains(&chain.name) && !TYPES.contains(&chain.name) {
+        } else if chain.name == STEPS && self.site.has_variable(STEPS) {
+            self.check_step(chain);
+        } else if !self.site.has_variable(chain.name) && !TYPES.contains(&chain.name) && !self.is_let(chain.name) {
             self.refuse_variable(chain);
+        }
+    }
+
+    /// Names of `let` are replaced where they are used; only in each other do they stand as they are written.
+    fn is_let(&self, name: &str) -> bool {
+        self.site.scope == Scope::Anywhere && self.site.names.lets.contains_key(name)
+    }
+
+    /// An earlier step of that name must exist.
+    fn check_step(&mut self, chain: &Chain<'_>) {
+        let known = &self.site.names.steps;
+        let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
+        if self.site.scope != Scope::Anywhere {
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
+            let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
+            self.refuse(chain.root, format!("no step before this one is called `{name}`{hint}"));
         }
     }
 
     fn refuse_variable(&mut self, chain: &Chain<'_>) {
         let name = chain.name;
-        let known = self.scope.variables();
+        let known: Vec<&str> = self.site.variables().collect();
         let message = if VARIABLES.contains(&name) {
             format!("`{name}` does not exist here; known: {}", known.join(", "))
         } else {
@@ -231,7 +256,8 @@ impl Checker<'_> {
         let names = [Some(&comprehension.iter_var), comprehension.iter_var2.as_ref(), Some(&comprehension.accu_var)];
         let outside = self.local.len();
         self.local.extend(names.into_iter().flatten().cloned());
-        if let Some(name) = self.local[outside..].iter().find(|name| VARIABLES.contains(&name.as_str())).cloned() {
+        let is_taken = |name: &&String| VARIABLES.contains(&name.as_str()) || self.site.names.lets.contains_key(*name);
+        if let Some(name) = self.local[outside..].iter().find(is_taken).cloned() {
             self.refuse(
                 expression,
                 format!("`{name}` is a variable of the language; give the loop's variable another name"),

@@ -13,45 +13,13 @@ use crate::cel::check::check;
 use crate::cel::convert::{Allowance, cause, json, json_type, missing, no_fields};
 use crate::cel::cost::Cost;
 use crate::cel::functions::ENVIRONMENT;
-use crate::cel::limits::{
-    MAX_COST, MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL,
-};
-use crate::cel::parse::{Piece, TemplateError, bracket_depth, pieces};
+use crate::cel::limits::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
+use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::rewrite::depth;
-use crate::cel::variables::{Bound, Scope, Variables};
+use crate::cel::site::{EvaluationError, Site};
+use crate::cel::syntax::parse_source;
+use crate::cel::variables::{Bound, Variables};
 use drift_model::field_paths::FieldPaths;
-
-/// Why a template could not be evaluated for an object. Holds no value of the object or of an answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {cause}")]
-pub struct EvaluationError {
-    /// Where the template stands in the target, for example `compare.desired`.
-    pub place: Arc<str>,
-    /// What went wrong, as closed text (names of fields written in the target at most).
-    pub cause: String,
-}
-
-/// Where a template stands, and so what it may see.
-#[derive(Clone, Debug)]
-pub struct Site {
-    /// The path of the template in the target, for example `compare.desired`.
-    pub place: Arc<str>,
-    /// The variables that exist there.
-    pub scope: Scope,
-}
-
-impl Site {
-    /// A place of a scope.
-    #[must_use]
-    pub fn new(place: &str, scope: Scope) -> Self {
-        Self { place: place.into(), scope }
-    }
-
-    /// An error of an evaluation at this place.
-    pub(crate) fn error(&self, cause: impl Into<String>) -> EvaluationError {
-        EvaluationError { place: self.place.clone(), cause: cause.into() }
-    }
-}
 
 /// One CEL expression standing alone (`"${…}"`).
 #[derive(Debug)]
@@ -85,28 +53,15 @@ impl Expression {
 
     /// Compiles the source between `${` and `}`; `offset` characters of the template stand in front of it.
     pub(super) fn compile(source: &str, offset: usize, site: &Site) -> Result<Self, Vec<TemplateError>> {
-        if source.trim().is_empty() {
-            return Err(vec![TemplateError::new(offset, "the expression is empty")]);
-        }
-        if source.len() > MAX_EXPRESSION_BYTES {
-            let message = format!("an expression is at most {MAX_EXPRESSION_BYTES} bytes long");
-            return Err(vec![TemplateError::new(offset, message)]);
-        }
-        if bracket_depth(source) > MAX_EXPRESSION_DEPTH {
-            let message = format!("brackets nest at most {MAX_EXPRESSION_DEPTH} deep");
-            return Err(vec![TemplateError::new(offset, message)]);
-        }
-        stacker::grow(PARSE_STACK_BYTES, || Self::compile_shallow(source, site)).map_err(|errors| {
-            let shifted = |error: TemplateError| TemplateError { offset: error.offset + offset, ..error };
-            errors.into_iter().map(shifted).collect()
-        })
+        Self::compile_source(source, site)
+            .map_err(|errors| errors.into_iter().map(|error| error.shifted(offset)).collect())
     }
 
-    fn compile_shallow(source: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
-        let parsed = ENVIRONMENT.parser().parse_with_source_info(source);
-        let (mut expression, info) = parsed.map_err(|errors| vec![syntax_error(source, &errors)])?;
-        let checked = check(&mut expression, &info, site.scope)?;
-        let form = as_path(&expression, site.scope).unwrap_or_else(|| {
+    fn compile_source(source: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let (mut expression, info) = parse_source(source).map_err(|error| vec![error])?;
+        site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
+        let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
+        let form = as_path(&expression, site).unwrap_or_else(|| {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
             Form::Cel(expression, stack)
         });
@@ -200,7 +155,7 @@ impl Expression {
 }
 
 /// The expression as a path, if it is nothing but one.
-fn as_path(expression: &IdedExpr, scope: Scope) -> Option<Form> {
+fn as_path(expression: &IdedExpr, site: &Site) -> Option<Form> {
     let mut fields = Vec::new();
     let mut node = expression;
     loop {
@@ -209,28 +164,11 @@ fn as_path(expression: &IdedExpr, scope: Scope) -> Option<Form> {
                 fields.push(select.field.clone());
                 node = &select.operand;
             }
-            Expr::Ident(name) if name != super::variables::CORRECTION && scope.variables().contains(&name.as_str()) => {
+            Expr::Ident(name) if name != super::variables::CORRECTION && site.has_variable(name) => {
                 fields.reverse();
                 return Some(Form::Path { variable: name.clone(), fields });
             }
             _ => return None,
         }
     }
-}
-
-/// The first of cel's syntax errors: the others are mostly its echo.
-fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
-    let Some(first) = errors.errors.first() else {
-        return TemplateError::new(0, "no CEL expression");
-    };
-    let line = usize::try_from(first.pos.0.max(1) - 1).unwrap_or(0);
-    let column = usize::try_from(first.pos.1.max(1) - 1).unwrap_or(0);
-    let before: usize = source.split_inclusive('\n').take(line).map(|line| line.chars().count()).sum();
-    let position = (before + column).min(source.chars().count());
-    let message = first.msg.trim_start_matches("Syntax error: ");
-    // The list of all tokens that could stand there helps nobody.
-    let message = message.split_once(" expecting {").map_or(message, |(found, _)| found);
-    let message = if message.contains("Recursion limit") { "it nests too deep" } else { message };
-    let message = message.replace("'<EOF>'", "the end of the expression");
-    TemplateError::new(position, format!("no CEL expression: {message}"))
 }

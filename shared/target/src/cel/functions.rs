@@ -28,6 +28,7 @@ pub(super) const GLOBAL_FUNCTIONS: &[&str] = &[
     "base64.encode",
     "bool",
     "bytes",
+    "capture",
     "double",
     "duration",
     "dyn",
@@ -122,6 +123,7 @@ const CHARGING: &[(&str, usize, Function)] = &[
     ("@indexOf", 4, texts::index_of),
     ("@lastIndexOf", 4, texts::last_index_of),
     ("@matches", 3, texts::matches),
+    ("@capture", 3, texts::capture),
 ];
 
 /// The name behind `@`, where a function that can be written charges for itself.

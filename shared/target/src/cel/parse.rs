@@ -19,6 +19,11 @@ impl TemplateError {
     pub(super) fn new(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, message: message.into() }
     }
+
+    /// The same in a text with so many characters in front.
+    pub(super) fn shifted(self, characters: usize) -> Self {
+        Self { offset: self.offset + characters, ..self }
+    }
 }
 
 /// One part of a template.

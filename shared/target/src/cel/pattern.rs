@@ -22,15 +22,41 @@ type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
 impl Patterns {
     /// Whether the pattern is found in the text.
     pub(super) fn is_found(&self, text: &str, pattern: &str, charge: Charge<'_>) -> Result<bool, ExecutionError> {
+        self.with(text, pattern, charge, |regex| regex.is_match(text))
+    }
+
+    /// What the first group of the pattern, or all of it if it has none, covers where it is first found.
+    pub(super) fn captured<'t>(
+        &self,
+        text: &'t str,
+        pattern: &str,
+        charge: Charge<'_>,
+    ) -> Result<Option<&'t str>, ExecutionError> {
+        self.with(text, pattern, charge, |regex| {
+            let mut captures = regex.create_captures();
+            regex.captures(text, &mut captures);
+            let group = usize::from(captures.group_len() > 1);
+            captures.get_group(group).and_then(|span| text.get(span.range()))
+        })
+    }
+
+    fn with<T>(
+        &self,
+        text: &str,
+        pattern: &str,
+        charge: Charge<'_>,
+        search: impl FnOnce(&Regex) -> T,
+    ) -> Result<T, ExecutionError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(pattern) {
             known.insert(pattern.to_owned(), compile(pattern, charge)?);
         }
-        let Some(regex) = known.get(pattern) else { return Ok(false) };
+        let refused = || ExecutionError::function_error("matches", "no pattern, or too large a one");
+        let regex = known.get(pattern).ok_or_else(refused)?;
         // At worst every state of the automaton is looked at for every byte.
         let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
         charge(of_bytes(text.len()).saturating_mul(steps))?;
-        Ok(regex.is_match(text))
+        Ok(search(regex))
     }
 }
 

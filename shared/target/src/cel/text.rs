@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::cel::convert::{Allowance, text};
 use crate::cel::cost::Cost;
-use crate::cel::expression::{EvaluationError, Expression, Site};
+use crate::cel::expression::Expression;
 use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::site::{EvaluationError, Site};
 use crate::cel::variables::Variables;
 use drift_model::field_paths::FieldPaths;
 

@@ -4,7 +4,7 @@
 //! The other functions are cel's own, behind [`super::weight`]. This file must not know what the texts are.
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelInt, CelList, CelString};
+use cel::common::types::{CelBool, CelInt, CelList, CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
 
 use crate::cel::cost::{Cost, split as split_cost};
@@ -154,4 +154,18 @@ pub(super) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, '
     let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);
     let found = cost.patterns.is_found(whole, pattern, &|units| cost.charge(units))?;
     Ok(CowVal::owned(CelBool::from(found)))
+}
+
+/// `capture(text, pattern)`: what the first group covers, as an optional.
+pub(super) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let (whole, pattern) = (text("capture", arguments, 0)?, text("capture", arguments, 1)?);
+    let found = cost.patterns.captured(whole, pattern, &|units| cost.charge(units))?;
+    Ok(CowVal::owned(match found {
+        Some(found) => {
+            charge_texts(cost, &[found])?;
+            CelOptional::of(Box::new(CelString::from(found.to_owned())))
+        }
+        None => CelOptional::none(),
+    }))
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use url::{Position, Url};
 
-use crate::cel::expression::{EvaluationError, Expression, Site};
+use crate::cel::expression::Expression;
 use crate::cel::functions::PATH;
 use crate::cel::limits::MAX_URL_BYTES;
 use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::site::{EvaluationError, Site};
 use crate::cel::text::render_text;
 use crate::cel::variables::Variables;
 use drift_model::field_paths::FieldPaths;
@@ -54,6 +55,23 @@ impl UrlTemplate {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        match &site.names.base {
+            Some(base) if text.starts_with('/') => {
+                Self::parse_whole(&format!("{base}{text}"), site).map_err(|errors| {
+                    let ahead = base.chars().count();
+                    let moved =
+                        |error: TemplateError| TemplateError { offset: error.offset.saturating_sub(ahead), ..error };
+                    errors.into_iter().map(moved).collect()
+                })
+            }
+            None if text.starts_with('/') => {
+                Err(vec![TemplateError::new(0, "it begins with `/`, and there is no `base` that it continues")])
+            }
+            _ => Self::parse_whole(text, site),
+        }
+    }
+
+    fn parse_whole(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let one = |error| vec![error];
         let found = pieces(text).map_err(one)?;
         let (base, first) = authority(&found).map_err(one)?;

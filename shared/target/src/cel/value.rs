@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::cel::convert::Allowance;
 use crate::cel::cost::Cost;
-use crate::cel::expression::{EvaluationError, Expression, Site};
+use crate::cel::expression::Expression;
 use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::site::{EvaluationError, Site};
 use crate::cel::text::TextTemplate;
 use crate::cel::variables::Variables;
 use drift_model::field_paths::FieldPaths;

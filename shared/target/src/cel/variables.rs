@@ -15,22 +15,26 @@ use crate::cel::json::bind;
 /// The object.
 pub(super) const SELF: &str = "self";
 /// The answer of a read.
-const RESPONSE: &str = "response";
+pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
 const DESIRED: &str = "desired";
+/// The answers of the steps before.
+pub(super) const STEPS: &str = "steps";
 /// The number of the correction under way.
 pub(super) const CORRECTION: &str = "correction";
 
 /// Every variable of the language.
-pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, DESIRED, CORRECTION];
+pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, STEPS, DESIRED, CORRECTION];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
 pub struct Variables<'a> {
     /// `self`: the object as [`drift_model::object::LeanObject::view`] keeps it.
     pub object: &'a Value,
-    /// `response`: `{status, headers, body}` of the read, headers in lower case.
+    /// `response`: `{status, headers, body, text}` of the request, headers in lower case.
     pub response: Option<&'a Value>,
+    /// `steps`: the answers of the steps before, by name, each as `response`.
+    pub steps: Option<&'a Value>,
     /// `desired`: the rendered wish.
     pub desired: Option<&'a Value>,
     /// `correction`: the number of the correction under way.
@@ -41,7 +45,7 @@ impl<'a> Variables<'a> {
     /// Only `self`.
     #[must_use]
     pub const fn of_object(object: &'a Value) -> Self {
-        Self { object, response: None, desired: None, correction: None }
+        Self { object, response: None, steps: None, desired: None, correction: None }
     }
 
     /// A variable that is JSON, by its name in expressions.
@@ -49,6 +53,7 @@ impl<'a> Variables<'a> {
         match name {
             SELF => Some(self.object),
             RESPONSE => self.response,
+            STEPS => self.steps,
             DESIRED => self.desired,
             _ => None,
         }
@@ -66,8 +71,8 @@ pub enum Scope {
     Response,
     /// `self`, `desired`, `correction`: correct steps.
     Correction,
-    /// `self` and `response`: doneOn etc. (later)
-    Done,
+    /// All of them: an entry of `let`, of which only its use tells where it stands.
+    Anywhere,
 }
 
 /// Fields of `metadata` that a wish may depend on: they never change while an object lives.
@@ -81,8 +86,9 @@ impl Scope {
     pub(super) const fn variables(self) -> &'static [&'static str] {
         match self {
             Self::Wish | Self::Object => &[SELF],
-            Self::Response | Self::Done => &[SELF, RESPONSE],
+            Self::Response => &[SELF, RESPONSE],
             Self::Correction => &[SELF, DESIRED, CORRECTION],
+            Self::Anywhere => VARIABLES,
         }
     }
 
@@ -109,7 +115,7 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 5],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 6],
 }
 
 impl<'a> Bound<'a> {
@@ -119,7 +125,7 @@ impl<'a> Bound<'a> {
         let correction = variables
             .correction
             .map(|number| Box::new(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX))) as Box<dyn Val + 'a>);
-        Self { variables: [json(SELF), json(RESPONSE), json(DESIRED), (CORRECTION, correction), cost] }
+        Self { variables: [json(SELF), json(RESPONSE), json(STEPS), json(DESIRED), (CORRECTION, correction), cost] }
     }
 }
 

@@ -30,7 +30,7 @@ impl HttpCorrect {
 
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| step.collect_fields(&mut fields));
+        self.steps().for_each(|step| fields.extend(&step.request.fields()));
         fields
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
     }
     let http = HttpCorrect { auth: auth?, tls: tls?, create: create?, update: update?, delete: delete? };
-    if http.tls.is_some() && !http.steps().any(|step| step.url.is_https()) {
+    if http.tls.is_some() && !http.steps().any(|step| step.request.url.is_https()) {
         let at = fields.get("tls").map_or(node.at, |tls| tls.at);
         return reader.refuse(at, format!("{place}.tls: no URL is https"));
     }

@@ -38,7 +38,7 @@ pub(crate) fn read_headers(
     let mut headers: Vec<(HeaderName, TextTemplate)> = Vec::new();
     let mut whole = true;
     for entry in fields.entries() {
-        let site = Site::new(&fields.place(&entry.key), site.scope);
+        let site = site.at(&fields.place(&entry.key));
         let name = HeaderName::try_from(entry.key.as_str()).ok();
         let template = reader.text(&entry.value, &site.place);
         let template =

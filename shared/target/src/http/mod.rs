@@ -1,6 +1,7 @@
 //! What reading and correcting by HTTP share: requests, headers, credentials, statuses.
 
 pub(crate) mod auth;
+pub(crate) mod body;
 pub(crate) mod headers;
 pub(crate) mod request;
 pub(crate) mod secret_key;

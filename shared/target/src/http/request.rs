@@ -2,43 +2,72 @@
 //!
 //! A rendered request carries no credential. It must not know whether it reads or writes.
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use crate::cel::{EvaluationError, Site, TextTemplate, UrlTemplate, ValueTemplate, Variables};
-use crate::raw::Reader;
-use crate::yaml::Node;
+use crate::cel::{EvaluationError, Site, TextTemplate, UrlTemplate, Variables};
+use crate::http::body::{Body, read_body};
+use crate::http::headers::read_headers;
+use crate::raw::{Fields, Reader};
+use drift_model::field_paths::FieldPaths;
 use drift_model::http_request::HttpRequest;
 
 /// What a request is rendered from.
-pub(crate) struct Templates<'t> {
-    pub(crate) method: &'t Method,
-    pub(crate) url: &'t UrlTemplate,
-    pub(crate) headers: &'t [(HeaderName, TextTemplate)],
-    pub(crate) body: Option<&'t ValueTemplate>,
+#[derive(Debug)]
+pub struct RequestTemplate {
+    /// The method.
+    pub method: Method,
+    /// Where.
+    pub url: UrlTemplate,
+    /// Extra headers.
+    pub headers: Vec<(HeaderName, TextTemplate)>,
+    /// What it carries.
+    pub body: Option<Body>,
 }
 
-impl Templates<'_> {
-    pub(crate) fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
+impl RequestTemplate {
+    /// The request, without its credential.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
         let mut headers = HeaderMap::with_capacity(self.headers.len());
-        for (name, template) in self.headers {
+        for (name, template) in &self.headers {
             let value = HeaderValue::try_from(template.render(variables)?)
                 .map_err(|_| template.site().error("the value holds characters that no header can carry"))?;
             headers.insert(name, value);
         }
-        let body = self.body.map(|body| {
-            let value = body.render(variables)?;
-            serde_json::to_vec(&value).map_err(|_| body.site().error("the body has no JSON form"))
-        });
-        Ok(HttpRequest {
-            method: self.method.clone(),
-            url: self.url.render(variables)?,
-            headers,
-            body: body.transpose()?,
-        })
+        let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
+        if let Some(body) = &self.body {
+            headers.entry(CONTENT_TYPE).or_insert(body.content_type());
+        }
+        Ok(HttpRequest { method: self.method.clone(), url: self.url.render(variables)?, headers, body })
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = self.url.fields();
+        self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
+        self.body.iter().for_each(|body| fields.extend(&body.fields()));
+        fields
     }
 }
 
-pub(crate) fn read_url(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<UrlTemplate> {
-    let text = reader.text(node, &site.place)?;
-    reader.compiled(node, &site.place, UrlTemplate::parse(text, site))
+/// Reads the keys `url`, `headers` and those of the body.
+pub(crate) fn read_request(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    method: Option<Method>,
+    site: &Site,
+) -> Option<RequestTemplate> {
+    let url = reader.required(fields, "url").and_then(|node| {
+        let site = site.at(&fields.place("url"));
+        let text = reader.text(node, &site.place)?;
+        reader.compiled(node, &site.place, UrlTemplate::parse(text, &site))
+    });
+    let headers =
+        reader.or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place)));
+    let body = read_body(reader, fields, site);
+    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body? })
 }

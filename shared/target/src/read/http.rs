@@ -1,19 +1,14 @@
-//! `read.http`: the real state by a request to an HTTP server.
+//! `read.http`: the real state by requests to HTTP servers, one or several in order.
 
-use http::{HeaderName, Method};
 use serde_json::Value;
 
 use crate::cel::limits::MAX_RENDERED_BYTES;
-use crate::cel::{
-    EvaluationError, Expression, Node as ValueNode, Scope, Site, TextTemplate, UrlTemplate, ValueTemplate, Variables,
-};
+use crate::cel::{EvaluationError, Expression, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::durations::{KIB, MIB, size};
 use crate::http::auth::{Auth, read_auth};
-use crate::http::headers::read_headers;
-use crate::http::request::{Templates, read_url};
-use crate::http::statuses::{StatusSet, read_accept};
 use crate::http::tls::{Tls, read_tls};
-use crate::raw::Reader;
+use crate::raw::{Fields, Reader};
+use crate::read::step::{REQUEST_KEYS, ReadStep, read_step, read_steps};
 use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
@@ -25,129 +20,122 @@ const DEFAULT_MAX_BYTES: usize = MIB;
 /// A read by HTTP.
 #[derive(Debug)]
 pub struct HttpRead {
-    /// GET (default), HEAD or POST.
-    pub method: Method,
-    /// Where.
-    pub url: UrlTemplate,
-    /// Extra headers.
-    pub headers: Vec<(HeaderName, TextTemplate)>,
-    /// JSON body, for POST.
-    pub body: Option<ValueTemplate>,
+    /// Its requests in order: the first, and those that see the answers before them.
+    pub first: ReadStep,
+    /// See [`HttpRead::first`].
+    pub further: Vec<ReadStep>,
     /// The credential.
     pub auth: Option<Auth>,
     /// A private CA.
     pub tls: Option<Tls>,
-    /// Statuses that carry an observation; default 200–299.
-    pub accept: StatusSet,
-    /// Says that the resource is absent; default 404 or 410.
-    pub absent_when: Option<Expression>,
+    /// While it is false the resource is absent without a request.
+    pub absent_until: Option<Expression>,
     /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
     pub valid_when: Option<Expression>,
     /// Says that the external system is still at work.
     pub settling_when: Option<Expression>,
-    /// Maps the answer to what is compared; default `${response.body}`.
+    /// Maps the answers to what is compared; default `${response.body}`.
     pub observed: ValueTemplate,
-    /// Cap on the decoded body, bytes; default 1 MiB.
+    /// Cap on the decoded body of each answer, bytes; default 1 MiB.
     pub max_bytes: usize,
 }
 
 impl HttpRead {
-    /// The request that reads the object's external resource, without its credential.
+    /// Every request, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &ReadStep> {
+        std::iter::once(&self.first).chain(&self.further)
+    }
+
+    /// The first request that reads the object's external resource, without its credential.
     ///
     /// # Errors
     /// When a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<HttpRequest, EvaluationError> {
-        let templates =
-            Templates { method: &self.method, url: &self.url, headers: &self.headers, body: self.body.as_ref() };
-        templates.render(&Variables::of_object(object))
+        self.first.request.render(&Variables::of_object(object))
+    }
+
+    /// Whether a request can say anything of this object yet.
+    ///
+    /// # Errors
+    /// When `absentUntil` cannot be evaluated for this object.
+    pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
+        self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
     }
 
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = self.url.fields();
-        self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
-        self.body.iter().chain([&self.observed]).for_each(|template| fields.extend(&template.fields()));
-        let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
+        let mut fields = self.observed.fields();
+        self.steps().for_each(|step| fields.extend(&step.fields()));
+        let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
         fields
     }
 }
 
-/// Keys of `read.http`.
-const HTTP_KEYS: &[&str] = &[
-    "method",
-    "url",
-    "headers",
-    "body",
-    "auth",
-    "tls",
-    "accept",
-    "absentWhen",
-    "validWhen",
-    "settlingWhen",
-    "observed",
-    "maxBytes",
-];
+/// Keys of `read.http` beside those of its request.
+const HTTP_KEYS: &[&str] =
+    &["steps", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
 pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
-    let fields = reader.fields(node, place, HTTP_KEYS)?;
-    let object = |place: &str| Site::new(place, Scope::Object);
-    let method = reader.or(&fields, "method", Method::GET, |reader, node, place| {
-        // By index: a Method cannot be copied.
-        let methods = [Method::GET, Method::HEAD, Method::POST];
-        let index = reader.choice(node, place, &[("GET", 0), ("HEAD", 1), ("POST", 2)])?;
-        methods.into_iter().nth(index)
-    });
-    let url = reader.required(&fields, "url").and_then(|node| read_url(reader, node, &object(&fields.place("url"))));
-    let headers =
-        reader.or(&fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &object(place)));
-    let body = reader.optional(&fields, "body", |reader, node, place| read_value(reader, node, &object(place)));
+    let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).copied().collect();
+    let fields = reader.fields(node, place, &known)?;
+    let steps = read_requests(reader, &fields);
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
-    let accept = reader.or(&fields, "accept", StatusSet::success(), read_accept);
-    let absent_when = reader.optional(&fields, "absentWhen", read_rule);
+    let absent_until = reader.optional(&fields, "absentUntil", |reader, node, place| {
+        let site = reader.site(place, Scope::Object);
+        read_expression(reader, node, &site)
+    });
     let valid_when = reader.optional(&fields, "validWhen", read_rule);
     let settling_when = reader.optional(&fields, "settlingWhen", read_rule);
+    let site = reader.site(&fields.place("observed"), Scope::Response);
     let observed = match fields.get("observed") {
-        Some(node) => read_value(reader, node, &Site::new(&fields.place("observed"), Scope::Response)),
-        None => whole_body(&fields.place("observed")),
+        Some(node) => read_value(reader, node, &site),
+        None => whole_body(site),
     };
     let max_bytes = reader.or(&fields, "maxBytes", DEFAULT_MAX_BYTES, |reader, node, place| {
         size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
     });
+    reader.names_mut().steps.clear();
+    let (first, further) = steps?;
     let read = HttpRead {
-        method: method?,
-        url: url?,
-        headers: headers?,
-        body: body?,
+        first,
+        further,
         auth: auth?,
         tls: tls?,
-        accept: accept?,
-        absent_when: absent_when?,
+        absent_until: absent_until?,
         valid_when: valid_when?,
         settling_when: settling_when?,
         observed: observed?,
         max_bytes: max_bytes?,
     };
-    check_together(reader, node, read, place)
+    match fields.get("tls") {
+        Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
+            reader.refuse(tls.at, format!("{place}.tls: the URL is not https"))
+        }
+        _ => Some(read),
+    }
+}
+
+/// One request, or the list of them.
+fn read_requests(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(ReadStep, Vec<ReadStep>)> {
+    let Some(node) = fields.get("steps") else {
+        return read_step(reader, fields, true).map(|step| (step, Vec::new()));
+    };
+    let mut beside = fields.entries().iter().filter(|entry| REQUEST_KEYS.contains(&entry.key.as_str()));
+    if let Some(entry) = beside.next() {
+        let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
+        reader.refuse::<()>(entry.key_at, message);
+    }
+    let mut steps = read_steps(reader, node, &fields.place("steps"))?.into_iter();
+    Some((steps.next()?, steps.collect()))
 }
 
 /// `${response.body}`.
-fn whole_body(place: &str) -> Option<ValueTemplate> {
-    let site = Site::new(place, Scope::Response);
+fn whole_body(site: Site) -> Option<ValueTemplate> {
     Some(ValueTemplate::new(ValueNode::parse("${response.body}", &site).ok()?, site))
 }
 
 fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
-    read_expression(reader, node, &Site::new(place, Scope::Response))
-}
-
-fn check_together(reader: &mut Reader<'_>, node: &Node, read: HttpRead, place: &str) -> Option<HttpRead> {
-    let at = |key: &str| node.get(key).map_or(node.at, |value| value.at);
-    if read.body.is_some() && read.method != Method::POST {
-        return reader.refuse(at("body"), format!("{place}.body: only a POST has a body; write method: POST"));
-    }
-    if read.tls.is_some() && !read.url.is_https() {
-        return reader.refuse(at("tls"), format!("{place}.tls: the URL is not https"));
-    }
-    Some(read)
+    let site = reader.site(place, Scope::Response);
+    read_expression(reader, node, &site)
 }

@@ -1,12 +1,14 @@
 //! `read`: how the real state is read, one file for each kind of source.
 
 mod http;
+mod step;
 
 use crate::raw::Reader;
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
 pub use self::http::HttpRead;
+pub use self::step::{Absence, Format, ReadStep};
 
 /// Most reads of one target under way at once.
 const MAX_CONCURRENT: u32 = 1_000;

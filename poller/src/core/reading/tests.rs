@@ -1,0 +1,81 @@
+//! Reads of several requests.
+
+use drift_outside::ReplyBody;
+use drift_target::{Source, Target};
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+use super::*;
+use crate::core::finding::Finding;
+use crate::core::fixtures::{TEXT, target};
+use crate::core::reply::compare;
+
+/// A client and its roles, which are found by an id that only the first answer tells.
+const STEPS: &str = r#"read: {http: {
+    steps: [
+      {name: client, url: "http://h/clients?name=${self.spec.id}", absentWhen: "${response.body.size() == 0}"},
+      {name: roles, url: "http://h/clients/${steps.client.body[0].id}/roles"}],
+    validWhen: "${has(response.body.roles)}",
+    observed: {a: "${steps.client.body[0].a}", roles: "${response.body.roles}"}}}"#;
+
+fn steps() -> std::sync::Arc<Target> {
+    let text = TEXT.replace(r#"read: {http: {url: "http://h/${self.spec.id}"}}"#, STEPS);
+    let text = text.replace(r#"{a: "${self.spec.a}"}"#, r#"{a: "${self.spec.a}", roles: ["admin"]}"#);
+    target(&text)
+}
+
+fn reply(status: u16, body: &str) -> HttpReply {
+    let body = ReplyBody::Whole(body.as_bytes().to_vec());
+    HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body }
+}
+
+/// The URLs asked after the first, and what came of it.
+fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
+    let Source::Http(read) = &target.read.source;
+    let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});
+    let mut reading = Reading::new(read, &object);
+    let mut asked = Vec::new();
+    for (status, body) in answers {
+        match reading.take(&reply(*status, body)) {
+            Progress::Ask(request) => asked.push(request.url.to_string()),
+            Progress::Done(observation) => return (asked, observation),
+        }
+    }
+    panic!("it asks more than {} requests", answers.len())
+}
+
+const CLIENT: (u16, &str) = (200, r#"[{"id": "c/1", "a": 1}]"#);
+
+#[test]
+fn a_later_request_sees_earlier_answers() {
+    let target = steps();
+    let (asked, observation) = run(&target, &[CLIENT, (200, r#"{"roles": ["admin"]}"#)]);
+    assert_eq!(asked, ["http://h/clients/c%2F1/roles"]);
+    assert_eq!(observation, Observation::Present(json!({"a": 1, "roles": ["admin"]})));
+    let wished = target.wish_of(&json!({"metadata": {}, "spec": {"id": "web", "a": 1}})).unwrap();
+    assert_eq!(compare(&target, &wished, observation), Finding::InSync);
+}
+
+#[test]
+fn absence_at_a_step_ends_the_read() {
+    let (asked, observation) = run(&steps(), &[(200, "[]")]);
+    assert_eq!((asked.len(), observation), (0, Observation::Absent));
+}
+
+#[test]
+fn only_a_first_request_is_absent_by_its_status() {
+    let failed = |observation| match observation {
+        Observation::Failed(failure) => failure.reason,
+        other => panic!("{other:?}"),
+    };
+    let (_, observation) = run(&steps(), &[CLIENT, (404, "")]);
+    assert_eq!(failed(observation), ObservedReason::ExternalError);
+    let (_, observation) = run(&steps(), &[(404, "")]);
+    assert_eq!(failed(observation), ObservedReason::ResponseInvalid, "its own rule is asked, and needs a body");
+    let (_, observation) = run(&steps(), &[CLIENT, (503, "")]);
+    assert_eq!(failed(observation), ObservedReason::ExternalError);
+    let (_, observation) = run(&steps(), &[CLIENT, (200, r#"{"error": "x"}"#)]);
+    assert_eq!(failed(observation), ObservedReason::ResponseInvalid);
+    let (asked, observation) = run(&steps(), &[(200, r#"[{"a": 1}]"#)]);
+    assert_eq!((asked.len(), failed(observation)), (0, ObservedReason::ResponseInvalid), "an answer without an id");
+}

@@ -1,0 +1,208 @@
+//! What answers may mean at most.
+
+use super::*;
+use crate::core::reading::{Progress, Reading};
+use ObservedReason::*;
+use drift_outside::ReplyBody;
+use drift_target::{DocumentName, parse_document};
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+fn target(extra: &str) -> Target {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  read:
+    http:
+      url: "http://h/${{self.metadata.name}}"
+{extra}
+  compare:
+    desired: {{a: "${{self.spec.a}}"}}
+"#
+    );
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    parse_document(&document, &text).unwrap()
+}
+
+fn whole(body: &str) -> ReplyBody {
+    ReplyBody::Whole(body.as_bytes().to_vec())
+}
+
+fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
+    let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
+    let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
+    let wished = target.wish_of(&object).unwrap();
+    let Source::Http(read) = &target.read.source;
+    match Reading::new(read, &object).take(&reply) {
+        Progress::Done(observation) => compare(target, &wished, observation),
+        Progress::Ask(_) => panic!("there is one request"),
+    }
+}
+
+fn reason(target: &Target, status: u16, body: ReplyBody) -> Option<ObservedReason> {
+    match finding(target, status, body) {
+        Finding::Failed(failure) => Some(failure.reason),
+        _ => None,
+    }
+}
+
+const HTML: &str = "<html><h1>not found</h1></html>";
+
+#[test]
+fn the_order_of_judgement_holds_by_default() {
+    let target = target("");
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1.0, "b": 2}"#)), Finding::InSync);
+    assert_eq!(
+        finding(&target, 200, whole(r#"{"a": 2}"#)),
+        Finding::Differs("1 field differs: /a desired 1, observed 2".to_owned())
+    );
+    assert_eq!(finding(&target, 404, whole("")), Finding::Absent);
+    assert_eq!(finding(&target, 410, whole(r#"{"error": "gone"}"#)), Finding::Absent);
+    let failures = [
+        (401, whole(""), Unauthorized),
+        (403, whole(HTML), Unauthorized),
+        (407, whole(""), Unauthorized),
+        (429, whole(r#"{"a": 1}"#), RateLimited),
+        (302, whole(""), ExternalError),
+        (408, whole(""), ExternalError),
+        (425, whole(""), ExternalError),
+        (500, whole(r#"{"a": 1}"#), ExternalError),
+        (503, ReplyBody::TooLarge, ExternalError),
+        (418, whole("{}"), ExternalError),
+        (400, whole("{}"), ExternalError),
+        (422, whole("{}"), ExternalError),
+        (404, whole(HTML), ResponseInvalid),
+        (404, ReplyBody::Truncated, ResponseInvalid),
+        (200, whole(HTML), ResponseInvalid),
+        (200, whole(""), ResponseInvalid),
+        (200, whole("null"), ResponseInvalid),
+        (200, whole("[]"), ResponseInvalid),
+        (200, whole("{}"), ResponseInvalid),
+        (200, whole(r#"{"error": "maintenance"}"#), ResponseInvalid),
+        (200, ReplyBody::TooLarge, ResponseInvalid),
+        (200, ReplyBody::Truncated, ResponseInvalid),
+        (200, whole(&"[".repeat(100_000)), ResponseInvalid),
+    ];
+    for (status, body, expected) in failures {
+        assert_eq!(reason(&target, status, body.clone()), Some(expected), "{status} {body:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_absence_replaces_the_default_and_is_not_asked_about_refusals() {
+    let target =
+        target(r#"      absentWhen: "${response.status == 200 && response.body.?state.orValue('') == 'deleted'}""#);
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1, "state": "deleted"}"#)), Finding::Absent);
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+    assert_eq!(reason(&target, 404, whole("")), Some(ExternalError));
+    let always = self::target(r#"      absentWhen: "${true}""#);
+    assert_eq!(finding(&always, 422, whole("{}")), Finding::Absent);
+    for status in [401, 403, 429, 302, 500] {
+        assert_ne!(reason(&always, status, whole("{}")), None, "{status}");
+    }
+    assert_eq!(finding(&always, 404, whole(HTML)), Finding::Absent, "it is asked whatever the body is");
+}
+
+#[test]
+fn a_system_at_work_is_settling_and_a_mapping_that_fails_is_invalid() {
+    let settling = target(r#"      settlingWhen: "${response.body.?state.orValue('') in ['creating', 'updating']}""#);
+    assert_eq!(reason(&settling, 200, whole(r#"{"a": 2, "state": "updating"}"#)), Some(Settling));
+    assert_eq!(finding(&settling, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+    let mapped = target(r#"      observed: {a: "${response.body.data.a}"}"#);
+    assert_eq!(finding(&mapped, 200, whole(r#"{"data": {"a": 1}}"#)), Finding::InSync);
+    assert_eq!(reason(&mapped, 200, whole(r#"{"other": 1}"#)), Some(ResponseInvalid));
+}
+
+#[test]
+fn an_answer_without_any_wished_field_is_invalid() {
+    let none = "none of desired's fields";
+    let said = |target: &Target, body: &str| match finding(target, 200, whole(body)) {
+        Finding::Failed(Failure { reason: ResponseInvalid, text }) => text,
+        other => format!("{other:?}"),
+    };
+    for body in [r#"{"error": "maintenance"}"#, r#"{"error": {"a": 1}}"#, "{}"] {
+        assert!(said(&target(""), body).ends_with(none), "{body}: {}", said(&target(""), body));
+    }
+    let mapped = target(r#"      observed: {a: "${response.body.?a}", b: "${response.body.?b}"}"#);
+    assert!(said(&mapped, r#"{"b": 1}"#).ends_with(none));
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+    assert_eq!(finding(&target(""), 200, whole(r#"{"a": null}"#)), differs, "null counts");
+}
+
+#[test]
+fn an_answer_of_too_many_values_is_invalid() {
+    let answer = format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"":0},"#.repeat(149_000));
+    assert!(answer.len() < 1024 * 1024);
+    let Finding::Failed(failure) = finding(&target(""), 200, whole(&answer)) else { panic!("it was taken") };
+    assert_eq!(failure, Failure::with(ResponseInvalid, "too many values"));
+    let list =
+        format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"name": "one", "address": "10.0.0.1", "weight": 1},"#.repeat(15_000));
+    assert_eq!(finding(&target(""), 200, whole(&list)), Finding::InSync);
+}
+
+#[test]
+fn valid_when_stands_in_place_of_the_default() {
+    let target = target(
+        "      validWhen: \"${has(response.body.kind)}\"\n      settlingWhen: \"${response.body.?busy.orValue(false)}\"",
+    );
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+    assert_eq!(finding(&target, 200, whole(r#"{"kind": "Role"}"#)), differs);
+    assert_eq!(reason(&target, 200, whole(r#"{"kind": "Role", "busy": true}"#)), Some(Settling));
+    for body in [r#"{"a": 1}"#, r#"{"a": 1, "busy": true}"#, "[]", r#""text""#] {
+        assert_eq!(reason(&target, 200, whole(body)), Some(ResponseInvalid), "{body}");
+    }
+}
+
+#[test]
+fn no_failure_repeats_the_answer() {
+    let canary = "canary-7d1f";
+    for (status, body) in [(500, canary.to_owned()), (200, canary.to_owned()), (404, format!("<{canary}>"))] {
+        let finding = finding(&target(""), status, whole(&body));
+        assert!(!format!("{finding:?}").contains(canary), "{finding:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_absence_sees_the_text_of_any_body() {
+    let target = target(r#"      absentWhen: "${response.status == 404 && response.text == 'Not Found'}""#);
+    assert_eq!(finding(&target, 404, whole("Not Found")), Finding::Absent);
+    assert_eq!(reason(&target, 404, whole(HTML)), Some(ExternalError));
+    assert_eq!(reason(&target, 200, whole("Not Found")), Some(ResponseInvalid));
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+}
+
+#[test]
+fn a_page_is_never_an_empty_answer() {
+    let target = target(r#"      absentWhen: "${response.status == 404 || response.body == null}""#);
+    assert_eq!(finding(&target, 404, whole(HTML)), Finding::Absent, "decided without the body");
+    assert_eq!(finding(&target, 200, whole("null")), Finding::Absent);
+    let Finding::Failed(failure) = finding(&target, 200, whole(HTML)) else { panic!("it was taken") };
+    assert_eq!(failure, Failure::with(ResponseInvalid, "not JSON"));
+}
+
+#[test]
+fn a_text_is_read_as_it_is() {
+    let target = target(
+        r#"      as: text
+      observed: {a: "${int(capture(response.body, 'a=([0-9]+)').orValue('0'))}"}"#,
+    );
+    assert_eq!(finding(&target, 200, whole("a=1\n")), Finding::InSync);
+    assert!(matches!(finding(&target, 200, whole("a=2")), Finding::Differs(_)));
+    assert_eq!(finding(&target, 404, whole(HTML)), Finding::Absent, "a text is never malformed");
+}
+
+#[test]
+fn a_failure_says_the_status() {
+    for (status, body, expected) in [
+        (503, "", Failure::with(ExternalError, "status 503")),
+        (404, HTML, Failure::with(ResponseInvalid, "not JSON")),
+        (418, "{}", Failure::with(ExternalError, "status 418")),
+    ] {
+        assert_eq!(finding(&target(""), status, whole(body)), Finding::Failed(expected));
+    }
+}

@@ -1,0 +1,135 @@
+//! What a request carries: a tree sent as JSON, a form, or a text.
+//!
+//! It must not know whether the request reads or writes.
+
+use http::HeaderValue;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::cel::{EvaluationError, Site, TextTemplate, ValueTemplate, Variables};
+use crate::raw::{Fields, Reader};
+use crate::templates::read_value;
+use crate::yaml::Content;
+use drift_model::field_paths::FieldPaths;
+
+/// The keys that a body is written under; at most one of them stands in a request.
+pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
+
+/// What a request carries.
+#[derive(Debug)]
+pub enum Body {
+    /// A tree, as JSON.
+    Json(ValueTemplate),
+    /// A map, as a form: a list repeats its key, what has no value is left out.
+    Form(ValueTemplate),
+    /// A text.
+    Text(TextTemplate),
+}
+
+impl Body {
+    /// What it is, unless the target sets that header itself.
+    #[must_use]
+    pub const fn content_type(&self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Json(_) => "application/json",
+            Self::Form(_) => "application/x-www-form-urlencoded",
+            Self::Text(_) => "text/plain; charset=utf-8",
+        })
+    }
+
+    /// The bytes to send.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated, or what it gives has no such form.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
+        match self {
+            Self::Json(tree) => {
+                let value = tree.render(variables)?;
+                serde_json::to_vec(&value).map_err(|_| tree.site().error("the body has no JSON form"))
+            }
+            Self::Form(tree) => form(&tree.render(variables)?).map_err(|cause| tree.site().error(cause)),
+            Self::Text(text) => text.render(variables).map(String::into_bytes),
+        }
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        match self {
+            Self::Json(tree) | Self::Form(tree) => tree.fields(),
+            Self::Text(text) => text.fields(),
+        }
+    }
+}
+
+fn form(value: &Value) -> Result<Vec<u8>, String> {
+    let Value::Object(fields) = value else { return Err("a form is a map".to_owned()) };
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in fields {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for item in items {
+            match item {
+                Value::Null => {}
+                Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
+                Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
+                Value::String(text) => drop(form.append_pair(name, text)),
+                // A field's name is written in the target or comes from an object; it is not repeated.
+                Value::Array(_) | Value::Object(_) => {
+                    return Err("a field of a form is a text, a number, true or false, or a list of them".to_owned());
+                }
+            }
+        }
+    }
+    Ok(form.finish().into_bytes())
+}
+
+/// The body among the keys of a request, if it has one.
+pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Site) -> Option<Option<Body>> {
+    let mut written = BODY_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let Some((key, node)) = written.next() else { return Some(None) };
+    if let Some((other, second)) = written.next() {
+        let place = fields.place(other);
+        return reader.refuse(second.at, format!("{place}: only one of {} can be sent", BODY_KEYS.join(", ")));
+    }
+    let site = site.at(&fields.place(key));
+    let body = match key {
+        "body" => Body::Json(read_value(reader, node, &site)?),
+        "form" => {
+            let tree = read_value(reader, node, &site)?;
+            if !matches!(node.content, Content::Map(_) | Content::Text(_)) {
+                return reader.refuse(node.at, format!("{}: a map is needed here, not {}", site.place, node.kind()));
+            }
+            Body::Form(tree)
+        }
+        _ => {
+            let text = reader.text(node, &site.place)?;
+            Body::Text(reader.compiled(node, &site.place, TextTemplate::parse(text, &site))?)
+        }
+    };
+    Some(Some(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_form_repeats_lists_and_leaves_out_nothing_else() {
+        let cases = [
+            (json!({"a": "x y&z=ä", "b": 1}), Ok("a=x+y%26z%3D%C3%A4&b=1")),
+            (json!({"a": ["x", true], "b": null}), Ok("a=x&a=true")),
+            (json!({}), Ok("")),
+            (json!({"a": {"b": 1}}), Err(())),
+            (json!({"a": [[1]]}), Err(())),
+            (json!("a=b"), Err(())),
+        ];
+        for (value, expected) in cases {
+            let got = form(&value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            assert_eq!(got.as_deref().map_err(drop), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! One request of a read, and what its answer may say by itself.
+//!
+//! This file must not know what is made of the answers.
+
+use http::Method;
+
+use crate::cel::{Expression, Scope};
+use crate::http::request::{RequestTemplate, read_request};
+use crate::http::statuses::{StatusSet, read_accept};
+use crate::raw::{Fields, Reader};
+use crate::templates::read_expression;
+use crate::yaml::Node;
+use drift_model::field_paths::FieldPaths;
+
+/// Requests of one read: each is a round trip within one deadline.
+const MAX_STEPS: usize = 8;
+/// Characters of a step's name.
+const MAX_NAME_CHARS: usize = 63;
+
+/// Keys of a request, wherever it stands.
+pub(super) const REQUEST_KEYS: &[&str] =
+    &["method", "url", "headers", "body", "form", "text", "as", "accept", "absentWhen"];
+
+/// One request of a read.
+#[derive(Debug)]
+pub struct ReadStep {
+    /// What later steps and rules call its answer.
+    pub name: Option<String>,
+    /// What is sent: GET (default), HEAD or POST.
+    pub request: RequestTemplate,
+    /// How its body is taken; default JSON.
+    pub format: Format,
+    /// Statuses that carry an observation; default 200–299.
+    pub accept: StatusSet,
+    /// What says that the resource is absent.
+    pub absence: Absence,
+}
+
+/// How a body is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As JSON; any other is malformed.
+    Json,
+    /// As a text, which is never malformed.
+    Text,
+}
+
+/// What says that the resource is absent.
+#[derive(Debug)]
+pub enum Absence {
+    /// A status of 404 or 410 whose body is empty or well-formed.
+    ByStatus,
+    /// The target's own rule.
+    When(Expression),
+    /// Nothing.
+    Never,
+}
+
+impl ReadStep {
+    /// The fields under `self` that its templates read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.request.fields();
+        if let Absence::When(rule) = &self.absence {
+            fields.extend(rule.fields());
+        }
+        fields
+    }
+}
+
+/// Reads the steps of a list; each sees the answers of those before it, and what follows sees all.
+pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
+    let items = reader.items(node, place, 1..=MAX_STEPS)?;
+    let mut steps = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        let place = format!("{place}[{position}]");
+        let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
+        let step = reader.fields(item, &place, &known).and_then(|fields| {
+            let name = reader.required(&fields, "name");
+            let name = name.and_then(|node| read_name(reader, node, &fields.place("name")));
+            let step = read_step(reader, &fields, position == 0);
+            Some(ReadStep { name: Some(name?), ..step? })
+        });
+        let named = item.get("name").and_then(Node::as_text);
+        // Also of one that is wrong: what follows must not be blamed for it.
+        reader.names_mut().steps.extend(named.map(str::to_owned));
+        steps.push(step);
+    }
+    steps.into_iter().collect()
+}
+
+fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let name = reader.literal(node, place)?;
+    let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if !is_word || name.len() > MAX_NAME_CHARS {
+        let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
+        return reader.refuse(node.at, message);
+    }
+    if reader.names_mut().steps.iter().any(|known| known == name) {
+        return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
+    }
+    Some(name.to_owned())
+}
+
+/// Reads the keys of one request. Only of a first one does a missing answer say by itself that the resource is absent.
+pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, is_first: bool) -> Option<ReadStep> {
+    let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
+        // By index: a Method cannot be copied.
+        let methods = [Method::GET, Method::HEAD, Method::POST];
+        let index = reader.choice(node, place, &[("GET", 0), ("HEAD", 1), ("POST", 2)])?;
+        methods.into_iter().nth(index)
+    });
+    let site = reader.site("", Scope::Object);
+    let request = read_request(reader, fields, method, &site);
+    let format = reader.or(fields, "as", Format::Json, |reader, node, place| {
+        reader.choice(node, place, &[("json", Format::Json), ("text", Format::Text)])
+    });
+    let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
+    let absent_when = reader.optional(fields, "absentWhen", |reader, node, place| {
+        let site = reader.site(place, Scope::Response);
+        read_expression(reader, node, &site)
+    });
+    let absence = match absent_when? {
+        Some(rule) => Absence::When(rule),
+        None if is_first => Absence::ByStatus,
+        None => Absence::Never,
+    };
+    let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence };
+    check_body(reader, fields, step)
+}
+
+fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {
+    let written = crate::http::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
+    match written {
+        Some((key, node)) if step.request.method != Method::POST => {
+            let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));
+            reader.refuse(node.at, message)
+        }
+        _ => Some(step),
+    }
+}
