@@ -23,7 +23,8 @@ use crate::core::limits::Taken;
 use crate::core::outcome::Doubt;
 use crate::metrics::{CorrectionLabels, Metrics};
 use crate::notices::Announcer;
-use crate::requests::{HostPlace, RenderedRequests, RequestSender, Sent, render};
+use crate::requests::held_hosts::{HeldHosts, HostPlace};
+use crate::requests::{RenderedRequests, RequestSender, Sent, render};
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ pub struct Supervision {
 /// What an execution holds that others wait for.
 #[derive(Default)]
 struct Places {
-    host: Option<HostPlace>,
+    hosts: HeldHosts,
     call: Option<CallSlot>,
     taken: Option<Taken>,
 }
@@ -147,7 +148,7 @@ impl Executor {
 impl Run<'_> {
     async fn read(&mut self) -> Event {
         let Some((host, call)) = self.executor.enter(&self.execution).await else { return Event::Dismissed };
-        self.places.host = host;
+        self.places.hosts.place = host;
         self.read_in(call).await
     }
 
@@ -176,7 +177,7 @@ impl Run<'_> {
         let Ok(Answer { object, decision, taken }) = answered.await else { return Event::Dismissed };
         if taken.is_none() {
             // Nobody else waits at the host for a word on the object.
-            self.places.host = None;
+            self.places.hosts = HeldHosts::default();
         }
         self.places.taken = taken;
         Event::Decided(object, decision)
@@ -196,7 +197,8 @@ impl Run<'_> {
         if !executor.requests.may_begin() {
             return Readiness::NotNow;
         }
-        if let Some(until) = executor.requests.paused_until(&rendered, clock::now()) {
+        let hosts = &mut self.places.hosts;
+        if let Err(until) = hosts.take_probes(&executor.requests.gate, rendered.hosts(), clock::now()) {
             return Readiness::Postponed(until);
         }
         if !executor.requests.has_credentials(&rendered) {
@@ -214,7 +216,7 @@ impl Run<'_> {
         }
         let Some(rendered) = &self.rendered else { return Event::NotSent };
         reach(KillPoint::ControllerBeforeStep);
-        let sent = self.executor.requests.send(rendered, index, self.places.host.take()).await;
+        let sent = self.executor.requests.send(rendered, index, &mut self.places.hosts).await;
         reach(KillPoint::ControllerAfterStep);
         match sent {
             Sent::Answered(answer) => Event::Answered(answer),

@@ -3,6 +3,9 @@
 //! All are rendered before the first is sent, so that a template that fails changes nothing outside. Each answer is
 //! judged by the core. This file must not know of conditions, claims or objects beyond what the templates see.
 
+pub mod held_hosts;
+
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,16 +16,15 @@ use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
 use drift_model::http_request::{HttpRequest, host_and_port};
 use drift_model::identity::Uid;
-use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_outside::{
-    Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, Permit, asked_pause, retry_after,
-};
+use drift_outside::{Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, asked_pause, retry_after};
 use drift_target::cel::Variables;
 use drift_target::{Destination, HttpCorrect, HttpStep, Target};
 use http::HeaderName;
 use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
+
+use held_hosts::{HeldHosts, HostPlace};
 
 use crate::core::claim::Action;
 use crate::core::correction::Correction;
@@ -113,13 +115,6 @@ fn options_of(http: &HttpCorrect) -> HttpOptions<'_> {
     HttpOptions { auth: http.auth.as_ref(), tls: http.tls.as_ref(), max_bytes: MAX_ANSWER_BYTES }
 }
 
-/// A place among the requests to one host.
-#[derive(Debug)]
-pub struct HostPlace {
-    host: String,
-    permit: Permit,
-}
-
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -127,7 +122,7 @@ pub enum Sent {
     Answered(StepOutcome),
     /// It was under way when the Lease was lost or the time to drain was over.
     CutOff,
-    /// It was not sent: the program ends, or the Lease is not fresh.
+    /// It was not sent: the program ends, the Lease is not fresh, or the host is to be left alone since just now.
     NotSent,
 }
 
@@ -159,6 +154,12 @@ impl RenderedRequests<'_> {
     pub fn first_host(&self) -> Option<String> {
         self.steps.first().map(|(request, _)| host_and_port(&request.url))
     }
+
+    /// The hosts of all.
+    #[must_use]
+    pub fn hosts(&self) -> BTreeSet<String> {
+        self.steps.iter().map(|(request, _)| host_and_port(&request.url)).collect()
+    }
 }
 
 impl RequestSender {
@@ -171,13 +172,6 @@ impl RequestSender {
     /// Whether a correction whose first request was sent may go on: also while the program ends.
     fn may_go_on(&self) -> bool {
         !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
-    }
-
-    /// Until when a host that one of the requests needs asked to be left alone; `None` where all may begin.
-    #[must_use]
-    pub fn paused_until(&self, rendered: &RenderedRequests<'_>, now: Moment) -> Option<Moment> {
-        let steps = rendered.steps.iter();
-        steps.filter_map(|(request, _)| Some(self.gate.paused(&host_and_port(&request.url), now)?.until)).max()
     }
 
     /// Whether the credential of every request is there: asked before anything is written or sent for the first.
@@ -218,11 +212,11 @@ impl RequestSender {
         }
     }
 
-    /// Sends the request of this index, in `place` where that is at its host.
-    pub async fn send(&self, rendered: &RenderedRequests<'_>, index: usize, place: Option<HostPlace>) -> Sent {
+    /// Sends the request of this index, with what is held of its host.
+    pub async fn send(&self, rendered: &RenderedRequests<'_>, index: usize, held: &mut HeldHosts) -> Sent {
         let Some((request, step)) = rendered.steps.get(index) else { return Sent::NotSent };
         let host = host_and_port(&request.url);
-        let entered = match place.filter(|place| place.host == host) {
+        let entered = match held.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
             None if index == 0 => self.enter_first(host.clone(), rendered.concurrent).await,
             None => self.enter(host.clone(), rendered.concurrent).await,
@@ -230,8 +224,11 @@ impl RequestSender {
         let may_send = if index == 0 { self.may_begin() } else { self.may_go_on() };
         // Asked after the wait for a place, which may have been long.
         let Some(mut place) = entered.filter(|_| may_send) else { return Sent::NotSent };
-        // A pause was asked for before the first request; one that began since does not cut a correction in two.
-        let _ = self.gate.begin(&mut place.permit, clock::now());
+        place.permit.take_over(held.probes.remove(&host));
+        // A pause that began since the first request does not cut a correction in two.
+        if self.gate.begin(&mut place.permit, clock::now()).is_err() && index == 0 {
+            return Sent::NotSent;
+        }
         let note = |heard| self.gate.note(&place.permit, &rendered.object, heard, clock::now());
         let options = options_of(rendered.http);
         let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &options));

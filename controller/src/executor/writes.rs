@@ -14,11 +14,12 @@ use crate::core::execution::{Event, Failure, Purpose, Write};
 use crate::core::finalizer::{put_patch, release_patch};
 use crate::letting_go::Releaser;
 use crate::metrics::WriteLabels;
+use crate::requests::held_hosts::HeldHosts;
 
 impl Run<'_> {
     pub(super) async fn write(&mut self, write: &Write) -> Event {
-        if matches!(write, Write::Status(_, Purpose::Outcome)) {
-            (self.places.host, self.places.taken) = (None, None);
+        if matches!(write, Write::Status(_, Purpose::Outcome | Purpose::TakeBack)) {
+            (self.places.hosts, self.places.taken) = (HeldHosts::default(), None);
         }
         let call = match self.places.call.take() {
             Some(call) => call,

@@ -1,15 +1,18 @@
 //! One piece of work each: the order of what is sent, and what is left where it is cut short.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use drift_cluster::process::tasks;
+use drift_cluster::process::{clock, tasks};
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::outcome::{Doubt, Outcome};
 use drift_model::identity::ScopeId;
 use drift_model::names::FINALIZER;
+use drift_outside::Heard;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -321,6 +324,53 @@ async fn a_host_pauses_once_three_objects_were_told_to_wait() {
     let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
     assert!(matches!(end, ExecutionEnd::Postponed(_)), "{end:?}");
     assert_eq!(bench.log(), before);
+}
+
+/// A host that gave no answer, and may be asked again by one.
+async fn silence(bench: &Bench) {
+    let gate = &bench.executor.requests.gate;
+    for object in ["a", "b", "c"] {
+        let mut permit = gate.enter(&bench.outside, 1).await;
+        gate.begin(&mut permit, clock::now()).unwrap();
+        gate.note(&permit, &object.into(), Heard::TimedOut, clock::now());
+    }
+    while let Some(pause) = gate.paused(&bench.outside, clock::now()) {
+        tokio::time::sleep_until(clock::instant_of(pause.until)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_host_is_kept_for_one_correction_from_before_its_claim() {
+    let bench = unclaimed().await;
+    silence(&bench).await;
+    let (gate, host) = (bench.executor.requests.gate.clone(), bench.outside.clone());
+    let is_kept = Arc::new(AtomicBool::new(false));
+    let seen = is_kept.clone();
+    bench.replace(move |line, _| {
+        let claims = line.starts_with("note CorrectionStarted");
+        claims.then(|| seen.store(gate.paused(&host, clock::now()).is_some(), Ordering::Relaxed));
+        claims.then_some(StatusCode::FORBIDDEN)
+    });
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
+    assert!(matches!(end, ExecutionEnd::Refused { .. }), "{end:?}");
+    assert!(is_kept.load(Ordering::Relaxed), "others would lay their claims and ask it too");
+    assert_eq!(bench.executor.requests.gate.paused(&bench.outside, clock::now()), None, "given back");
+}
+
+#[tokio::test]
+async fn a_host_that_falls_silent_before_the_first_request_gets_none() {
+    let bench = unclaimed().await;
+    let (gate, host) = (bench.executor.requests.gate.clone(), bench.outside.clone());
+    bench.replace(move |line, _| {
+        for object in ["a", "b", "c"].into_iter().filter(|_| line.contains("creating")) {
+            let permit = gate.try_enter(&host).unwrap();
+            gate.note(&permit, &object.into(), Heard::TimedOut, clock::now());
+        }
+        None
+    });
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
+    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
+    assert_eq!(bench.log(), [r#"note CorrectionStarted owns "web": creating the external resource"#, "remove note"]);
 }
 
 #[tokio::test]

@@ -45,7 +45,21 @@ pub struct Permit {
     host: String,
     epoch: Epoch,
     _slot: Option<OwnedSemaphorePermit>,
-    probe: Option<OwnedSemaphorePermit>,
+    probe: Option<Probe>,
+}
+
+/// Leave to find out whether a silent host answers again. There is one at a time.
+#[derive(Debug)]
+#[must_use = "another request may take it once this is dropped"]
+pub struct Probe {
+    _only: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    /// The request goes out with leave that was taken before.
+    pub fn take_over(&mut self, probe: Option<Probe>) {
+        self.probe = probe.or(self.probe.take());
+    }
 }
 
 impl HostGate {
@@ -78,6 +92,17 @@ impl HostGate {
         host.health.paused(now).or_else(|| is_probed.then(|| host.health.while_probed(now)))
     }
 
+    /// Leave to ask the host, for whoever has something else to do before the request goes out; `None` where none is
+    /// needed, since the host is not silent.
+    ///
+    /// # Errors
+    /// The host is to be left alone.
+    pub fn take_probe(&self, host: &str, now: Moment) -> Result<Option<Probe>, Pause> {
+        let hosts = self.lock();
+        let Some(host) = hosts.get(host) else { return Ok(None) };
+        host.health.paused(now).map_or_else(|| host.take_probe(now), Err)
+    }
+
     /// The request goes out now.
     ///
     /// # Errors
@@ -90,9 +115,8 @@ impl HostGate {
                 return Err(pause);
             }
             permit.epoch = host.health.epoch();
-            if host.health.is_silent() && permit.probe.is_none() {
-                let probe = host.probe.clone().try_acquire_owned();
-                permit.probe = Some(probe.map_err(|_| host.health.while_probed(now))?);
+            if permit.probe.is_none() {
+                permit.probe = host.take_probe(now)?;
             }
             Ok(())
         })
@@ -130,6 +154,14 @@ impl Host {
         }
     }
 
+    fn take_probe(&self, now: Moment) -> Result<Option<Probe>, Pause> {
+        if !self.health.is_silent() {
+            return Ok(None);
+        }
+        let only = self.probe.clone().try_acquire_owned();
+        only.map(|only| Some(Probe { _only: only })).map_err(|_| self.health.while_probed(now))
+    }
+
     fn raise(&mut self, concurrent: usize) {
         if let Some(more) = concurrent.checked_sub(self.capacity) {
             self.slots.add_permits(more);
@@ -143,6 +175,7 @@ impl Host {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use futures::FutureExt;
@@ -209,6 +242,24 @@ mod tests {
         gate.note(&second, &"a".into(), Heard::Answer, at(1));
         drop(second);
         assert_eq!(gate.paused(HOST, at(1)), None);
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_was_taken_ahead_keeps_others_away() {
+        let gate = HostGate::default();
+        assert!(gate.take_probe(HOST, at(0)).unwrap().is_none(), "nothing is known of it");
+        for object in ["a", "b", "c"] {
+            ask(&gate, object, Heard::TimedOut, at(0)).await;
+        }
+        assert!(gate.take_probe(HOST, at(0)).is_err(), "during its pause");
+        let probe = gate.take_probe(HOST, at(1)).unwrap();
+        assert!(probe.is_some() && gate.take_probe(HOST, at(1)).is_err() && gate.paused(HOST, at(1)).is_some());
+        let (mut first, mut second) = (gate.enter(HOST, DEFAULT).await, gate.enter(HOST, DEFAULT).await);
+        assert!(gate.begin(&mut second, at(1)).is_err());
+        first.take_over(probe);
+        assert_eq!(gate.begin(&mut first, at(1)), Ok(()));
+        drop(first);
+        assert_eq!(gate.begin(&mut second, at(1)), Ok(()), "given back");
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ pub mod host_gate;
 pub mod host_health;
 pub mod http;
 
-pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit};
+pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{
     Answer, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody,

@@ -1,0 +1,40 @@
+//! What a correction holds of the hosts that it asks: a place among the requests to one, and leave to ask the silent ones.
+//!
+//! A silent host is asked by one request at a time. Leave for that is taken before anything is written, so that of many
+//! corrections that wait for such a host one lays its claim. This file must not know what is sent.
+
+use std::collections::{BTreeSet, HashMap};
+
+use drift_model::moment::Moment;
+use drift_outside::{HostGate, Permit, Probe};
+
+/// A place among the requests to one host.
+#[derive(Debug)]
+pub struct HostPlace {
+    pub(super) host: String,
+    pub(super) permit: Permit,
+}
+
+/// What a correction holds. What it has not used is given back when this is dropped.
+#[derive(Debug, Default)]
+pub struct HeldHosts {
+    /// A place at the host of the first request.
+    pub place: Option<HostPlace>,
+    /// Leave to ask those that are silent.
+    pub(super) probes: HashMap<String, Probe>,
+}
+
+impl HeldHosts {
+    /// Takes leave to ask all of these hosts.
+    ///
+    /// # Errors
+    /// Until when one of them is to be left alone.
+    pub fn take_probes(&mut self, gate: &HostGate, hosts: BTreeSet<String>, now: Moment) -> Result<(), Moment> {
+        for host in hosts {
+            if let Some(probe) = gate.take_probe(&host, now).map_err(|pause| pause.until)? {
+                self.probes.insert(host, probe);
+            }
+        }
+        Ok(())
+    }
+}
