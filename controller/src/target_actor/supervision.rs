@@ -176,12 +176,13 @@ impl TargetActor {
             self.roster.pace.call_off(place);
         }
         let refused = self.roster.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now));
-        self.roster.set_claiming(&uid, false);
-        self.contend(&uid);
         // What left the selection meanwhile is not brought back by our own write.
         if self.roster.object(&uid).is_some() {
             self.look_after(object, end, refused);
         }
+        // What is claimed on the object is taken in by now; before, the claim would seem to be given up for a moment.
+        self.roster.set_claiming(&uid, false);
+        self.contend(&uid);
         self.queue.done(&uid);
     }
 

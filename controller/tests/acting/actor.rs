@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use drift_cluster::cleanup::{Leavers, NoteBoard};
 use drift_cluster::config::Configuration;
-use drift_cluster::identities::Identities;
+use drift_cluster::identities::{Identities, Wake};
 use drift_cluster::process::{clock, tasks};
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
@@ -17,6 +17,7 @@ use drift_controller::core::roster::Heritage;
 use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::{HeldLabels, Metrics};
 use drift_controller::target_actor::{Shared, TargetActor};
+use drift_model::identity::{Claimant, Uid};
 use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
@@ -36,6 +37,7 @@ struct Running {
     stop: CancellationToken,
     metrics: Metrics,
     jobs: TaskTracker,
+    identities: Identities,
 }
 
 impl Running {
@@ -61,9 +63,10 @@ impl Running {
             metrics: metrics.clone(),
             health: Health::default(),
         };
+        let followed = identities.clone();
         tasks::spawn("identities", CancellationToken::new(), async move {
-            let (_in_force, followed) = watch::channel(Arc::new(loaded));
-            identities.follow(followed, NoteBoard::default()).await;
+            let (_in_force, configuration) = watch::channel(Arc::new(loaded));
+            followed.follow(configuration, NoteBoard::default()).await;
         });
         let jobs = shared.jobs.clone();
         let (events, receiver) = mpsc::channel(256);
@@ -73,7 +76,7 @@ impl Running {
         tasks::spawn("actor", CancellationToken::new(), async move {
             run.await;
         });
-        Self { bench, events, vouching, _configuration: publish, stop, metrics, jobs }
+        Self { bench, events, vouching, _configuration: publish, stop, metrics, jobs, identities }
     }
 
     fn vouch(&self) {
@@ -412,4 +415,35 @@ async fn live_reads_that_fail_back_off() {
     }
     let reads = running.bench.state.lock().unwrap().reads;
     assert!((3..=8).contains(&reads), "{reads} reads in a minute");
+}
+
+#[tokio::test]
+async fn a_claim_is_never_given_up_between_its_write_and_its_end() {
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
+    let other = Arc::new(running.identities.join(&running.bench.another_target()));
+    let (older, resource, member) = (Uid::from("u-0"), running.bench.resource(), other.clone());
+    running.bench.replace(move |line, object| {
+        if line.contains("creating") {
+            let (wants, created) = (Some(resource.clone()), "2025-01-01T00:00:00Z".to_owned());
+            member.insert(&older, Claimant { wants, owns: None, created, deleting: false });
+            // So nothing is sent, and the claim cannot be taken back.
+            object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
+        }
+        line.starts_with("remove").then_some(StatusCode::SERVICE_UNAVAILABLE)
+    });
+    running.see().await;
+    running.list().await;
+    running.vouch();
+    let interrupted = [
+        "add finalizer",
+        r#"note CorrectionStarted owns "web": creating the external resource"#,
+        "remove note",
+        r#"note CorrectionFailed correction 1, owns "web": interrupted: nobody knows whether the correction was done"#,
+    ];
+    running.bench.wait_for(&interrupted).await;
+    running.bench.replace(|_, _| None);
+    let mut other = Arc::into_inner(other).unwrap();
+    while let Ok(told) = tokio::time::timeout(Duration::ZERO, other.next_wake()).await {
+        assert_eq!(told, Wake::Scopes, "an older object that wants the resource seemed to have it");
+    }
 }

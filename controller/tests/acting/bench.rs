@@ -93,7 +93,7 @@ impl Bench {
             axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
-        let executor = executor(&client, &target(&outside, existing, auth), &stop_lease).await;
+        let executor = executor(&client, &target("proxies", &outside, existing, auth), &stop_lease).await;
         Self { outside, state, executor, stop_lease }
     }
 
@@ -118,7 +118,7 @@ impl Bench {
         Decision::Correct(Box::new(Correction {
             action,
             number: before.correction + 1,
-            resource: ResourceName { scope: self.executor.target.scope.id, identity: "web".to_owned() },
+            resource: self.resource(),
             claim_first,
             put_finalizer,
             generation: object.generation,
@@ -127,6 +127,16 @@ impl Bench {
             before,
             was_in_doubt: false,
         }))
+    }
+
+    /// The external resource that the object names.
+    pub(crate) fn resource(&self) -> ResourceName {
+        ResourceName { scope: self.executor.target.scope.id, identity: "web".to_owned() }
+    }
+
+    /// A second target of the same scope.
+    pub(crate) fn another_target(&self) -> Arc<Target> {
+        target("others", &self.outside, "Refuse", "")
     }
 
     /// Has the decision carried out; decided anew, it is the same on the same state of the object.
@@ -196,12 +206,12 @@ pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
     condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
 }
 
-fn target(outside: &str, existing: &str, auth: &str) -> Arc<Target> {
+fn target(name: &str, outside: &str, existing: &str, auth: &str) -> Arc<Target> {
     let text = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
-metadata: {{name: proxies}}
+metadata: {{name: {name}}}
 spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
   identity: "${{self.metadata.name}}"
