@@ -53,7 +53,7 @@ pub struct RenderedRequests<'a> {
     object: Uid,
     /// What the target allows at once.
     concurrent: u32,
-    http: &'a HttpCorrect,
+    options: HttpOptions<'a>,
     steps: Vec<(HttpRequest, &'a HttpStep)>,
 }
 
@@ -100,7 +100,8 @@ pub fn render<'a>(
         Ok((request, step))
     });
     let steps = rendered.collect::<Result<_, _>>()?;
-    Ok(RenderedRequests { object: object.id.uid.clone(), concurrent: target.correct.limits.concurrent, http, steps })
+    let (concurrent, options) = (target.correct.limits.concurrent, options_of(target, http));
+    Ok(RenderedRequests { object: object.id.uid.clone(), concurrent, options, steps })
 }
 
 fn steps_of(http: &HttpCorrect, action: Action) -> &[HttpStep] {
@@ -111,8 +112,13 @@ fn steps_of(http: &HttpCorrect, action: Action) -> &[HttpStep] {
     }
 }
 
-fn options_of(http: &HttpCorrect) -> HttpOptions<'_> {
-    HttpOptions { auth: http.auth.as_ref(), tls: http.tls.as_ref(), max_bytes: MAX_ANSWER_BYTES }
+fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> {
+    HttpOptions {
+        auth: http.auth.as_ref(),
+        tls: http.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: MAX_ANSWER_BYTES,
+    }
 }
 
 /// What became of a request.
@@ -177,8 +183,7 @@ impl RequestSender {
     /// Whether the credential of every request is there: asked before anything is written or sent for the first.
     #[must_use]
     pub fn has_credentials(&self, rendered: &RenderedRequests<'_>) -> bool {
-        let options = options_of(rendered.http);
-        rendered.steps.iter().all(|(request, _)| match self.sender.has_credential(request, &options) {
+        rendered.steps.iter().all(|(request, _)| match self.sender.has_credential(request, &rendered.options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
                 tracing::warn!(host = host_and_port(&request.url), "a correction is not begun: {cause}");
                 false
@@ -230,8 +235,7 @@ impl RequestSender {
             return Sent::NotSent;
         }
         let note = |heard| self.gate.note(&place.permit, &rendered.object, heard, clock::now());
-        let options = options_of(rendered.http);
-        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &options));
+        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &rendered.options));
         match self.while_leading(sent).await {
             None => Sent::CutOff,
             Some(Err(_)) => {
@@ -270,7 +274,7 @@ fn heard(answer: &Result<HttpReply, HttpFailure>) -> Option<Heard> {
             Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
         }
         Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
-        Err(HttpFailure::CredentialUnavailable(_)) => None,
+        Err(HttpFailure::CredentialUnavailable(_) | HttpFailure::AddressRefused { .. }) => None,
     }
 }
 
@@ -283,6 +287,10 @@ fn judge_answer(host: &str, step: &HttpStep, answer: Result<HttpReply, HttpFailu
         Err(HttpFailure::CredentialUnavailable(cause)) => {
             tracing::warn!(host, "a correction was not sent: {cause}");
             in_doubt(Doubt::CredentialUnavailable)
+        }
+        Err(refused @ HttpFailure::AddressRefused { .. }) => {
+            tracing::warn!("a correction was not sent: {refused}");
+            in_doubt(Doubt::AddressRefused)
         }
         Ok(HttpReply { status, headers, .. }) => {
             if !step.accept.contains(status.as_u16()) {

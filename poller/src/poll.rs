@@ -171,7 +171,7 @@ impl Read<'_> {
             }
             let pause = heard.and_then(Heard::asked_pause);
             match answer.map(|reply| reading.take(&reply)) {
-                Err(reason) => return Ok((Observation::Failed(Failure::of(reason)), pause)),
+                Err(failure) => return Ok((Observation::Failed(failure), pause)),
                 Ok(Progress::Done(observation)) => return Ok((observation, pause)),
                 Ok(Progress::Ask(next)) => request = *next,
             }
@@ -186,7 +186,7 @@ impl Read<'_> {
     }
 
     /// The answer to one request, or why there is none, and what that says of the host.
-    async fn ask(&mut self, request: &HttpRequest) -> (Result<HttpReply, ObservedReason>, Option<Heard>) {
+    async fn ask(&mut self, request: &HttpRequest) -> (Result<HttpReply, Failure>, Option<Heard>) {
         let (target, troubles) = (self.target, &self.outside.troubles);
         let options = options_of(target);
         let began = clock::now();
@@ -198,20 +198,30 @@ impl Read<'_> {
         match answer {
             Err(_) => {
                 troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-                (Err(ObservedReason::PollTimedOut), Some(Heard::TimedOut))
+                (Err(Failure::of(ObservedReason::PollTimedOut)), Some(Heard::TimedOut))
             }
             Ok(Err(failure)) => {
                 troubles.note(&target.name, &failure.to_string(), clock::now());
-                match failure {
-                    HttpFailure::Unreachable(_) => (Err(ObservedReason::ExternalUnreachable), Some(Heard::Unreachable)),
-                    HttpFailure::CredentialUnavailable(_) => (Err(ObservedReason::Unauthorized), None),
-                }
+                let heard = matches!(failure, HttpFailure::Unreachable(_)).then_some(Heard::Unreachable);
+                (Err(failure_of(&failure)), heard)
             }
             Ok(Ok(reply)) => {
                 self.outside.tell_of_answer(target, &reply);
                 let pause = asked_pause(reply.status, &reply.headers, clock::wall());
                 (Ok(reply), Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
             }
+        }
+    }
+}
+
+/// What people are told of an object whose request was not answered.
+fn failure_of(failure: &HttpFailure) -> Failure {
+    match failure {
+        HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        HttpFailure::AddressRefused { .. } => {
+            let text = "the host's address is in a network that the target does not allow";
+            Failure { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
         }
     }
 }
@@ -223,7 +233,12 @@ fn http_of(target: &Target) -> &HttpRead {
 
 fn options_of(target: &Target) -> HttpOptions<'_> {
     let read = http_of(target);
-    HttpOptions { auth: read.auth.as_ref(), tls: read.tls.as_ref(), max_bytes: read.max_bytes }
+    HttpOptions {
+        auth: read.auth.as_ref(),
+        tls: read.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: read.max_bytes,
+    }
 }
 
 /// What a poll of the object would need; what can be said without a request is the finding at once.

@@ -18,6 +18,8 @@ pub struct HttpRequest {
     pub headers: http::HeaderMap,
     /// JSON body, already serialised (`content-type: application/json` is set unless the target sets another).
     pub body: Option<Vec<u8>>,
+    /// Whether an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
+    pub has_chosen_host: bool,
 }
 
 /// `host:port` of a URL, in lower case, an IPv6 address in brackets: the key of [`super::HostGate`] and what the

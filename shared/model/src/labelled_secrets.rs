@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
+use crate::names::HOSTS_ANNOTATION;
+
 /// Every Secret that this program may use, by name. Swapped as one value when one changes.
 #[derive(Clone, Debug, Default)]
 pub struct LabelledSecrets {
@@ -58,6 +60,12 @@ pub enum CredentialError {
         key: String,
         /// What is wrong, closed text.
         problem: &'static str,
+    },
+    /// The owner named no hosts it may be sent to, and objects choose to which it would go.
+    #[error("Secret {name} names no hosts ({HOSTS_ANNOTATION}), which it has to where objects choose the host")]
+    HostsNotNamed {
+        /// The Secret.
+        name: String,
     },
     /// The owner named the hosts it may be sent to, and this one is not among them.
     #[error("Secret {name} may not be sent to {host}")]
@@ -113,6 +121,19 @@ impl LabelledSecrets {
     /// Removes one Secret: it was deleted, or its label was taken away.
     pub fn remove(&mut self, name: &str) {
         self.secrets.remove(name);
+    }
+
+    /// Whether the Secret may be used where objects choose the host: its owner named those it may be sent to.
+    ///
+    /// # Errors
+    /// [`CredentialError::HostsNotNamed`] where it names none.
+    pub fn check_hosts_are_named(&self, name: &str) -> Result<(), CredentialError> {
+        match self.secrets.get(name) {
+            Some(LabelledSecret { hosts: AllowedHosts::Any, .. }) => {
+                Err(CredentialError::HostsNotNamed { name: name.to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets).

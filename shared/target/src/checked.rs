@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
 use crate::compare::{Compare, RuleEffect};
 use crate::correct::Correct;
+use crate::network::Network;
 use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
 use crate::read::Read;
@@ -43,6 +44,8 @@ pub struct Target {
     pub suspend_when: Option<Expression>,
     /// How many polls in a row confirm a change of verdict.
     pub confirm: Confirm,
+    /// Networks that requests may go to though a guard would refuse them.
+    pub allow_networks: Vec<Network>,
     /// How the real state is read.
     pub read: Read,
     /// What it is compared with.

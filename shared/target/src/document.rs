@@ -6,11 +6,13 @@ use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, read_correct};
+use crate::destinations::read_allow_networks;
 use crate::durations::{KIB, duration};
 use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::naming::read_names;
+use crate::network::Network;
 use crate::objects::{ObjectSelection, read_objects};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
@@ -121,6 +123,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         suspend: target.suspend,
         suspend_when: target.suspend_when,
         confirm: target.confirm,
+        allow_networks: target.allow_networks,
         read: target.read,
         compare: target.compare,
         correct: target.correct,
@@ -151,6 +154,7 @@ struct Spec {
     suspend: bool,
     suspend_when: Option<Expression>,
     confirm: Confirm,
+    allow_networks: Vec<Network>,
     read: Read,
     compare: Compare,
     correct: Correct,
@@ -170,6 +174,8 @@ const SPEC_KEYS: &[&str] = &[
     "insecure",
     "base",
     "let",
+    "allowHosts",
+    "allowNetworks",
     "read",
     "compare",
     "correct",
@@ -192,6 +198,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     });
     let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
     let insecure = reader.or(&fields, "insecure", false, Reader::truth);
+    let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
     let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
     let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
@@ -211,6 +218,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         suspend: suspend?,
         suspend_when: suspend_when?,
         confirm: confirm?,
+        allow_networks: allow_networks?,
         read,
         compare: compare?,
         correct,

@@ -36,7 +36,9 @@ fn check_section<'u>(
     section: &str,
     urls: impl IntoIterator<Item = &'u UrlTemplate>,
 ) {
-    let Some(url) = urls.into_iter().find(|url| !is_unread(url.base())) else { return };
+    let Some(url) = urls.into_iter().find(|url| !url.is_https() && !url.literal_base().is_some_and(is_unread)) else {
+        return;
+    };
     let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
     let message = format!(
         "{section}.http.auth: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",

@@ -1,19 +1,22 @@
-//! `let` and `base`: what a target writes once and uses in several places.
+//! `let`, `base` and `allowHosts`: what a target writes once and holds in several places.
 //!
 //! It must not know where they are used.
 
 use crate::cel::{Scope, Site, UrlTemplate};
+use crate::destinations::read_allow_hosts;
 use crate::raw::{Fields, Reader};
 use crate::yaml::Node;
 
 /// Entries of `let`.
 const MAX_LETS: usize = 50;
 
-/// Takes in both keys, so that every template read after sees them.
+/// Takes in these keys, so that every template read after sees them.
 pub(super) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<()> {
     let base = reader.optional(fields, "base", read_base);
+    let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
     let lets = reader.optional(fields, "let", read_lets);
     reader.names_mut().base = base?;
+    reader.names_mut().hosts = hosts?;
     lets.map(drop)
 }
 

@@ -417,7 +417,9 @@ fn every_mistake_is_told_with_its_place() {
         (
             "https://proxies.example:8474/proxies/${self.metadata.name}\"\n      headers",
             "https://${self.spec.host}/proxies\"\n      headers",
-            &["17:21 read.http.url: hosts are literal: write `/` before the first ${…}"],
+            &[
+                "17:21 read.http.url: hosts are literal: write `/` before the first ${…}, or name in allowHosts the hosts that may come of it",
+            ],
         ),
         (
             "x-trace:",

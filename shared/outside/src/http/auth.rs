@@ -9,6 +9,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use drift_model::http_request::{HttpRequest, host_and_port};
 use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_target::{Auth, SecretKey};
 
@@ -20,10 +21,14 @@ const PASSWORD: &str = "password";
 pub(super) fn header(
     auth: &Auth,
     secrets: &LabelledSecrets,
-    host_and_port: &str,
+    request: &HttpRequest,
 ) -> Result<(HeaderName, HeaderValue), CredentialError> {
+    let host = host_and_port(&request.url);
     let text = |name: &str, key: &str| {
-        secrets.credential(name, key, host_and_port).map(|value| SecretString::from(without_line_end(value)))
+        if request.has_chosen_host {
+            secrets.check_hosts_are_named(name)?;
+        }
+        secrets.credential(name, key, &host).map(|value| SecretString::from(without_line_end(value)))
     };
     match auth {
         Auth::Bearer(SecretKey { name, key }) => {
@@ -71,6 +76,16 @@ mod tests {
         [("s".to_owned(), LabelledSecret::new(Some("h:1"), data))].into_iter().collect()
     }
 
+    fn to(url: &str) -> HttpRequest {
+        HttpRequest {
+            method: http::Method::GET,
+            url: url.parse().unwrap(),
+            headers: http::HeaderMap::new(),
+            body: None,
+            has_chosen_host: false,
+        }
+    }
+
     fn key(key: &str) -> SecretKey {
         SecretKey { name: "s".to_owned(), key: key.to_owned() }
     }
@@ -88,7 +103,7 @@ mod tests {
             (Auth::Header { name: own.clone(), value: key("token") }, own, "t0k".to_owned()),
         ];
         for (auth, name, value) in cases {
-            let (got_name, got_value) = header(&auth, &secrets(), "h:1").unwrap();
+            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap();
             assert_eq!((got_name, got_value.to_str().unwrap()), (name, value.as_str()));
             assert!(got_value.is_sensitive());
         }
@@ -96,13 +111,24 @@ mod tests {
 
     #[test]
     fn a_value_that_is_no_header_is_refused_without_being_shown() {
-        let error = header(&Auth::Bearer(key("broken")), &secrets(), "h:1").unwrap_err();
+        let error = header(&Auth::Bearer(key("broken")), &secrets(), &to("http://h:1/")).unwrap_err();
         assert_eq!(error.to_string(), "Secret s key broken is not a header value: it contains control characters");
     }
 
     #[test]
     fn a_credential_goes_to_no_other_host() {
-        let error = header(&Auth::Bearer(key("token")), &secrets(), "h:2").unwrap_err();
+        let error = header(&Auth::Bearer(key("token")), &secrets(), &to("http://h:2/")).unwrap_err();
         assert_eq!(error, CredentialError::HostNotAllowed { name: "s".to_owned(), host: "h:2".to_owned() });
+    }
+
+    #[test]
+    fn a_secret_goes_to_a_chosen_host_only_if_its_owner_named_hosts() {
+        let chosen = HttpRequest { has_chosen_host: true, ..to("http://h:1/") };
+        assert!(header(&Auth::Bearer(key("token")), &secrets(), &chosen).is_ok());
+        let data = [("token".to_owned(), b"x".to_vec())];
+        let unnamed = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+        let error = header(&Auth::Bearer(key("token")), &unnamed, &chosen).unwrap_err();
+        assert_eq!(error, CredentialError::HostsNotNamed { name: "s".to_owned() });
+        assert!(header(&Auth::Bearer(key("token")), &unnamed, &to("http://h:1/")).is_ok());
     }
 }

@@ -6,6 +6,10 @@
 use std::error::Error;
 use std::io;
 
+use url::Url;
+
+use crate::http::dialling::AddressRefused;
+use drift_model::http_request::host_and_port;
 use drift_model::labelled_secrets::CredentialError;
 
 /// Why there is no reply. Holds no header, body, address or credential.
@@ -17,6 +21,12 @@ pub enum HttpFailure {
     /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
+    /// The host's address is in a network that the request must not go to. Nothing was sent.
+    #[error("{host} is not asked: {AddressRefused}")]
+    AddressRefused {
+        /// Host and port, as the URL has them.
+        host: String,
+    },
 }
 
 impl From<CredentialError> for HttpFailure {
@@ -26,7 +36,10 @@ impl From<CredentialError> for HttpFailure {
 }
 
 impl HttpFailure {
-    pub(super) fn of(error: &reqwest::Error) -> Self {
+    pub(super) fn of(error: &reqwest::Error, url: &Url) -> Self {
+        if causes(error).any(|cause| cause.is::<AddressRefused>()) {
+            return Self::AddressRefused { host: host_and_port(url) };
+        }
         Self::Unreachable(describe(error).to_owned())
     }
 }

@@ -6,10 +6,13 @@
 
 mod answer;
 mod auth;
+mod clients;
+mod dialling;
 mod failure;
 mod opened;
 mod options;
 mod reply;
+mod resolver;
 mod retry_after;
 mod sender;
 mod tls;

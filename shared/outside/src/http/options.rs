@@ -1,8 +1,8 @@
-//! How a request is to be sent: with which credential, to which authority's servers, up to which size of answer.
+//! How a request is to be sent: with which credential, to which servers, up to which size of answer.
 //!
 //! It must not know what is sent.
 
-use drift_target::{Auth, Tls};
+use drift_target::{Auth, Network, Tls};
 
 /// How a request is to be sent.
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub struct HttpOptions<'a> {
     pub auth: Option<&'a Auth>,
     /// A private CA.
     pub tls: Option<&'a Tls>,
+    /// Networks that it may go to though a guard would refuse them.
+    pub allow_networks: &'a [Network],
     /// Cap on the decoded body, bytes.
     pub max_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! One HTTP client per set of trusted roots: bounded, without redirects and proxies, reusing connections.
+//! One HTTP client per way of connecting: bounded, without redirects and proxies, reusing connections.
 //!
 //! Without a private CA the roots are the system's: the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, else the
 //! usual places of a CA bundle, which a distroless image has too. A private CA replaces them. This file must not know
@@ -11,6 +11,7 @@ use reqwest::{Certificate, Client, ClientBuilder, redirect};
 use tower::util::MapResponseLayer;
 
 use crate::http::opened;
+use crate::http::resolver::GuardedResolver;
 
 /// Longest wait for DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable
 /// host is told apart from a slow one.
@@ -59,11 +60,15 @@ pub(super) enum ClientError {
 }
 
 impl Clients {
-    pub(super) fn build(roots: Roots<'_>, program: &'static str) -> Result<Arc<Self>, ClientError> {
+    pub(super) fn build(
+        roots: Roots<'_>,
+        names: Arc<GuardedResolver>,
+        program: &'static str,
+    ) -> Result<Arc<Self>, ClientError> {
         // Every main installs the provider first; only tests come here without one, and a second attempt is ignored.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let reusing = build(roots, || guarded(program).pool_max_idle_per_host(crate::HOST_CONCURRENCY))?;
-        let fresh = build(roots, || guarded(program).pool_max_idle_per_host(0))?;
+        let reusing = build(roots, || guarded(&names, program).pool_max_idle_per_host(crate::HOST_CONCURRENCY))?;
+        let fresh = build(roots, || guarded(&names, program).pool_max_idle_per_host(0))?;
         Ok(Arc::new(Self { reusing, fresh }))
     }
 }
@@ -87,13 +92,14 @@ fn build(roots: Roots<'_>, builder: impl Fn() -> ClientBuilder) -> Result<Client
 
 /// A builder with every guard set that does not depend on the target.
 #[allow(clippy::disallowed_methods, reason = "this is the place that all others call")]
-fn guarded(program: &'static str) -> ClientBuilder {
+fn guarded(names: &Arc<GuardedResolver>, program: &'static str) -> ClientBuilder {
     Client::builder()
         // Not starting with "Mozilla": some ingresses answer browsers with a log-in page instead of 401.
         .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .referer(false)
         .no_proxy()
+        .dns_resolver(names.clone())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT)
         .http2_keep_alive_interval(ALIVE_INTERVAL)
@@ -104,11 +110,14 @@ fn guarded(program: &'static str) -> ClientBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::dialling::DialRules;
+    use crate::http::resolver::SystemResolver;
 
     #[test]
     fn a_bundle_without_certificates_is_refused() {
         for bundle in ["", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"] {
-            let error = Clients::build(Roots::Only(bundle.as_bytes()), "test").map(|_| ()).err();
+            let names = GuardedResolver { names: Arc::new(SystemResolver), rules: DialRules::default() };
+            let error = Clients::build(Roots::Only(bundle.as_bytes()), Arc::new(names), "test").map(|_| ()).err();
             assert_eq!(error, Some(ClientError::Bundle), "{bundle}");
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Pure: a template sees the variables it is given and nothing else. It must not know what a target is.
 
+mod authority;
 mod chain;
 mod check;
 mod convert;

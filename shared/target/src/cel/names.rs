@@ -1,14 +1,16 @@
-//! The names that a target itself gives: shared expressions (`let`), the steps of a read or a correction, and the URL that
-//! both continue (`base`).
+//! The names that a target itself gives: shared expressions (`let`), the steps of a read or a correction, the URL that both
+//! continue (`base`), and the hosts that URLs may lead to (`allowHosts`).
 //!
 //! A name of `let` stands for its expression wherever it is used, so that the limits of that place hold. This file must not
 //! know where in a document the names are written.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
 use crate::cel::syntax::parts_mut;
+use crate::host_patterns::HostPatterns;
 
 /// Nodes of one expression once every name is replaced: names that use each other twice double it each time.
 const MAX_NODES: usize = 2_000;
@@ -29,6 +31,8 @@ pub(super) enum Refusal {
 pub(crate) struct Names {
     /// What a URL that begins with `/` continues; without `/` at its end.
     pub(crate) base: Option<String>,
+    /// The hosts that a URL may lead to; without them hosts are literal, and any.
+    pub(crate) hosts: Option<Arc<HostPatterns>>,
     /// The steps whose answers may be seen.
     pub(crate) steps: Vec<String>,
     /// The expressions of `let`.

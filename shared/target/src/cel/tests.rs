@@ -479,7 +479,8 @@ fn no_value_leads_out_of_its_segment() {
 #[test]
 fn hosts_are_literal() {
     const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
-    const LITERAL: &str = "hosts are literal: write `/` before the first ${…}";
+    const LITERAL: &str =
+        "hosts are literal: write `/` before the first ${…}, or name in allowHosts the hosts that may come of it";
     let table = [
         ("http://${self.spec.host}/x", LITERAL),
         ("http://api.${self.spec.host}/x", LITERAL),

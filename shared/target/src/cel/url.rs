@@ -1,4 +1,4 @@
-//! A URL template: scheme and host are literal, each value is percent-encoded for the place where it stands.
+//! A URL template: each value is percent-encoded for the place where it stands.
 //!
 //! No value can add a segment, leave its segment, or change where the request goes; nor can it where a gateway decodes
 //! the path before it routes.
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use url::{Position, Url};
 
+use crate::cel::authority::Authority;
 use crate::cel::expression::Expression;
 use crate::cel::functions::PATH;
 use crate::cel::limits::MAX_URL_BYTES;
@@ -27,13 +28,14 @@ const MAX_DECODINGS: usize = 3;
 /// Stands for each value when a URL is tried out at load.
 const SAMPLE: &str = "x";
 
-/// A URL with a literal scheme and host; values are percent-encoded for their place.
+/// Stands for each value of a port.
+const SAMPLE_PORT: &str = "1";
+
+/// A URL with a literal scheme; values are percent-encoded for their place.
 #[derive(Debug)]
 pub struct UrlTemplate {
     site: Site,
-    /// Scheme, host and port, in normal form.
-    base: String,
-    host: String,
+    authority: Authority,
     /// Path and query.
     parts: Vec<Part>,
 }
@@ -50,7 +52,7 @@ enum Part {
 }
 
 impl UrlTemplate {
-    /// Compiles a URL.
+    /// Compiles a URL, whose host may be one of these; where there are none it is literal.
     ///
     /// # Errors
     /// Everything that is wrong with it.
@@ -74,36 +76,40 @@ impl UrlTemplate {
     fn parse_whole(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let one = |error| vec![error];
         let found = pieces(text).map_err(one)?;
-        let (base, first) = authority(&found).map_err(one)?;
-        let host =
-            format!("{}:{}", base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or_default());
-        let parts = compile_parts(&found, first, site)?;
-        let template = Self { site: site.clone(), base: base[..Position::BeforePath].to_owned(), host, parts };
+        let (authority, first, others) = Authority::parse(&found, site)?;
+        let parts = compile_parts(first, others, site)?;
+        let template = Self { site: site.clone(), authority, parts };
         template.try_out().map_err(one)?;
         Ok(template)
     }
 
-    /// The literal host and port, for limits; the port is always there.
+    /// Host and port, for people; the port is always there where no value takes part in the host.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.host
+        self.authority.host()
     }
 
-    /// Literal scheme, host and port.
-    pub(crate) fn base(&self) -> &str {
-        &self.base
+    /// Scheme, host and port; `None` where a value takes part in the host.
+    pub(crate) fn literal_base(&self) -> Option<&str> {
+        self.authority.literal_base()
+    }
+
+    /// Whether an object's field takes part in the host.
+    pub(crate) fn has_chosen_host(&self) -> bool {
+        self.literal_base().is_none()
     }
 
     /// Whether requests are encrypted.
     #[must_use]
     pub fn is_https(&self) -> bool {
-        self.base.starts_with("https:")
+        self.authority.is_https()
     }
 
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
+        self.authority.collect_fields(&mut fields);
         for part in &self.parts {
             if let Part::Segment(value) | Part::Segments(value) | Part::Query(value) = part {
                 fields.extend(value.fields());
@@ -115,11 +121,11 @@ impl UrlTemplate {
     /// Renders the URL.
     ///
     /// # Errors
-    /// When a field is missing, or a value in the path is empty, `.` or `..`, or has such a part.
+    /// When a field is missing, the host is not allowed, or a value in the path is empty, `.` or `..`, or has such a part.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
         let cost = Arc::default();
         let value = |expression| render_text(expression, variables, &self.site, &cost);
-        let mut text = self.base.clone();
+        let mut text = self.authority.render(variables, &self.site, &cost)?;
         for part in &self.parts {
             match part {
                 Part::Literal(literal) => text.push_str(literal),
@@ -156,16 +162,21 @@ impl UrlTemplate {
 
     /// The URL with the same text for each value.
     pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
-        let mut text = self.base.clone();
+        self.with_values(placeholder, placeholder)
+    }
+
+    /// The URL with one text for each value, and another for those of a port.
+    fn with_values(&self, value: &str, port: &str) -> String {
+        let mut text = self.authority.with_values(value, port);
         for part in &self.parts {
-            text.push_str(if let Part::Literal(literal) = part { literal } else { placeholder });
+            text.push_str(if let Part::Literal(literal) = part { literal } else { value });
         }
         text
     }
 
     /// Says at load what is wrong with the literal part.
     fn try_out(&self) -> Result<(), TemplateError> {
-        let text = self.with_placeholder(SAMPLE);
+        let text = self.with_values(SAMPLE, SAMPLE_PORT);
         match Url::parse(&text) {
             Ok(url) if has_dot_part(url.path()) => Err(TemplateError::new(0, "a part of the path is `.` or `..`")),
             Ok(url) if url.as_str() == text => Ok(()),
@@ -198,39 +209,8 @@ fn escape(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }
 
-/// The literal scheme, host and port, and what follows them in the first piece.
-fn authority<'p>(pieces: &'p [Piece<'_>]) -> Result<(Url, &'p str), TemplateError> {
-    const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
-    let Some(Piece::Literal(first)) = pieces.first() else {
-        return Err(TemplateError::new(0, FORM));
-    };
-    let Some(length) = first.strip_prefix("http://").or_else(|| first.strip_prefix("https://")).map(str::len) else {
-        return Err(TemplateError::new(0, FORM));
-    };
-    let scheme = first.len() - length;
-    let authority = match first[scheme..].find(['/', '?', '#']) {
-        Some(end) => &first[scheme..scheme + end],
-        None if pieces.len() > 1 => {
-            return Err(TemplateError::new(
-                first.chars().count(),
-                "hosts are literal: write `/` before the first ${…}",
-            ));
-        }
-        None => &first[scheme..],
-    };
-    if authority.contains('@') {
-        return Err(TemplateError::new(scheme, "a URL carries no user or password: use auth"));
-    }
-    let end = scheme + authority.len();
-    let base = Url::parse(&first[..end]).map_err(|error| TemplateError::new(scheme, format!("no URL: {error}")))?;
-    if base.path() != "/" {
-        // The parser takes `\\` for `/`.
-        return Err(TemplateError::new(scheme, FORM));
-    }
-    Ok((base, &first[end..]))
-}
-
-fn compile_parts(pieces: &[Piece<'_>], first: &str, site: &Site) -> Result<Vec<Part>, Vec<TemplateError>> {
+/// Path and query: the rest of the piece in which the host ends, and those after it.
+fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<Part>, Vec<TemplateError>> {
     // A URL without a path has the path `/`.
     let mut parts = vec![Part::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
     let mut in_query = first.contains('?');
@@ -238,7 +218,7 @@ fn compile_parts(pieces: &[Piece<'_>], first: &str, site: &Site) -> Result<Vec<P
     if first.contains('#') {
         errors.push(TemplateError::new(0, "a fragment (`#…`) is never sent; write %23 for the character"));
     }
-    for piece in &pieces[1..] {
+    for piece in others {
         match piece {
             Piece::Literal(literal) => {
                 if literal.contains('#') {

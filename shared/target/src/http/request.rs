@@ -41,7 +41,9 @@ impl RequestTemplate {
         if let Some(body) = &self.body {
             headers.entry(CONTENT_TYPE).or_insert(body.content_type());
         }
-        Ok(HttpRequest { method: self.method.clone(), url: self.url.render(variables)?, headers, body })
+        let url = self.url.render(variables)?;
+        let has_chosen_host = self.url.has_chosen_host();
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host })
     }
 
     /// The fields under `self` that it reads.

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod child;
+mod dialling;
 mod guards;
 mod http2;
 mod reuse;
@@ -39,7 +40,13 @@ fn sender() -> HttpSender {
 }
 
 fn request(method: http::Method, url: &str) -> HttpRequest {
-    HttpRequest { method, url: url.parse().unwrap(), headers: http::HeaderMap::new(), body: None }
+    HttpRequest {
+        method,
+        url: url.parse().unwrap(),
+        headers: http::HeaderMap::new(),
+        body: None,
+        has_chosen_host: false,
+    }
 }
 
 fn get(url: &str) -> HttpRequest {
@@ -47,7 +54,7 @@ fn get(url: &str) -> HttpRequest {
 }
 
 fn plain() -> HttpOptions<'static> {
-    HttpOptions { auth: None, tls: None, max_bytes: ROOMY }
+    HttpOptions { auth: None, tls: None, allow_networks: &[], max_bytes: ROOMY }
 }
 
 async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {
