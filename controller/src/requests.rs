@@ -88,6 +88,7 @@ pub fn render<'a>(
     let variables = Variables {
         object: &object.view,
         response: None,
+        item: None,
         steps: None,
         desired: wished.as_ref().map(|wished| &wished.desired),
         correction: Some(correction.number),

@@ -221,8 +221,10 @@ async fn of_two_targets_that_overlap_the_first_has_the_object_until_it_goes() ->
         let bed = Bed::new(world).await?;
         let second = world.start_outside().await?;
         second.forward_to(bed.toxiproxy.url());
-        let first = bed.target(world, "first", "tier=a")?;
-        let other = Target::shipped(world, second.url())?.named("second");
+        // One system at two addresses: what the first target laid claim to is the second's too.
+        let scope = json!("the proxies");
+        let first = bed.target(world, "first", "tier=a")?.with("/spec/scope", scope.clone());
+        let other = Target::shipped(world, second.url())?.named("second").with("/spec/scope", scope);
         let other = other.with("/spec/objects/labelSelector", json!("team=x"));
         world.apply_targets(&[first, other.clone()]).await?;
         let poller = start(world, Which::Poller).await?;

@@ -4,6 +4,7 @@
 //! core, which decides, and the shell, which does; it must not decide anything itself.
 
 mod polls;
+mod traversals;
 mod writes;
 
 use std::collections::HashSet;
@@ -34,10 +35,13 @@ use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::slow_lane::SlowLane;
 use crate::core::track::{NextWrite, Track};
+use crate::core::traversals::Traversals;
 use crate::counts::TargetCounts;
 use crate::in_force::InForceList;
 use crate::metrics::{Metrics, of_target};
-use crate::poll::{Outside, PollResult};
+use crate::outside::Outside;
+use crate::poll::PollResults;
+use crate::unnamed::UnnamedEntries;
 use crate::write::WriteResult;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
@@ -69,6 +73,8 @@ pub struct Shared {
     pub identities: Identities,
     /// Who was told of which object.
     pub watches: KindWatches,
+    /// What stands in collections and belongs to no object.
+    pub unnamed: UnnamedEntries,
     /// Where it is said that an object left the selection.
     pub leavers: Leavers,
 }
@@ -81,7 +87,9 @@ pub struct TargetActor {
     roster: Roster,
     identities: Member,
     read_rate: TokenBucket,
-    polls: Pending<PollResult>,
+    polls: Pending<PollResults>,
+    /// Of a collection, by their requests.
+    traversals: Traversals,
     writes: Pending<WriteResult>,
     /// Live reads of objects that a list showed older than they are known.
     reads: Pending<Option<LeanObject>>,
@@ -100,6 +108,7 @@ impl TargetActor {
             identities: shared.identities.join(&target),
             read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
             polls: FuturesUnordered::new(),
+            traversals: Traversals::default(),
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, shared.metrics.clone()),
@@ -123,7 +132,7 @@ impl TargetActor {
             let wake = clock::instant_of(self.next_wake());
             tokio::select! {
                 () = stop.cancelled() => break,
-                Some(result) = self.polls.next(), if !self.polls.is_empty() => self.take_poll(result),
+                Some(results) = self.polls.next(), if !self.polls.is_empty() => self.take_polls(results),
                 Some(result) = self.writes.next(), if !self.writes.is_empty() => self.take_write(result),
                 Some(live) = self.reads.next(), if !self.reads.is_empty() => self.take_read(live),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
@@ -284,6 +293,7 @@ impl Drop for TargetActor {
         self.roster.slow_slots().for_each(|slot| lane.give_back(slot));
         drop(lane);
         self.shared.in_force.set(&self.target.name, None);
+        self.shared.unnamed.forget(&self.target.name);
         self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
 use drift_cluster::access::rights::{Need, rights_at_home};
 use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
 use drift_cluster::client::ObjectClient;
@@ -39,8 +38,9 @@ use crate::actor::Shared;
 use crate::clean_up::VerdictCleaner;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
-use crate::poll::Outside;
+use crate::outside::Outside;
 use crate::target_work::{Workplace, work};
+use crate::unnamed::UnnamedEntries;
 
 /// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
 #[derive(Debug, clap::Parser)]
@@ -126,6 +126,7 @@ impl Program {
         let configuration = site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry);
         let shared = shared(&site, events, &mut registry);
         let in_force = shared.in_force.clone();
+        let unnamed = shared.unnamed.clone();
         let notes = NoteBoard::default();
         let parts = CleanUpParts {
             client: site.client.clone(),
@@ -146,7 +147,7 @@ impl Program {
             notes,
             shared,
         };
-        background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
+        background.spawn("admin", admin.serve(site.health, registry, unnamed.pages(), stop.clone()));
         let _home_rights = home_rights;
         Self { workplace, clean_up, configuration, in_force, lease, lease_stop, lease_task, stop, _home_rights }
     }
@@ -233,6 +234,7 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         health: site.health.clone(),
         watches: KindWatches::default(),
         identities: Identities::default(),
+        unnamed: UnnamedEntries::default(),
         leavers: Leavers::channel().0,
     }
 }

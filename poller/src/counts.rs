@@ -75,6 +75,7 @@ impl Drop for TargetCounts {
         self.metrics.flapping.remove(&of_target(&self.target));
         self.metrics.lateness.remove(&of_target(&self.target));
         self.metrics.skipped.remove(&of_target(&self.target));
+        self.metrics.unnamed.remove(&of_target(&self.target));
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Metrics {
     pub flapping: Family<TargetLabels, Gauge>,
     /// Objects that a target before this one by name selects too, and that are skipped here.
     pub skipped: Family<TargetLabels, Gauge>,
+    /// Entries of a collection that belong to no object.
+    pub unnamed: Family<TargetLabels, Gauge>,
     /// 1 while the poller vouches for the target's verdicts.
     pub vouched: Family<TargetLabels, Gauge>,
 }
@@ -70,6 +72,7 @@ impl Metrics {
             lateness: Family::default(),
             flapping: Family::default(),
             skipped: Family::default(),
+            unnamed: Family::default(),
             vouched: Family::default(),
         };
         let ours = registry.sub_registry_with_prefix("poller");
@@ -95,6 +98,11 @@ impl Metrics {
         ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
         ours.register("vouched", "1 while the target is listed as in force on the Lease", metrics.vouched.clone());
         ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());
+        ours.register(
+            "collection_entries_unnamed",
+            "Entries of a collection that belong to no object",
+            metrics.unnamed.clone(),
+        );
         metrics
     }
 }

@@ -19,8 +19,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const INTERVAL: Duration = Duration::from_secs(30);
-const PACE: Pace =
-    Pace { interval: INTERVAL, settle: Duration::from_secs(2), confirm: Confirm { drift: 1, absent: 2, unknown: 3 } };
+const PACE: Pace = Pace {
+    interval: INTERVAL,
+    settle: Duration::from_secs(2),
+    confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
+    shared_phase: None,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outside {

@@ -16,7 +16,7 @@ use drift_outside::HttpReply;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::poll_turns::PollTurn;
 use drift_poller::core::reading::{Progress, Reading};
-use drift_poller::core::reply::compare;
+use drift_poller::core::reply::{Observation, compare};
 use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
@@ -256,7 +256,7 @@ fn judge(target: &Target, view: &Value, wished: &Wished, reply: Option<HttpReply
         Some(reply) => {
             let Source::Http(read) = &target.read.source;
             match Reading::new(read, view).take(&reply) {
-                Progress::Done(observation) => compare(target, wished, observation),
+                Progress::Done(observed) => compare(target, wished, observed.unwrap_or_else(Observation::Failed)),
                 Progress::Ask(_) => ObservedReason::ResponseInvalid.into(),
             }
         }

@@ -6,22 +6,34 @@ use std::time::Duration;
 
 use drift_cluster::process::clock;
 use drift_model::identity::Uid;
+use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
+use crate::core::finding::Finding;
 use crate::core::poll_turns::PollTurn;
 use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
-use crate::poll::{PollOrder, PollOutcome, PollResult, Postponed, prepare};
+use crate::outside::Postponed;
+use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, poll, prepare};
+use crate::sources::http::http_of;
 
 impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
         let now = read_clock();
-        let concurrent = self.target.read.limits.concurrent as usize;
-        while self.polls.len() < concurrent && self.read_rate.available_at(now.moment) <= now.moment {
+        if http_of(&self.target).collection.is_some() {
+            return self.begin_traversals(now);
+        }
+        while self.may_read(now.moment) {
             let Some(turn) = self.roster.next_poll(now.moment) else { break };
             self.begin_poll(&turn, now);
         }
+    }
+
+    /// Whether the target's read limits allow one more request.
+    pub(super) fn may_read(&self, now: Moment) -> bool {
+        let concurrent = self.target.read.limits.concurrent as usize;
+        self.polls.len() < concurrent && self.read_rate.available_at(now) <= now
     }
 
     fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
@@ -41,16 +53,26 @@ impl TargetActor {
             Ok((wished, request)) => {
                 let order = PollOrder { uid: uid.clone(), begun, view, wished, request };
                 let (outside, target) = (self.shared.outside.clone(), self.target.clone());
-                self.polls.push(Box::pin(async move { outside.poll(&target, order).await }));
+                self.polls.push(Box::pin(async move { poll(&outside, &target, order).await }));
             }
-            Err(finding) => {
-                let outcome = PollOutcome::Found { finding, pause: None };
-                self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
-            }
+            Err(finding) => self.take_finding(uid, begun, finding),
         }
     }
 
-    pub(super) fn take_poll(&mut self, result: PollResult) {
+    /// What could be said without a request.
+    pub(super) fn take_finding(&mut self, uid: &Uid, begun: BegunPoll, finding: Finding) {
+        let outcome = PollOutcome::Found { finding, pause: None };
+        self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
+    }
+
+    pub(super) fn take_polls(&mut self, results: PollResults) {
+        results.results.into_iter().for_each(|result| self.take_poll(result));
+        if let Some((request, names)) = results.traversal {
+            self.end_traversal(&request, names);
+        }
+    }
+
+    fn take_poll(&mut self, result: PollResult) {
         let PollResult { uid, begun, outcome, took } = result;
         match outcome {
             PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed),
@@ -66,7 +88,7 @@ impl TargetActor {
     }
 
     /// A poll that was not begun is late, not failed.
-    fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, Postponed { until, cause }: Postponed) {
+    pub(super) fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, Postponed { until, cause }: Postponed) {
         self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
         self.roster.update(uid, clock::now(), |track| track.postpone_poll(begun, until, cause));
     }

@@ -17,6 +17,8 @@ pub mod roster;
 pub mod schedule;
 pub mod slow_lane;
 pub mod track;
+pub mod traversal;
+pub mod traversals;
 pub mod urgency;
 pub mod verdict;
 pub mod write_attempts;

@@ -26,11 +26,11 @@ pub struct Reading<'r> {
 
 /// What follows on an answer.
 #[derive(Debug)]
-pub enum Progress {
+pub enum Progress<T> {
     /// This is to be asked next.
     Ask(Box<HttpRequest>),
-    /// Nothing more is to be asked.
-    Done(Observation),
+    /// Nothing more is to be asked: what is known now, or why nothing is.
+    Done(Result<T, Failure>),
 }
 
 impl<'r> Reading<'r> {
@@ -42,26 +42,26 @@ impl<'r> Reading<'r> {
 
     /// Takes in the answer to the request under way.
     #[must_use]
-    pub fn take(&mut self, reply: &HttpReply) -> Progress {
-        self.advance(reply).unwrap_or_else(|failure| Progress::Done(Observation::Failed(failure)))
+    pub fn take(&mut self, reply: &HttpReply) -> Progress<Observation> {
+        self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure)))
     }
 
-    fn advance(&mut self, reply: &HttpReply) -> Result<Progress, Failure> {
+    fn advance(&mut self, reply: &HttpReply) -> Result<Progress<Observation>, Failure> {
         let Some(step) = self.read.steps().nth(self.step) else {
             return Err(Failure::of(ObservedReason::ResponseInvalid));
         };
         let answer = match judge(step, reply, &self.variables())? {
-            Judged::Absent => return Ok(Progress::Done(Observation::Absent)),
+            Judged::Absent => return Ok(Progress::Done(Ok(Observation::Absent))),
             Judged::Answered(answer) => answer,
         };
         self.step += 1;
         match self.read.steps().nth(self.step) {
             Some(next) => self.ask(step, answer, next),
-            None => self.observe(step, answer).map(Progress::Done),
+            None => Ok(Progress::Done(self.observe(step, answer))),
         }
     }
 
-    fn ask(&mut self, step: &ReadStep, answer: Value, next: &ReadStep) -> Result<Progress, Failure> {
+    fn ask(&mut self, step: &ReadStep, answer: Value, next: &ReadStep) -> Result<Progress<Observation>, Failure> {
         self.keep(step, answer);
         let request = next.request.render(&self.variables()).map_err(|error| invalid(&error))?;
         Ok(Progress::Ask(Box::new(request)))

@@ -14,12 +14,12 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_model::work_queue::WorkQueue;
-use drift_target::Target;
+use drift_target::{Source, Target};
 
 use super::finding::Failure;
 use super::poll_turns::{PollTurn, PollTurns};
 use super::rendered::{Rendered, appraise};
-use super::schedule::Now;
+use super::schedule::{Now, phase_of};
 use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
 use super::urgency::Urgency;
 
@@ -208,7 +208,13 @@ impl Roster {
     }
 
     fn pace(&self) -> Pace {
-        Pace { interval: self.target.interval, settle: self.target.correct.settle, confirm: self.target.confirm }
+        let Source::Http(http) = &self.target.read.source;
+        Pace {
+            interval: self.target.interval,
+            settle: self.target.correct.settle,
+            confirm: self.target.confirm,
+            shared_phase: http.collection.as_ref().map(|_| phase_of(&self.target.name, self.target.interval)),
+        }
     }
 
     /// An object whose external resource another one names, of whatever target, may have another right to it now.

@@ -46,7 +46,12 @@ impl Schedule {
     /// The schedule of the object with that uid, its first regular poll at its next phase.
     #[must_use]
     pub fn new(uid: &str, interval: Duration, now: Now) -> Self {
-        let phase = phase_of(uid, interval);
+        Self::at_phase(phase_of(uid, interval), interval, now)
+    }
+
+    /// With a phase that others have too.
+    #[must_use]
+    pub fn at_phase(phase: Duration, interval: Duration, now: Now) -> Self {
         let regular = next_regular(phase, interval, now);
         Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START }
     }
@@ -106,8 +111,10 @@ fn next_regular(phase: Duration, interval: Duration, now: Now) -> Moment {
     now.moment + nanoseconds(period - into)
 }
 
-fn phase_of(uid: &str, interval: Duration) -> Duration {
-    nanoseconds(u128::from(stable_hash(uid)) * 1_000 % interval.as_nanos().max(1))
+/// The place within the interval that follows from a name alone.
+#[must_use]
+pub fn phase_of(name: &str, interval: Duration) -> Duration {
+    nanoseconds(u128::from(stable_hash(name)) * 1_000 % interval.as_nanos().max(1))
 }
 
 fn nanoseconds(count: u128) -> Duration {

@@ -43,6 +43,8 @@ pub struct Pace {
     pub settle: Duration,
     /// How often a finding must repeat.
     pub confirm: Confirm,
+    /// Where one read answers for many objects: the phase at which all of them are polled.
+    pub shared_phase: Option<Duration>,
 }
 
 /// How an object came into sight.
@@ -116,7 +118,10 @@ impl Track {
             Arrival::Later | Arrival::Listed => Owing::Since(now.moment),
         };
         let mut track = Self {
-            schedule: Schedule::new(&object.id.uid, pace.interval, now),
+            schedule: match pace.shared_phase {
+                Some(phase) => Schedule::at_phase(phase, pace.interval, now),
+                None => Schedule::new(&object.id.uid, pace.interval, now),
+            },
             confirmation: Confirmation::default(),
             believed: None,
             seen_in_sync: None,

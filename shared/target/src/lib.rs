@@ -45,7 +45,7 @@ pub use json::{JsonError, parse_json};
 pub use network::{Network, NetworkError};
 pub use objects::ObjectSelection;
 pub use problem::{DocumentName, Problem};
-pub use read::{Absence, Format, HttpRead, Read, ReadLimits, ReadStep, Source};
+pub use read::{Absence, Collection, Format, HttpRead, NextPage, Read, ReadLimits, ReadStep, Source};
 pub use scope::IdentityScope;
 pub use selector::LabelSelector;
 

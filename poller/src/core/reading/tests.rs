@@ -38,7 +38,7 @@ fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
     for (status, body) in answers {
         match reading.take(&reply(*status, body)) {
             Progress::Ask(request) => asked.push(request.url.to_string()),
-            Progress::Done(observation) => return (asked, observation),
+            Progress::Done(observed) => return (asked, observed.unwrap_or_else(Observation::Failed)),
         }
     }
     panic!("it asks more than {} requests", answers.len())

@@ -39,7 +39,7 @@ fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
     let wished = target.wish_of(&object).unwrap();
     let Source::Http(read) = &target.read.source;
     match Reading::new(read, &object).take(&reply) {
-        Progress::Done(observation) => compare(target, &wished, observation),
+        Progress::Done(observed) => compare(target, &wished, observed.unwrap_or_else(Observation::Failed)),
         Progress::Ask(_) => panic!("there is one request"),
     }
 }

@@ -68,6 +68,11 @@ impl Expression {
         Ok(Self { site: site.clone(), form, names: checked.names, fields: checked.fields })
     }
 
+    /// Where it stands.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> &FieldPaths {

@@ -18,13 +18,15 @@ pub(super) const SELF: &str = "self";
 pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
 const DESIRED: &str = "desired";
+/// One entry of a collection.
+const ITEM: &str = "item";
 /// The answers of the steps before.
 pub(super) const STEPS: &str = "steps";
 /// The number of the correction under way.
 pub(super) const CORRECTION: &str = "correction";
 
 /// Every variable of the language.
-pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, STEPS, DESIRED, CORRECTION];
+pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, ITEM, STEPS, DESIRED, CORRECTION];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ pub struct Variables<'a> {
     pub object: &'a Value,
     /// `response`: `{status, headers, body, text}` of the request, headers in lower case.
     pub response: Option<&'a Value>,
+    /// `item`: one entry of a collection.
+    pub item: Option<&'a Value>,
     /// `steps`: the answers of the steps before, by name, each as `response`.
     pub steps: Option<&'a Value>,
     /// `desired`: the rendered wish.
@@ -45,7 +49,7 @@ impl<'a> Variables<'a> {
     /// Only `self`.
     #[must_use]
     pub const fn of_object(object: &'a Value) -> Self {
-        Self { object, response: None, steps: None, desired: None, correction: None }
+        Self { object, response: None, item: None, steps: None, desired: None, correction: None }
     }
 
     /// A variable that is JSON, by its name in expressions.
@@ -53,6 +57,7 @@ impl<'a> Variables<'a> {
         match name {
             SELF => Some(self.object),
             RESPONSE => self.response,
+            ITEM => self.item,
             STEPS => self.steps,
             DESIRED => self.desired,
             _ => None,
@@ -69,6 +74,12 @@ pub enum Scope {
     Object,
     /// `self` and `response`: observed, absentWhen, validWhen, settlingWhen.
     Response,
+    /// `response` alone: what concerns a page of a collection, whichever objects are in it.
+    Page,
+    /// `item` alone: what an entry of a collection is called.
+    ItemAlone,
+    /// `self` and `item`: what concerns the entry of one object.
+    Item,
     /// `self`, `desired`, `correction`: correct steps.
     Correction,
     /// All of them: an entry of `let`, of which only its use tells where it stands.
@@ -87,6 +98,9 @@ impl Scope {
         match self {
             Self::Wish | Self::Object => &[SELF],
             Self::Response => &[SELF, RESPONSE],
+            Self::Page => &[RESPONSE],
+            Self::ItemAlone => &[ITEM],
+            Self::Item => &[SELF, ITEM],
             Self::Correction => &[SELF, DESIRED, CORRECTION],
             Self::Anywhere => VARIABLES,
         }
@@ -115,7 +129,7 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 6],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 7],
 }
 
 impl<'a> Bound<'a> {
@@ -125,7 +139,17 @@ impl<'a> Bound<'a> {
         let correction = variables
             .correction
             .map(|number| Box::new(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX))) as Box<dyn Val + 'a>);
-        Self { variables: [json(SELF), json(RESPONSE), json(STEPS), json(DESIRED), (CORRECTION, correction), cost] }
+        Self {
+            variables: [
+                json(SELF),
+                json(RESPONSE),
+                json(ITEM),
+                json(STEPS),
+                json(DESIRED),
+                (CORRECTION, correction),
+                cost,
+            ],
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::durations::{KIB, MIB, size};
 use crate::http::auth::{Auth, read_auth};
 use crate::http::tls::{Tls, read_tls};
 use crate::raw::{Fields, Reader};
-use crate::read::step::{REQUEST_KEYS, ReadStep, read_step, read_steps};
+use crate::read::collection::{COLLECTION_KEYS, Collection, read_collection};
+use crate::read::step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
 use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
@@ -28,6 +29,8 @@ pub struct HttpRead {
     pub auth: Option<Auth>,
     /// A private CA.
     pub tls: Option<Tls>,
+    /// Where its request answers for all objects at once.
+    pub collection: Option<Collection>,
     /// While it is false the resource is absent without a request.
     pub absent_until: Option<Expression>,
     /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
@@ -64,6 +67,7 @@ impl HttpRead {
 
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
+        self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));
         self.steps().for_each(|step| fields.extend(&step.fields()));
         let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
@@ -76,21 +80,26 @@ const HTTP_KEYS: &[&str] =
     &["steps", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
 pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
-    let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).copied().collect();
+    let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
     let fields = reader.fields(node, place, &known)?;
-    let steps = read_requests(reader, &fields);
+    let collection = read_collection(reader, &fields);
+    let is_collection = fields.get("each").is_some();
+    let steps = read_requests(reader, &fields, is_collection);
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let absent_until = reader.optional(&fields, "absentUntil", |reader, node, place| {
         let site = reader.site(place, Scope::Object);
         read_expression(reader, node, &site)
     });
-    let valid_when = reader.optional(&fields, "validWhen", read_rule);
-    let settling_when = reader.optional(&fields, "settlingWhen", read_rule);
-    let site = reader.site(&fields.place("observed"), Scope::Response);
+    // What is asked of a page, and what of the entry of one object.
+    let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
+    let rule = |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_rule(reader, node, place, scope);
+    let valid_when = reader.optional(&fields, "validWhen", rule(whole));
+    let settling_when = reader.optional(&fields, "settlingWhen", rule(single));
+    let site = reader.site(&fields.place("observed"), single);
     let observed = match fields.get("observed") {
         Some(node) => read_value(reader, node, &site),
-        None => whole_body(site),
+        None => default_observed(is_collection, site),
     };
     let max_bytes = reader.or(&fields, "maxBytes", DEFAULT_MAX_BYTES, |reader, node, place| {
         size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
@@ -102,6 +111,7 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         further,
         auth: auth?,
         tls: tls?,
+        collection: collection?,
         absent_until: absent_until?,
         valid_when: valid_when?,
         settling_when: settling_when?,
@@ -117,10 +127,19 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
 }
 
 /// One request, or the list of them.
-fn read_requests(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(ReadStep, Vec<ReadStep>)> {
+fn read_requests(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    is_collection: bool,
+) -> Option<(ReadStep, Vec<ReadStep>)> {
     let Some(node) = fields.get("steps") else {
-        return read_step(reader, fields, true).map(|step| (step, Vec::new()));
+        let role = if is_collection { Role::Page } else { Role::First };
+        return read_step(reader, fields, role).map(|step| (step, Vec::new()));
     };
+    if is_collection {
+        let message = format!("{}: a collection is one request and its pages; write url", fields.place("steps"));
+        return reader.refuse(node.at, message);
+    }
     let mut beside = fields.entries().iter().filter(|entry| REQUEST_KEYS.contains(&entry.key.as_str()));
     if let Some(entry) = beside.next() {
         let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
@@ -130,12 +149,13 @@ fn read_requests(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(ReadSt
     Some((steps.next()?, steps.collect()))
 }
 
-/// `${response.body}`.
-fn whole_body(site: Site) -> Option<ValueTemplate> {
-    Some(ValueTemplate::new(ValueNode::parse("${response.body}", &site).ok()?, site))
+/// `${response.body}`, or of a collection `${item}`.
+fn default_observed(is_collection: bool, site: Site) -> Option<ValueTemplate> {
+    let text = if is_collection { "${item}" } else { "${response.body}" };
+    Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))
 }
 
-fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
-    let site = reader.site(place, Scope::Response);
+fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Expression> {
+    let site = reader.site(place, scope);
     read_expression(reader, node, &site)
 }

@@ -1,5 +1,6 @@
 //! `read`: how the real state is read, one file for each kind of source.
 
+mod collection;
 mod http;
 mod step;
 
@@ -7,6 +8,7 @@ use crate::raw::Reader;
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
+pub use self::collection::{Collection, NextPage};
 pub use self::http::HttpRead;
 pub use self::step::{Absence, Format, ReadStep};
 

@@ -77,7 +77,7 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
         let step = reader.fields(item, &place, &known).and_then(|fields| {
             let name = reader.required(&fields, "name");
             let name = name.and_then(|node| read_name(reader, node, &fields.place("name")));
-            let step = read_step(reader, &fields, position == 0);
+            let step = read_step(reader, &fields, if position == 0 { Role::First } else { Role::Later });
             Some(ReadStep { name: Some(name?), ..step? })
         });
         let named = item.get("name").and_then(Node::as_text);
@@ -102,8 +102,19 @@ fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String
     Some(name.to_owned())
 }
 
-/// Reads the keys of one request. Only of a first one does a missing answer say by itself that the resource is absent.
-pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, is_first: bool) -> Option<ReadStep> {
+/// Which request of a read it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The first: its status may say by itself that the resource is absent.
+    First,
+    /// One after it.
+    Later,
+    /// A page of a collection, whose rule for absence is asked of its entries.
+    Page,
+}
+
+/// Reads the keys of one request.
+pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
     let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
         // By index: a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST];
@@ -116,17 +127,20 @@ pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, is_first: 
         reader.choice(node, place, &[("json", Format::Json), ("text", Format::Text)])
     });
     let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
-    let absent_when = reader.optional(fields, "absentWhen", |reader, node, place| {
-        let site = reader.site(place, Scope::Response);
-        read_expression(reader, node, &site)
-    });
-    let absence = match absent_when? {
-        Some(rule) => Absence::When(rule),
-        None if is_first => Absence::ByStatus,
-        None => Absence::Never,
-    };
-    let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence };
+    let absence = read_absence(reader, fields, role);
+    let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence: absence? };
     check_body(reader, fields, step)
+}
+
+fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<Absence> {
+    match (fields.get("absentWhen"), role) {
+        (_, Role::Page) | (None, Role::Later) => Some(Absence::Never),
+        (None, Role::First) => Some(Absence::ByStatus),
+        (Some(node), _) => {
+            let site = reader.site(&fields.place("absentWhen"), Scope::Response);
+            read_expression(reader, node, &site).map(Absence::When)
+        }
+    }
 }
 
 fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {

@@ -1,0 +1,52 @@
+//! The way out to the external systems, shared by all targets.
+//!
+//! It must not know what a poll is made of.
+
+use std::sync::Arc;
+
+use drift_model::condition::ObservedReason;
+use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::moment::Moment;
+use drift_outside::{HostGate, HttpSender, Pause, PauseCause};
+
+use crate::core::finding::Failure;
+use crate::troubles::Troubles;
+
+/// The way out, shared by all targets.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// Sends requests.
+    pub sender: HttpSender,
+    /// Bounds them for each host.
+    pub gate: Arc<HostGate>,
+    /// Says in the log why reads fail.
+    pub troubles: Arc<Troubles>,
+}
+
+impl Outside {
+    /// Whether a poll that would send this request has to wait.
+    #[must_use]
+    pub fn postponed(&self, request: &HttpRequest, now: Moment) -> Option<Postponed> {
+        self.gate.paused(&host_and_port(&request.url), now).map(Postponed::from)
+    }
+}
+
+/// A poll that was not begun is late, not failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Postponed {
+    /// Until when.
+    pub until: Moment,
+    /// What is told of the object where that lasts too long.
+    pub cause: Failure,
+}
+
+impl From<Pause> for Postponed {
+    fn from(Pause { until, cause }: Pause) -> Self {
+        let reason = match cause {
+            PauseCause::AskedToWait => ObservedReason::RateLimited,
+            PauseCause::TimedOut => ObservedReason::PollTimedOut,
+            PauseCause::Unreachable => ObservedReason::ExternalUnreachable,
+        };
+        Self { until, cause: Failure::of(reason) }
+    }
+}

@@ -1,0 +1,155 @@
+//! Reads from HTTP servers: requests one after the other, each with a slot at its host.
+//!
+//! Thin: the answers are judged in the core. It must not know what stands on the object.
+
+use std::time::Duration;
+
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::ObservedReason;
+use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::identity::Uid;
+use drift_outside::{Heard, HttpFailure, HttpOptions, HttpReply, Permit, asked_pause};
+use drift_target::{HttpRead, Source, Target};
+
+use crate::core::finding::Failure;
+use crate::core::reading::Progress;
+use crate::outside::{Outside, Postponed};
+
+/// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
+const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
+
+/// Requests of one read under way.
+#[derive(Debug)]
+pub(crate) struct HttpRequests<'r> {
+    outside: &'r Outside,
+    target: &'r Target,
+    uid: &'r Uid,
+    /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
+    left: Duration,
+}
+
+/// What the answers gave, and how long the objects are to be left alone.
+pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
+
+impl<'r> HttpRequests<'r> {
+    /// None was sent yet; `uid` is the object that they are sent for, or one of several.
+    pub(crate) fn new(outside: &'r Outside, target: &'r Target, uid: &'r Uid) -> Self {
+        Self { outside, target, uid, left: target.timeout }
+    }
+
+    /// How long the requests took so far.
+    pub(crate) fn took(&self) -> Duration {
+        self.target.timeout - self.left
+    }
+
+    /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.
+    ///
+    /// # Errors
+    /// Nothing was found out, since a host is to be left alone.
+    pub(crate) async fn run<T>(
+        &mut self,
+        first: HttpRequest,
+        mut take: impl FnMut(&HttpReply) -> Progress<T>,
+    ) -> Result<Heeded<T>, Postponed> {
+        let mut request = first;
+        let mut entered: Option<(String, Permit)> = None;
+        loop {
+            let host = host_and_port(&request.url);
+            let permit = match entered.take().filter(|(known, _)| *known == host) {
+                Some((_, permit)) => permit,
+                None => self.enter(&host).await?,
+            };
+            let (answer, heard) = self.ask(&request).await;
+            if let Some(heard) = heard {
+                self.outside.gate.note(&permit, self.uid, heard, clock::now());
+            }
+            let pause = heard.and_then(Heard::asked_pause);
+            match answer.map(|reply| take(&reply)) {
+                Err(failure) => return Ok((Err(failure), pause)),
+                Ok(Progress::Done(done)) => return Ok((done, pause)),
+                Ok(Progress::Ask(next)) => request = *next,
+            }
+            entered = Some((host, permit));
+        }
+    }
+
+    /// Whether the host may be asked is asked again once there is a slot: others may have been told to wait meanwhile.
+    async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
+        let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
+        let now = clock::now();
+        if !self.outside.sender.knows_secrets_of(&options_of(self.target)) {
+            let cause = Failure::of(ObservedReason::Unauthorized);
+            return Err(Postponed { until: now + UNTIL_SECRETS_ARE_LISTED, cause });
+        }
+        self.outside.gate.begin(&mut permit, now)?;
+        Ok(permit)
+    }
+
+    /// The answer to one request, or why there is none, and what that says of the host.
+    async fn ask(&mut self, request: &HttpRequest) -> (Result<HttpReply, Failure>, Option<Heard>) {
+        let (target, troubles) = (self.target, &self.outside.troubles);
+        let options = options_of(target);
+        let began = clock::now();
+        let sending = self.outside.sender.send(request, &options);
+        reach(KillPoint::PollerBeforeRead);
+        let answer = tokio::time::timeout(self.left, sending).await;
+        reach(KillPoint::PollerAfterRead);
+        self.left = self.left.saturating_sub(clock::now() - began);
+        match answer {
+            Err(_) => {
+                troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+                (Err(Failure::of(ObservedReason::PollTimedOut)), Some(Heard::TimedOut))
+            }
+            Ok(Err(failure)) => {
+                troubles.note(&target.name, &failure.to_string(), clock::now());
+                let heard = matches!(failure, HttpFailure::Unreachable(_)).then_some(Heard::Unreachable);
+                (Err(failure_of(&failure)), heard)
+            }
+            Ok(Ok(reply)) => {
+                self.tell_of_answer(&reply);
+                let pause = asked_pause(reply.status, &reply.headers, clock::wall());
+                (Ok(reply), Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
+            }
+        }
+    }
+
+    fn tell_of_answer(&self, reply: &HttpReply) {
+        let (target, troubles) = (self.target, &self.outside.troubles);
+        match reply.status.as_u16() {
+            status @ (401 | 403 | 407) => {
+                let sentence = format!("the external system refuses the credential with status {status}");
+                troubles.note(&target.name, &sentence, clock::now());
+            }
+            _ => troubles.note_success(&target.name),
+        }
+    }
+}
+
+/// What people are told of an object whose request was not answered.
+fn failure_of(failure: &HttpFailure) -> Failure {
+    match failure {
+        HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        HttpFailure::AddressRefused { .. } => {
+            let text = "the host's address is in a network that the target does not allow";
+            Failure { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
+        }
+    }
+}
+
+/// How the target reads.
+pub(crate) fn http_of(target: &Target) -> &HttpRead {
+    let Source::Http(http) = &target.read.source;
+    http
+}
+
+fn options_of(target: &Target) -> HttpOptions<'_> {
+    let read = http_of(target);
+    HttpOptions {
+        auth: read.auth.as_ref(),
+        tls: read.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: read.max_bytes,
+    }
+}

@@ -1,0 +1,3 @@
+//! The ways to read the real state, one file for each kind of system.
+
+pub(crate) mod http;
