@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use axum::Router;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
+use drift_cluster::cleanup::{CleanedObjects, Collector, CollectorContext, NotedSelections, Pace};
 use drift_cluster::config::Configuration;
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
@@ -35,12 +35,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clean_up::NoteCleaner;
+use crate::clean_up::{ConditionCleaner, FinalizerCleaner};
 use crate::metrics::Metrics;
 use crate::release::release;
 use crate::target_actor::Shared;
 use crate::target_work::{Workplace, work};
-use crate::{retirement, vouch};
+use crate::vouch;
 
 /// How long Events that still wait may be written at the end: the Lease is given back meanwhile, and nothing but what
 /// people read depends on them.
@@ -112,7 +112,9 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
 /// Everything that the work needs, and what ends last.
 struct Program {
     workplace: Workplace,
-    clean_up: CleanUp,
+    cleaned: CleanedObjects,
+    /// How long no target must have selected an object that keeps a condition of ours.
+    patience: Duration,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -155,18 +157,12 @@ impl Program {
             estate: Arc::default(),
             client: site.client.clone(),
         };
-        let parts = CleanUpParts {
-            client: site.client.clone(),
-            manager: CONTROLLER_MANAGER,
-            notes: workplace.shared.notes.clone(),
-            configuration: workplace.shared.configuration.clone(),
-            patience: settings.clean_up.clean_up_after,
-        };
-        let clean_up = CleanUp::new(parts, &mut registry);
+        let cleaned = CleanedObjects::register(&mut registry);
         background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
         Self {
             workplace,
-            clean_up,
+            cleaned,
+            patience: settings.clean_up.clean_up_after,
             lease,
             lease_stop,
             lease_task,
@@ -200,30 +196,42 @@ impl Program {
             lost.cancelled().await;
             cut.cancel();
         });
-        let (leavers, left) = Leavers::channel();
         let watches = KindWatches::default();
         let identities = Identities::default();
-        let shared = Shared { leavers, watches: watches.clone(), identities, ..self.workplace.shared.clone() };
+        let shared = Shared { watches: watches.clone(), identities, ..self.workplace.shared.clone() };
         let place = Workplace { term: acting, estate: Arc::default(), shared, ..self.workplace.clone() };
         place.shared.notes.begin(&self.lease);
         let configuration = place.shared.configuration.clone();
-        // Boxed, since with it the future of a term would be large.
-        let cleaning = Box::pin(self.clean_up.run(NoteCleaner { place: place.clone() }, watches.clone(), left));
+        let context = self.collector_context(&place);
+        let finalizers = Collector::new(&context, FinalizerCleaner(place.clone()), Pace::of_finalizers());
+        let conditions = Collector::new(&context, ConditionCleaner(place.clone()), Pace::of_conditions(self.patience));
+        // Boxed, since with them the future of a term would be large.
+        let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
         let hearing = Box::pin(watches.run(place.client.clone(), place.shared.health.clone(), configuration.clone()));
-        let retiring = retirement::follow(place.clone(), ended.clone());
         let working = supervise(configuration, ended.clone(), |target, stop| work(place.clone(), target, stop));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = place.shared.notes.keep(&self.lease) => {}
                 () = place.shared.identities.follow(place.shared.configuration.clone(), place.shared.notes.clone()) => {}
-                () = cleaning => {}
+                _ = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
         };
-        tokio::join!(working, retiring, watching);
+        tokio::join!(working, watching);
+    }
+
+    fn collector_context(&self, place: &Workplace) -> CollectorContext {
+        CollectorContext {
+            client: place.client.clone(),
+            noted: place.shared.notes.clone(),
+            configuration: place.shared.configuration.clone(),
+            watches: place.shared.watches.clone(),
+            under_way: place.shared.under_way.clone(),
+            cleaned: self.cleaned.clone(),
+        }
     }
 
     /// Lets what is under way end and be noted, then gives the Lease back, so that the next need not wait for it.
@@ -263,8 +271,7 @@ fn shared(
         watches: KindWatches::default(),
         under_way: UnderWay::default(),
         identities: Identities::default(),
-        notes: NoteBoard::default(),
-        leavers: Leavers::channel().0,
+        notes: NotedSelections::default(),
         jobs: TaskTracker::new(),
         failed,
         metrics: Metrics::register(registry),

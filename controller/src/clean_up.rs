@@ -1,60 +1,89 @@
-//! What the controller leaves on objects: its note, which is taken away once no target selects them, and a finalizer
-//! that could not be taken off earlier.
+//! What the controller leaves on objects, and how it is taken off once no target selects them: its finalizer within
+//! seconds, since it holds up whoever deletes the object, and its condition later.
 //!
-//! It must not know when that is.
+//! Nothing is deleted outside, and an Event says so. It must not know when anything is taken off.
 
 use drift_cluster::cleanup::Cleaner;
-use drift_cluster::cleanup::KindName;
 use drift_cluster::client::WriteError;
-use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::kinds::{KindName, ResolvedKind};
+use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 
-use crate::letting_go::Releaser;
+use crate::core::finalizer::release_patch;
 use crate::notices::Announcer;
 use crate::target_work::Workplace;
 
-/// Takes notes away.
-pub(crate) struct NoteCleaner {
-    /// Where it works.
-    pub(crate) place: Workplace,
+/// Takes finalizers off.
+pub(crate) struct FinalizerCleaner(pub(crate) Workplace);
+
+/// Takes conditions off, and before them a finalizer that could not be taken off earlier: whoever sees the condition gone
+/// knows that nothing of ours holds the object.
+pub(crate) struct ConditionCleaner(pub(crate) Workplace);
+
+impl Cleaner for FinalizerCleaner {
+    const OUTCOME: &'static str = "released";
+
+    fn is_marked(&self, object: &LeanObject) -> bool {
+        object.has_finalizer()
+    }
+
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, is_first_try: bool) -> Result<(), WriteError> {
+        reach(KillPoint::ControllerAfterLiveRead);
+        match release(&self.0, kind, &object, is_first_try).await {
+            // It was only waiting for us.
+            Err(WriteError::Gone) => Ok(()),
+            released => released.map(drop),
+        }
+    }
 }
 
-impl Cleaner for NoteCleaner {
+impl Cleaner for ConditionCleaner {
+    const OUTCOME: &'static str = "cleaned";
+
     fn is_marked(&self, object: &LeanObject) -> bool {
         object.conditions.corrected.is_some() || object.has_finalizer()
     }
 
-    /// The finalizer goes first: whoever sees the note is gone knows that nothing of ours holds the object.
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
-        let busy = self.place.shared.under_way.begin(&object.id.uid);
-        if busy.is_none() || !self.place.may_act() {
-            return Err(WriteError::Unavailable("the object is worked on, or the Lease is not ours".to_owned()));
-        }
-        let writer = self.place.writer(kind.clone(), FieldPaths::default());
-        let object = match self.announcer(kind, &object).filter(|_| object.has_finalizer()) {
-            Some(announcer) => Releaser { writer: &writer, announcer: &announcer }.release(&object, true).await?,
-            None => object,
-        };
-        match object.conditions.corrected {
-            Some(ref placed) => {
-                let call = writer.slots.enter().await;
-                writer.remove_condition(&call, &object, placed).await.map(drop)
-            }
-            None => Ok(()),
-        }
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+        let object = if object.has_finalizer() { release(&self.0, kind, &object, false).await? } else { object };
+        let Some(placed) = &object.conditions.corrected else { return Ok(()) };
+        self.0.ensure_may_act()?;
+        let writer = self.0.writer(kind.clone(), FieldPaths::default());
+        let call = writer.slots.enter().await;
+        writer.remove_condition(&call, &object, placed).await.map(drop)
     }
 }
 
-impl NoteCleaner {
-    /// Speaks for a noted target that may have had the object.
-    fn announcer(&self, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
-        let name = KindName { group: kind.resource.group.clone(), kind: kind.resource.kind.clone() };
-        let events = &self.place.events;
-        self.place.shared.notes.read(|notes| {
-            let (scope, config_map) =
-                notes.iter().find(|(scope, _)| scope.covers(&name, object.id.namespace.as_deref()))?;
-            Some(Announcer::of_note(events.clone(), scope, config_map, &self.place.home))
-        })
+async fn release(
+    place: &Workplace,
+    kind: &ResolvedKind,
+    object: &LeanObject,
+    is_first_try: bool,
+) -> Result<LeanObject, WriteError> {
+    place.ensure_may_act()?;
+    let patch = release_patch(object).ok_or(WriteError::Moved)?;
+    let writer = place.writer(kind.clone(), FieldPaths::default());
+    let call = writer.slots.enter().await;
+    reach(KillPoint::ControllerBeforeRelease);
+    let written = writer.patch(&call, object, patch).await;
+    reach(KillPoint::ControllerAfterRelease);
+    if let Some(announcer) = announcer(place, kind, object) {
+        match &written {
+            Ok(_) | Err(WriteError::Gone) => announcer.left_behind(kind, object),
+            Err(WriteError::Refused(sentence)) if is_first_try => announcer.write_refused(kind, object, sentence),
+            Err(_) => {}
+        }
     }
+    written
+}
+
+/// Speaks for a noted target that may have had the object.
+fn announcer(place: &Workplace, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
+    let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
+    let namespace = object.id.namespace.as_deref();
+    place.shared.notes.read(|noted| {
+        let (selection, config_map) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
+        Some(Announcer::of_noted(place.events.clone(), (selection, config_map), &place.home))
+    })
 }

@@ -3,7 +3,7 @@
 //! The texts are closed; what an external system answered is not in them. Whether something is a transition is
 //! decided by whoever calls. It must not know how anything was done.
 
-use drift_cluster::cleanup::Scope;
+use drift_cluster::cleanup::Selection;
 use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_cluster::kinds::{KindNews, ResolvedKind};
 use drift_model::condition::{CorrectedReason, CorrectionStatus};
@@ -35,10 +35,10 @@ impl Announcer {
         Self { events, target: target.name.clone(), config_map, home: home.to_owned() }
     }
 
-    /// For a target that is gone: what its note says of it.
+    /// For a target that may be gone: as it is noted, with its ConfigMap.
     #[must_use]
-    pub fn of_note(events: EventWriter, scope: &Scope, config_map: &str, home: &str) -> Self {
-        Self { events, target: scope.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
+    pub fn of_noted(events: EventWriter, (selection, config_map): (&Selection, &str), home: &str) -> Self {
+        Self { events, target: selection.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
     }
 
     /// A status was written.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use drift_cluster::cleanup::{KindName, Notes};
+use drift_cluster::cleanup::{Selections, namespaces_of};
 use drift_cluster::client;
 use drift_cluster::client::{ObjectClient, ObjectPages, WriteError};
-use drift_cluster::kinds::{KindError, ResolvedKind};
+use drift_cluster::kinds::{KindError, KindName, ResolvedKind};
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
@@ -109,7 +109,7 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
     }
     let notes = all_notes(lease, targets)?;
     let (mut left, mut unknown) = (0, 0);
-    let kinds: BTreeSet<KindName> = notes.iter().map(|(scope, _)| scope.kind_name()).collect();
+    let kinds: BTreeSet<KindName> = notes.iter().map(|(selection, _)| selection.kind_name()).collect();
     for kind in kinds {
         match (Release { site, lease, notes: &notes, name: &kind }).of_kind().await {
             Ok(held) => left += held,
@@ -164,9 +164,10 @@ async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow:
 }
 
 /// What the Lease notes and what the targets select.
-fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Notes> {
+fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Selections> {
     let found = lease.leadership().found_annotations();
-    let (mut notes, unreadable) = found.get(SELECTIONS_ANNOTATION).map(|text| Notes::parse(text)).unwrap_or_default();
+    let (mut notes, unreadable) =
+        found.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
     if unreadable > 0 {
         bail!(
             "the Lease has {unreadable} notes that cannot be read: mend or remove its annotation {SELECTIONS_ANNOTATION}"
@@ -180,7 +181,7 @@ fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Notes> {
 struct Release<'a> {
     site: &'a Site,
     lease: &'a LeaseHandle,
-    notes: &'a Notes,
+    notes: &'a Selections,
     name: &'a KindName,
 }
 
@@ -208,7 +209,7 @@ impl Release<'_> {
     }
 
     async fn held(&self, kind: &ResolvedKind) -> anyhow::Result<Vec<LeanObject>> {
-        let namespaces = self.notes.namespaces(self.name);
+        let namespaces = namespaces_of(self.notes.of_kind(self.name));
         let mut pages = ObjectPages::new(&self.site.client, kind, &namespaces, FieldPaths::default());
         let mut held = Vec::new();
         while let Some(page) = pages.next().await.with_context(|| format!("listing {}", kind.resource.plural))? {

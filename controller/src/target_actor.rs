@@ -4,7 +4,6 @@
 //! decides, and the executor, which does; it must not decide anything itself.
 
 mod housekeeping;
-mod strays;
 mod supervision;
 mod watching;
 
@@ -12,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::cleanup::{Leavers, NoteBoard};
+use drift_cluster::cleanup::NotedSelections;
 use drift_cluster::config::Configuration;
 use drift_cluster::identities::{Identities, Member};
 use drift_cluster::process::clock;
@@ -38,10 +37,9 @@ use crate::core::vouching::Vouching;
 use crate::executor::{Executor, Question};
 use crate::metrics::{Metrics, of_target};
 use crate::tally::Tally;
-use strays::Strays;
 use supervision::{Report, Underway, Unreadable};
 
-/// How often the actor looks at itself where nothing happens: vouching that grew old, objects that others let go.
+/// How often the actor looks at itself where nothing happens: vouching that grew old.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
 /// An actor that has not turned for this long hangs, and the kubelet starts the program anew: twelve housekeepings, far
 /// above what the largest batch of events takes.
@@ -69,9 +67,7 @@ pub struct Shared {
     /// Which object has which external resource.
     pub identities: Identities,
     /// Where targets are noted before anything is written for them.
-    pub notes: NoteBoard,
-    /// Where it is said that an object left the selection.
-    pub leavers: Leavers,
+    pub notes: NotedSelections,
     /// Work that outlives its actor: a correction in flight ends, and its outcome is noted.
     pub jobs: TaskTracker,
     /// Cancelled when a job panics: the program ends.
@@ -107,7 +103,6 @@ pub struct TargetActor {
     superseded: CancellationToken,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
-    strays: Strays,
     tally: Tally,
     /// The poller's word for the target when everybody was decided last.
     last_word: Option<Voucher>,
@@ -140,7 +135,6 @@ impl TargetActor {
             unreadable: Unreadable::default(),
             superseded: CancellationToken::new(),
             told_deletions: HashSet::new(),
-            strays: Strays::default(),
             last_word: None,
         }
     }

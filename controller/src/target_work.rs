@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use drift_cluster::access::Right;
 use drift_cluster::access::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_cluster::client::ObjectClient;
+use drift_cluster::client::{ObjectClient, WriteError};
 use drift_cluster::events::EventWriter;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
@@ -92,9 +92,13 @@ impl Workplace {
     }
 
     /// Whether something may be written to objects now: as before a step.
-    #[must_use]
-    pub fn may_act(&self) -> bool {
-        !self.stop.is_cancelled() && !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
+    ///
+    /// # Errors
+    /// [`WriteError::NotLeading`] where it may not.
+    pub fn ensure_may_act(&self) -> Result<(), WriteError> {
+        let has_ended = self.stop.is_cancelled() || self.term.is_cancelled();
+        let may_act = !has_ended && self.leadership.renewed_within(FRESH_LEASE);
+        if may_act { Ok(()) } else { Err(WriteError::NotLeading) }
     }
 
     fn inherit(&self, target: &Target) -> (Heritage, bool) {

@@ -156,7 +156,7 @@ async fn a_restart_while_a_document_is_bad_leaves_its_objects_alone() -> Result<
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
         settled(world, "web").await?;
-        // Stray finalizers of a living target's kind are let go after three housekeepings of five seconds.
+        // Where nothing is in doubt a finalizer that nobody needs is taken off after five seconds.
         world.proxy_stays("orphan", "as it was", Duration::from_secs(20), |object| *object == before).await?;
         ensure!(bed.upstream("orphan").await?.is_some(), "the orphan is gone outside");
 

@@ -12,8 +12,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_cluster::cleanup::KindName;
-use drift_cluster::cleanup::Leavers;
 use drift_cluster::events::EventWriter;
 use drift_cluster::identities::{Identities, Member, Wake};
 use drift_cluster::object_writer::ObjectWriter;
@@ -75,8 +73,6 @@ pub struct Shared {
     pub watches: KindWatches,
     /// What stands in collections and belongs to no object.
     pub unnamed: UnnamedEntries,
-    /// Where it is said that an object left the selection.
-    pub leavers: Leavers,
 }
 
 /// One target at work.
@@ -218,16 +214,11 @@ impl TargetActor {
         let now = read_clock();
         match event {
             ObjectEvent::Seen(object) => self.take_seen(*object, now),
-            ObjectEvent::Left { id, object } => {
-                // Whatever it carries now: a write that is under way may land on it still.
-                if object.is_some() {
-                    self.shared.leavers.tell(KindName::of(&self.target.objects), id.clone());
-                }
+            ObjectEvent::Left(id) => {
                 self.skipped.remove(&id.uid);
                 self.forget(&id.uid, now.moment);
             }
             ObjectEvent::Skipped(object) => self.skip(&object.id, now),
-            ObjectEvent::Stray(_) => {}
             ObjectEvent::Listed => {
                 self.roster.note_listed(now.moment);
                 self.identities.note_listed();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_cluster::access::rights::{Need, rights_at_home};
-use drift_cluster::cleanup::{CleanUp, CleanUpParts, Leavers, NoteBoard};
+use drift_cluster::cleanup::{CleanedObjects, Collector, CollectorContext, NotedSelections, Pace};
 use drift_cluster::client::ObjectClient;
 use drift_cluster::config::Configuration;
 use drift_cluster::events::EventWriter;
@@ -25,6 +25,7 @@ use drift_cluster::process::supervise;
 use drift_cluster::process::tasks::Background;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
+use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
@@ -103,7 +104,9 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
 /// Everything that the work needs, and what ends last.
 struct Program {
     workplace: Workplace,
-    clean_up: CleanUp,
+    cleaned: CleanedObjects,
+    /// How long no target must have selected an object that keeps a condition of ours.
+    patience: Duration,
     configuration: watch::Receiver<Arc<Configuration>>,
     in_force: InForceList,
     lease: LeaseHandle,
@@ -127,15 +130,7 @@ impl Program {
         let shared = shared(&site, events, &mut registry);
         let in_force = shared.in_force.clone();
         let unnamed = shared.unnamed.clone();
-        let notes = NoteBoard::default();
-        let parts = CleanUpParts {
-            client: site.client.clone(),
-            manager: POLLER_MANAGER,
-            notes: notes.clone(),
-            configuration: configuration.clone(),
-            patience: settings.clean_up.clean_up_after,
-        };
-        let clean_up = CleanUp::new(parts, &mut registry);
+        let (cleaned, patience) = (CleanedObjects::register(&mut registry), settings.clean_up.clean_up_after);
         let workplace = Workplace {
             home: site.namespace.clone(),
             objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
@@ -144,12 +139,23 @@ impl Program {
             call_slots: CallSlots::default(),
             leadership: lease.leadership(),
             rights,
-            notes,
+            notes: NotedSelections::default(),
             shared,
         };
         background.spawn("admin", admin.serve(site.health, registry, unnamed.pages(), stop.clone()));
         let _home_rights = home_rights;
-        Self { workplace, clean_up, configuration, in_force, lease, lease_stop, lease_task, stop, _home_rights }
+        Self {
+            workplace,
+            cleaned,
+            patience,
+            configuration,
+            in_force,
+            lease,
+            lease_stop,
+            lease_task,
+            stop,
+            _home_rights,
+        }
     }
 
     /// Works while we hold the Lease, again and again, until told to stop.
@@ -167,10 +173,9 @@ impl Program {
         tracing::info!("leading: targets are polled");
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
-        let (leavers, left) = Leavers::channel();
         let watches = KindWatches::default();
         let identities = Identities::default();
-        let shared = Shared { leavers, watches: watches.clone(), identities, ..self.workplace.shared.clone() };
+        let shared = Shared { watches: watches.clone(), identities, ..self.workplace.shared.clone() };
         let place = Workplace { shared, ..self.workplace.clone() };
         let start = |target, stop| work(place.clone(), target, stop);
         place.notes.begin(&self.lease);
@@ -183,14 +188,22 @@ impl Program {
         let health = place.shared.health.clone();
         // Boxed, since with them the future of a term would be large.
         let hearing = Box::pin(watches.run(place.client.clone(), health, self.configuration.clone()));
-        let cleaning = Box::pin(self.clean_up.run(cleaner, watches.clone(), left));
+        let context = CollectorContext {
+            client: place.client.clone(),
+            noted: place.notes.clone(),
+            configuration: self.configuration.clone(),
+            watches: watches.clone(),
+            under_way: UnderWay::default(),
+            cleaned: self.cleaned.clone(),
+        };
+        let collecting = Box::pin(Collector::new(&context, cleaner, Pace::of_conditions(self.patience)).run());
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.keep_list() => {}
                 () = place.notes.keep(&self.lease) => {}
                 () = place.shared.identities.follow(self.configuration.clone(), place.notes.clone()) => {}
-                () = cleaning => {}
+                () = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
             }
@@ -235,6 +248,5 @@ fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
         watches: KindWatches::default(),
         identities: Identities::default(),
         unnamed: UnnamedEntries::default(),
-        leavers: Leavers::channel().0,
     }
 }

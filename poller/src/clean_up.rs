@@ -21,11 +21,13 @@ pub(crate) struct VerdictCleaner {
 }
 
 impl Cleaner for VerdictCleaner {
+    const OUTCOME: &'static str = "cleaned";
+
     fn is_marked(&self, object: &LeanObject) -> bool {
         object.conditions.observed.is_some()
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
         let writer = ObjectWriter {
             objects: self.objects.clone(),

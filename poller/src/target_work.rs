@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use drift_cluster::access::Right;
 use drift_cluster::access::rights::{RightsNeeded, rights_on, rights_to_tell};
-use drift_cluster::cleanup::NoteBoard;
+use drift_cluster::cleanup::NotedSelections;
 use drift_cluster::client::ObjectClient;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
@@ -39,7 +39,7 @@ pub struct Workplace {
     /// Where the rights that are needed are noted.
     pub rights: RightsNeeded,
     /// Where targets are noted before anything is written for them.
-    pub notes: NoteBoard,
+    pub notes: NotedSelections,
     /// What all actors share.
     pub shared: Shared,
 }

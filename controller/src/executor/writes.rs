@@ -12,7 +12,6 @@ use drift_model::object::LeanObject;
 use super::{Executor, Run};
 use crate::core::execution::{Event, Failure, Purpose, Write};
 use crate::core::finalizer::{put_patch, release_patch};
-use crate::letting_go::Releaser;
 use crate::metrics::WriteLabels;
 use crate::requests::held_hosts::HeldHosts;
 
@@ -66,12 +65,6 @@ impl Run<'_> {
 }
 
 impl Executor {
-    /// Takes finalizers off.
-    #[must_use]
-    pub const fn releaser(&self) -> Releaser<'_> {
-        Releaser { writer: &self.writer, announcer: &self.announcer }
-    }
-
     /// Does one write. Gives the word by which it is counted, too.
     async fn write(
         &self,

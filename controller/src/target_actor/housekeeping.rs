@@ -49,8 +49,5 @@ impl TargetActor {
             let not_vouched: Vec<Uid> = self.tally.held_for(Held::NotVouched).cloned().collect();
             self.add_all(&not_vouched);
         }
-        if self.roster.is_listed() {
-            self.let_strays_go();
-        }
     }
 }

@@ -24,8 +24,6 @@ pub(super) enum Report {
     Ended { object: Box<LeanObject>, end: ExecutionEnd },
     /// An object was read because a list showed it older than it was known.
     ReadAnew(Option<Box<LeanObject>>),
-    /// An object out of the selection was let go, or not.
-    StrayDone { uid: Uid, done: bool },
 }
 
 /// One execution, as the actor sees it.
@@ -151,13 +149,6 @@ impl TargetActor {
         match report {
             Report::Ended { object, end } => self.take_end(*object, &end),
             Report::ReadAnew(live) => self.take_live(live),
-            Report::StrayDone { uid, done } => {
-                if done {
-                    self.strays.remove(&uid);
-                }
-                // It may have come back into the selection meanwhile.
-                self.queue.add(&uid);
-            }
         }
     }
 

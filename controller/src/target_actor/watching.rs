@@ -1,8 +1,7 @@
-//! What the watch says, and objects that are out of the selection.
+//! What the watch says of the target's objects.
 //!
-//! An object that leaves may carry our finalizer still; it is let go once it is certain that no target selects it.
+//! What is left on an object that leaves the selection is none of its business.
 
-use drift_cluster::cleanup::{KindName, is_in_doubt};
 use drift_cluster::identities::Wake;
 use drift_cluster::process::clock;
 use drift_cluster::watch::ObjectEvent;
@@ -16,7 +15,6 @@ use crate::core::facts::{ObjectFacts, TargetFacts};
 use crate::core::held::Held;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::claimant_of;
-use crate::target_work::is_same_kind;
 
 impl TargetActor {
     pub(super) fn take_event(&mut self, event: ObjectEvent) {
@@ -24,7 +22,6 @@ impl TargetActor {
         match event {
             ObjectEvent::Seen(object) => {
                 let uid = object.id.uid.clone();
-                self.strays.remove(&uid);
                 let known = self.roster.object(&uid).filter(|known| object.is_listed_before(known));
                 if let Some(known) = known.cloned() {
                     return self.read_anew(known);
@@ -37,19 +34,8 @@ impl TargetActor {
                     self.contend_unmanaged(&object, now);
                 }
             }
-            ObjectEvent::Left { id, object } => {
-                // Whatever it carries now: a write that is under way may land on it still.
-                if object.is_some() {
-                    self.shared.leavers.tell(KindName::of(&self.executor.target.objects), id.clone());
-                }
-                self.forget(&id.uid);
-                self.strays.remove(&id.uid);
-                if let Some(object) = object.filter(|object| object.has_finalizer()) {
-                    self.strays.add(object.id);
-                }
-            }
+            ObjectEvent::Left(id) => self.forget(&id.uid),
             ObjectEvent::Skipped(object) => self.skip(&object),
-            ObjectEvent::Stray(object) => self.strays.add(object.id),
             ObjectEvent::Listed => {
                 self.roster.note_listed();
                 self.memories.clear();
@@ -108,7 +94,6 @@ impl TargetActor {
     fn skip(&mut self, object: &LeanObject) {
         let uid = &object.id.uid;
         self.forget(uid);
-        self.strays.remove(uid);
         if self.executor.target.correct.mode == Mode::Correct {
             self.tally.set(uid, Some(Held::ClaimedTwice));
             self.executor.announcer.claimed_twice(&self.executor.writer.kind, object);
@@ -129,38 +114,5 @@ impl TargetActor {
         self.unreadable.remove(uid);
         self.told_deletions.remove(uid);
         self.roster.forget(uid);
-    }
-
-    /// Takes the finalizer off objects that no target selects any more.
-    pub(super) fn let_strays_go(&mut self) {
-        let ripe = self.strays.age();
-        if ripe.is_empty() || !self.executor.requests.may_begin() {
-            return;
-        }
-        let configuration = self.shared.configuration.borrow().clone();
-        let ours = &self.executor.target.objects;
-        let peers: Vec<&str> = configuration
-            .targets
-            .values()
-            .filter(|peer| is_same_kind(&peer.objects, ours))
-            .map(|peer| peer.name.as_str())
-            .collect();
-        for id in ripe {
-            let uid = id.uid.clone();
-            // It may be of a target whose document is bad or whose ConfigMap is missing.
-            let in_doubt = self.shared.notes.read(|notes| {
-                is_in_doubt(notes, configuration.in_force(), &KindName::of(ours), id.namespace.as_deref())
-            });
-            if in_doubt || !self.shared.watches.is_free(&uid, peers.iter().copied()) {
-                continue;
-            }
-            let Some(busy) = self.shared.under_way.begin(&uid) else { continue };
-            let executor = self.executor.clone();
-            self.spawn(async move {
-                let done = executor.releaser().let_go(&id).await;
-                drop(busy);
-                Report::StrayDone { uid, done }
-            });
-        }
     }
 }

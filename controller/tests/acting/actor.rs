@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use drift_cluster::cleanup::{Leavers, NoteBoard};
+use drift_cluster::cleanup::NotedSelections;
 use drift_cluster::config::Configuration;
 use drift_cluster::identities::{Identities, Wake};
 use drift_cluster::process::{clock, tasks};
@@ -56,8 +56,7 @@ impl Running {
             identities: identities.clone(),
             watches: KindWatches::default(),
             under_way: UnderWay::default(),
-            notes: NoteBoard::default(),
-            leavers: Leavers::channel().0,
+            notes: NotedSelections::default(),
             jobs: TaskTracker::new(),
             failed: CancellationToken::new(),
             metrics: metrics.clone(),
@@ -66,7 +65,7 @@ impl Running {
         let followed = identities.clone();
         tasks::spawn("identities", CancellationToken::new(), async move {
             let (_in_force, configuration) = watch::channel(Arc::new(loaded));
-            followed.follow(configuration, NoteBoard::default()).await;
+            followed.follow(configuration, NotedSelections::default()).await;
         });
         let jobs = shared.jobs.clone();
         let (events, receiver) = mpsc::channel(256);
@@ -295,7 +294,7 @@ async fn what_is_read_or_written_of_an_object_that_left_meanwhile_does_not_bring
     let (events, left) = (running.events.clone(), running.bench.lean().id);
     running.bench.replace(move |line, _| {
         if line.starts_with("PUT") {
-            events.try_send(ObjectEvent::Left { id: left.clone(), object: None }).unwrap();
+            events.try_send(ObjectEvent::Left(left.clone())).unwrap();
         }
         None
     });
@@ -312,21 +311,6 @@ async fn what_is_read_or_written_of_an_object_that_left_meanwhile_does_not_bring
     // Known, it would be held until a poll verifies the correction.
     let labels = HeldLabels { target: "proxies".to_owned(), why: Held::NotVerified.as_str() };
     assert_eq!(running.metrics.held.get_or_create(&labels).get(), 0, "it came back: {:?}", running.bench.log());
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_left_the_selection_and_that_no_target_selects_is_let_go() {
-    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
-    let mut left = object(&verdict("FieldsDiffer", 7), Some(&note));
-    left["metadata"]["finalizers"] = json!(["other", FINALIZER]);
-    let running = Running::begin(Bench::new(left, "Refuse").await);
-    running.vouch();
-    running.list().await;
-    let object = running.bench.lean();
-    let gone = ObjectEvent::Left { id: object.id.clone(), object: Some(Box::new(object)) };
-    running.events.send(gone).await.unwrap();
-    running.bench.wait_for(&["remove finalizer"]).await;
-    assert_eq!(running.bench.lean().finalizers, ["other"]);
 }
 
 #[tokio::test]

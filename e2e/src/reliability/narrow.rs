@@ -41,7 +41,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A version of a kind that is no longer served",
         injected: "the API server serves the kind in another version only",
         held: "clean-up and release ask that one, and report nothing as gone",
-        test: "shared/cluster/src/cleanup/sweep_tests.rs a_kind_served_in_another_version_is_not_gone",
+        test: "shared/cluster/src/cleanup/collector_tests.rs a_kind_served_in_another_version_is_not_gone",
     },
     Narrow {
         sequence: "A deletion while status writes are refused",

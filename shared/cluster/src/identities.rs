@@ -14,7 +14,7 @@ use drift_target::{ObjectSelection, Target};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
 
-use crate::cleanup::{IncompleteScopes, NoteBoard};
+use crate::cleanup::{IncompleteScopes, NotedSelections};
 use crate::config::Configuration;
 use crate::kinds::{KindError, locate_served_kind};
 
@@ -101,7 +101,7 @@ impl Identities {
     }
 
     /// Follows which targets are in force and which have read their lists, for as long as it is polled.
-    pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NoteBoard) {
+    pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         loop {
             let now = configuration.borrow_and_update().clone();
             notes.read(|notes| self.state().arrange(&now, notes));
@@ -129,7 +129,7 @@ impl Identities {
 }
 
 impl State {
-    fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Notes) {
+    fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
         self.in_force = configuration.targets.keys().map(|name| name.as_str().into()).collect();
         let gone: Vec<_> = self.index.targets().difference(&self.in_force).cloned().collect();
         gone.iter().for_each(|target| self.drop_target(target));

@@ -32,6 +32,13 @@ impl Series {
     /// minute.
     pub const HOST_SILENT: Self = Self::doubling(1, 30);
 
+    /// What no target selects any more cannot be read or written. Nobody waits for it, and what is refused for an hour waits
+    /// for a person.
+    pub const CLEAN_UP: Self = Self::doubling(60, 3600);
+
+    /// A target's task ended by itself. Long enough to be no load, short enough that a mended cause shows within a minute.
+    pub const TASK_ENDED: Self = Self::doubling(2, 60);
+
     /// Another writer was faster. Five tries in a row win against most writers; one that is as fast as the API server
     /// would otherwise be answered with as many refused writes as it makes. What is to be said stands within a minute
     /// of the other's rest.
@@ -88,6 +95,12 @@ impl Backoff {
         self.ready_at = Moment::START;
     }
 
+    /// How it waits.
+    #[must_use]
+    pub const fn series(&self) -> Series {
+        self.series
+    }
+
     /// Failures in a row.
     #[must_use]
     pub const fn failures(&self) -> u32 {
@@ -114,6 +127,8 @@ mod tests {
         assert_eq!(delays(&Series::WRITE_REFUSED), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         assert_eq!(delays(&Series::API_UNAVAILABLE), [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
         assert_eq!(delays(&Series::HOST_SILENT), [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
+        assert_eq!(delays(&Series::CLEAN_UP), [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600, 3600]);
+        assert_eq!(delays(&Series::TASK_ENDED), [2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60]);
         assert_eq!(delays(&Series::RACE_LOST), [0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30]);
         assert_eq!(delays(&Series::CORRECTION), [0, 2, 6, 18, 54, 162, 300, 300, 300, 300, 300]);
     }

@@ -122,6 +122,12 @@ impl LeanObject {
         self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
     }
 
+    /// Whether something of either program stands on the object.
+    #[must_use]
+    pub fn carries_ours(&self) -> bool {
+        self.conditions.observed.is_some() || self.conditions.corrected.is_some() || self.has_finalizer()
+    }
+
     /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cleanup::notes::{KindName, Notes, Scope};
+use crate::cleanup::selections::{Selection, Selections};
+use crate::kinds::KindName;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 
@@ -20,6 +21,13 @@ pub struct InForce<'a> {
     pub targets: &'a BTreeMap<String, Arc<Target>>,
     /// The ConfigMaps whose word is complete.
     pub whole: &'a BTreeSet<String>,
+}
+
+impl<'a> InForce<'a> {
+    /// The targets of a kind.
+    pub fn of_kind(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
+        self.targets.values().filter(move |target| kind.is_of(&target.objects))
+    }
 }
 
 /// What an object is to all targets together.
@@ -38,28 +46,27 @@ pub enum Judgement {
 /// Whether it is known what has become of a noted target. The ConfigMap that has it now counts, else the one that had
 /// it last: a target keeps its name when it moves to another ConfigMap.
 #[must_use]
-pub fn is_decided(in_force: InForce<'_>, scope: &Scope, config_map: &str) -> bool {
-    let present = in_force.targets.get(&scope.target).map(|target| target.document.config_map.as_str());
+pub fn is_decided(in_force: InForce<'_>, selection: &Selection, config_map: &str) -> bool {
+    let present = in_force.targets.get(&selection.target).map(|target| target.document.config_map.as_str());
     in_force.whole.contains(present.unwrap_or(config_map))
 }
 
 /// Whether some noted target that may have had objects of that kind in that namespace is undecided.
 #[must_use]
-pub fn is_in_doubt(notes: &Notes, in_force: InForce<'_>, kind: &KindName, namespace: Option<&str>) -> bool {
-    let mut covering = notes.iter().filter(|(scope, _)| scope.covers(kind, namespace));
-    covering.any(|(scope, config_map)| !is_decided(in_force, scope, config_map))
+pub fn is_in_doubt(selections: &Selections, in_force: InForce<'_>, kind: &KindName, namespace: Option<&str>) -> bool {
+    let mut covering = selections.iter().filter(|(selection, _)| selection.covers(kind, namespace));
+    covering.any(|(selection, config_map)| !is_decided(in_force, selection, config_map))
 }
 
 /// Judges an object that was read with its labels (`metadata.labels` in its view).
 #[must_use]
-pub fn judge(notes: &Notes, in_force: InForce<'_>, kind: &KindName, object: &LeanObject) -> Judgement {
+pub fn judge(selections: &Selections, in_force: InForce<'_>, kind: &KindName, object: &LeanObject) -> Judgement {
     let (namespace, labels) = (object.id.namespace.as_deref(), labels(object));
-    let of_kind = in_force.targets.values().filter(|target| target.objects.is_of(&kind.group, &kind.kind));
-    if of_kind.into_iter().any(|target| target.objects.selects(namespace, labels)) {
+    if in_force.of_kind(kind).any(|target| target.objects.selects(namespace, labels)) {
         Judgement::Selected
-    } else if is_in_doubt(notes, in_force, kind, namespace) {
+    } else if is_in_doubt(selections, in_force, kind, namespace) {
         Judgement::Undecided
-    } else if notes.iter().any(|(scope, _)| scope.covers(kind, namespace)) {
+    } else if selections.iter().any(|(selection, _)| selection.covers(kind, namespace)) {
         Judgement::Left
     } else {
         Judgement::Foreign
@@ -68,12 +75,4 @@ pub fn judge(notes: &Notes, in_force: InForce<'_>, kind: &KindName, object: &Lea
 
 fn labels(object: &LeanObject) -> Option<&Value> {
     object.view.pointer("/metadata/labels")
-}
-
-/// The noted scopes that their target, as far as is known, does not reach any more.
-#[must_use]
-pub fn left_scopes(notes: &Notes, in_force: InForce<'_>) -> BTreeSet<Scope> {
-    let is_left = |scope: &Scope| in_force.targets.get(&scope.target).is_none_or(|now| !scope.is_within(&now.objects));
-    let decided = notes.iter().filter(|(scope, config_map)| is_decided(in_force, scope, config_map));
-    decided.filter(|(scope, _)| is_left(scope)).map(|(scope, _)| scope.clone()).collect()
 }

@@ -11,7 +11,7 @@ use drift_model::identity::ScopeId;
 use drift_target::Target;
 
 use crate::cleanup::judgement::{InForce, is_decided};
-use crate::cleanup::notes::Notes;
+use crate::cleanup::selections::Selections;
 
 /// The scopes in which not everybody is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub enum IncompleteScopes {
 impl IncompleteScopes {
     /// Finds them; `is_listed` says of a target in force whether its list is read.
     #[must_use]
-    pub fn find(notes: &Notes, in_force: InForce<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
+    pub fn find(selections: &Selections, in_force: InForce<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
         let unlisted = in_force.targets.values().filter(|target| !is_listed(target)).map(|target| target.scope.id);
         let mut incomplete: BTreeSet<_> = unlisted.collect();
-        for (noted, config_map) in notes.iter() {
+        for (noted, config_map) in selections.iter() {
             let target = in_force.targets.get(&noted.target);
             let is_known = target.map_or_else(|| is_decided(in_force, noted, config_map), |target| is_listed(target));
             match noted.identity_scope() {

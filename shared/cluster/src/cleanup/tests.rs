@@ -8,10 +8,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cleanup::*;
+use crate::kinds::KindName;
+use drift_model::backoff::Series;
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::ScopeId;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
+use drift_model::object::ObjectId;
 use drift_target::{DocumentName, Target, parse_document};
 
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -55,8 +58,8 @@ impl World {
     }
 }
 
-fn noted(targets: &[&Arc<Target>]) -> Notes {
-    let mut notes = Notes::default();
+fn noted(targets: &[&Arc<Target>]) -> Selections {
+    let mut notes = Selections::default();
     targets.iter().for_each(|target| notes.add(target));
     notes
 }
@@ -89,10 +92,10 @@ fn the_annotation_is_read_back_as_it_was_written_and_what_is_broken_in_it_loses_
         )
         .replace("SCOPE", &target("a", "m", "{apiVersion: v1, kind: Service}").scope.id.to_string())
     );
-    assert_eq!(Notes::parse(&text), (notes, 0));
-    let (rest, unreadable) = Notes::parse(&text.replace(r#""target":"a","#, ""));
+    assert_eq!(Selections::parse(&text), (notes, 0));
+    let (rest, unreadable) = Selections::parse(&text.replace(r#""target":"a","#, ""));
     assert_eq!((rest, unreadable), (noted(&[&target("b", "n", "{apiVersion: v1, kind: Service}")]), 1));
-    assert_eq!(Notes::parse("nonsense"), (Notes::default(), 1));
+    assert_eq!(Selections::parse("nonsense"), (Selections::default(), 1));
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_note_of_an_earlier_program_speaks_of_every_scope() {
     let one = proxies("a", "[x]", "1");
     let earlier =
         r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x"]}]"#;
-    let (mut notes, _) = Notes::parse(earlier);
+    let (mut notes, _) = Selections::parse(earlier);
     let broken = World::new(&[], &[]);
     assert_eq!(IncompleteScopes::find(&notes, broken.in_force(), |_| true), IncompleteScopes::All);
     notes.add(&one);
@@ -179,118 +182,157 @@ fn an_object_is_left_only_where_it_is_certain_that_no_target_selects_it() {
     }
 }
 
+fn schedule() -> Schedule {
+    Schedule::new(PATIENCE, Series::CLEAN_UP)
+}
+
+fn look(uids: &[&str]) -> Option<Duty> {
+    Some(Duty::Look(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
+}
+
+fn list(namespaces: &[&str]) -> Option<Duty> {
+    Some(Duty::List(proxy_kind(), namespaces.iter().map(|&namespace| namespace.to_owned()).collect()))
+}
+
+fn id(uid: &str) -> ObjectId {
+    ObjectId { uid: uid.into(), ..object(Some("x"), "2").id }
+}
+
 #[test]
-fn a_scope_is_left_once_its_target_is_known_to_reach_less() {
+fn a_kind_is_listed_where_a_noted_target_reaches_no_more() {
     let wide = proxies("a", "[x, y]", "1");
-    let notes = noted(&[&wide]);
+    let noted = noted(&[&wide]);
+    let everywhere = target("a", "m", "{apiVersion: demo.example/v1, kind: Proxy}");
     let table: [(&str, World, bool); 6] = [
         ("as it was", World::new(&[&wide], &["m"]), false),
+        ("with other labels", World::new(&[&proxies("a", "[x, y]", "2")], &["m"]), false),
         ("gone", World::new(&[], &["m"]), true),
         ("gone with its ConfigMap", World::new(&[], &[]), false),
         ("narrower", World::new(&[&proxies("a", "[x]", "1")], &["m"]), true),
-        ("wider", World::new(&[&proxies("a", "[x, y, z]", "1")], &["m"]), false),
-        ("everywhere", World::new(&[&target("a", "m", "{apiVersion: demo.example/v1, kind: Proxy}")], &["m"]), false),
+        ("everywhere", World::new(&[&everywhere], &["m"]), true),
     ];
-    for (case, world, is_left) in table {
-        assert_eq!(!left_scopes(&notes, world.in_force()).is_empty(), is_left, "{case}");
+    for (case, world, is_listed) in table {
+        let mut schedule = schedule();
+        schedule.arrange(&noted, world.in_force(), at(0));
+        assert_eq!(schedule.due(at(599)), None, "{case}");
+        assert_eq!(schedule.due(at(600)), list(&["x", "y"]).filter(|_| is_listed), "{case}");
+        schedule.end_list(&proxy_kind());
+        assert_eq!(schedule.next_due(), None, "{case}: a steady state costs nothing");
     }
 }
 
 #[test]
-fn a_kind_is_swept_once_after_each_change_of_what_is_selected_and_never_in_a_steady_state() {
-    let (one, narrow) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
-    let notes = noted(&[&one]);
-    let mut ledger = Ledger::new(PATIENCE);
-    let sweep = Some(Duty::Sweep(proxy_kind()));
-    ledger.arrange(&notes, World::new(&[&one], &["m"]).in_force(), at(0));
-    assert_eq!((ledger.next_due(), ledger.take_due(at(599))), (Some(at(600)), None));
-    assert_eq!(ledger.take_due(at(600)), sweep);
-    assert_eq!(ledger.end_sweep(&proxy_kind(), SweepEnd::Clean, at(601)), []);
-    // The same again, as after an edit of something else, costs nothing.
-    ledger.arrange(&notes, World::new(&[&one], &["m"]).in_force(), at(700));
-    assert_eq!(ledger.next_due(), None);
-    ledger.arrange(&notes, World::new(&[&narrow], &["m"]).in_force(), at(1000));
-    ledger.arrange(&notes, World::new(&[&narrow], &[]).in_force(), at(1300));
-    assert_eq!((ledger.take_due(at(1899)), ledger.take_due(at(1900))), (None, sweep.clone()));
-    // What is in doubt waits for the next word.
-    assert_eq!(ledger.end_sweep(&proxy_kind(), SweepEnd::Undecided, at(1901)), []);
-    assert_eq!(ledger.next_due(), None);
-    ledger.arrange(&notes, World::new(&[&narrow], &["m"]).in_force(), at(2000));
-    assert_eq!(ledger.take_due(at(2600)), sweep);
-}
-
-#[test]
-fn a_note_goes_when_its_target_is_gone_and_a_sweep_found_nothing() {
+fn a_note_goes_when_its_target_is_gone_and_nothing_is_left_to_look_at() {
     let (one, other) = (proxies("a", "[x]", "1"), proxies("b", "[y]", "1"));
-    let notes = noted(&[&one, &other]);
-    let mut ledger = Ledger::new(PATIENCE);
-    ledger.arrange(&notes, World::new(&[&other], &["m"]).in_force(), at(0));
-    for (end, gone) in [(SweepEnd::Failed, false), (SweepEnd::Unripe, false), (SweepEnd::Clean, true)] {
-        let now = ledger.next_due().unwrap();
-        assert_eq!(ledger.take_due(now), Some(Duty::Sweep(proxy_kind())));
-        let expected = if gone { vec![Scope::of(&one)] } else { Vec::new() };
-        assert_eq!(ledger.end_sweep(&proxy_kind(), end, now), expected, "{end:?}");
+    let noted = noted(&[&one, &other]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::new(&[&other], &["m"]).in_force(), at(0));
+    assert_eq!(schedule.finished(&proxy_kind()), [], "it is not listed");
+    schedule.find(&proxy_kind(), &id("u"), at(600));
+    schedule.end_list(&proxy_kind());
+    for (end, is_finished) in [(LookEnd::Failed("refused"), false), (LookEnd::Unripe, false), (LookEnd::Settled, true)]
+    {
+        let now = schedule.next_due().unwrap();
+        assert_eq!(schedule.due(now), look(&["u"]));
+        schedule.end_look(&proxy_kind(), &"u".into(), end, now);
+        let finished = if is_finished { vec![Selection::of(&one)] } else { Vec::new() };
+        assert_eq!(schedule.finished(&proxy_kind()), finished, "{end:?}");
     }
-    assert_eq!(ledger.next_due(), None);
+    schedule.strike_out(&proxy_kind(), true, at(9000));
+    assert_eq!(schedule.due(at(9600)), list(&["x"]), "somebody held it");
+    schedule.end_list(&proxy_kind());
+    schedule.strike_out(&proxy_kind(), false, at(9600));
+    assert_eq!((schedule.finished(&proxy_kind()), schedule.next_due()), (vec![], None));
 }
 
 #[test]
-fn a_note_stays_while_its_target_is_undecided() {
+fn an_object_that_left_is_looked_at_after_its_own_patience() {
     let one = proxies("a", "[x]", "1");
-    let mut ledger = Ledger::new(PATIENCE);
-    ledger.arrange(&noted(&[&one]), World::default().in_force(), at(0));
-    assert!(ledger.take_due(at(600)).is_some());
-    assert_eq!(ledger.end_sweep(&proxy_kind(), SweepEnd::Clean, at(600)), []);
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    let mut hear = |uid, has_left, now| {
+        schedule.hear_of(&proxy_kind(), &id(uid), has_left, at(now));
+        schedule.next_due()
+    };
+    assert_eq!(hear("u", true, 300), Some(at(900)));
+    assert_eq!(hear("u", false, 500), Some(at(900)), "whoever writes to it does not make it wait anew");
+    assert_eq!(hear("u", true, 600), Some(at(1200)), "it came back and left again");
+    assert_eq!(hear("v", false, 500), Some(at(1100)), "one that was never selected here");
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]));
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "it is due until its end is told");
+    schedule.hear_of(
+        &KindName::of(&target("s", "m", "{apiVersion: v1, kind: Service}").objects),
+        &id("w"),
+        true,
+        at(0),
+    );
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "a kind that is not noted is none of ours");
 }
 
 #[test]
-fn an_object_that_left_by_itself_is_looked_at_after_its_own_patience() {
+fn what_is_in_doubt_waits_for_the_configuration() {
     let one = proxies("a", "[x]", "1");
-    let mut ledger = Ledger::new(PATIENCE);
-    ledger.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
-    let left = object(Some("x"), "2").id;
-    ledger.note_left(proxy_kind(), left.clone(), at(300));
-    ledger.note_left(proxy_kind(), left.clone(), at(500));
-    assert_eq!(ledger.take_due(at(600)), Some(Duty::Sweep(proxy_kind())));
-    assert!(ledger.is_young(&left.uid));
-    assert_eq!(ledger.end_sweep(&proxy_kind(), SweepEnd::Clean, at(600)), []);
-    assert_eq!(ledger.take_due(at(1099)), None);
-    assert_eq!(ledger.take_due(at(1100)), Some(Duty::Look(proxy_kind(), left.clone())));
-    assert!(!ledger.is_young(&left.uid));
+    let noted = noted(&[&one]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::default().in_force(), at(0));
+    schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
+    schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
+    assert_eq!(schedule.next_due(), None);
+    schedule.arrange(&noted, World::new(&[&one], &["m"]).in_force(), at(1000));
+    assert_eq!(schedule.next_due(), Some(at(1600)));
+    assert_eq!(schedule.finished(&proxy_kind()), []);
 }
 
 #[test]
-fn failures_pause_longer_and_longer_up_to_an_hour_and_a_change_begins_anew() {
+fn failures_pause_a_kind_longer_and_longer_and_a_change_begins_anew() {
     let (one, two) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
-    let notes = noted(&[&one]);
-    let mut ledger = Ledger::new(PATIENCE);
-    ledger.arrange(&notes, World::new(&[&one], &["m"]).in_force(), at(0));
-    let mut pauses = Vec::new();
+    let noted = noted(&[&one]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::new(&[], &["m"]).in_force(), at(0));
+    let (mut pauses, mut news) = (Vec::new(), 0);
     for _ in 0..8 {
-        let now = ledger.next_due().unwrap();
-        assert!(ledger.take_due(now).is_some());
-        ledger.end_sweep(&proxy_kind(), SweepEnd::Failed, now);
-        pauses.push((ledger.next_due().unwrap() - now).as_secs() / 60);
+        let now = schedule.next_due().unwrap();
+        assert!(schedule.due(now).is_some());
+        news += u32::from(schedule.fail(&proxy_kind(), "list", now));
+        pauses.push((schedule.next_due().unwrap() - now).as_secs() / 60);
     }
-    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-    let now = ledger.next_due().unwrap();
-    ledger.arrange(&notes, World::new(&[&two], &["m"]).in_force(), now);
-    assert_eq!(ledger.next_due(), Some(now + PATIENCE));
+    assert_eq!((pauses, news), (vec![1, 2, 4, 8, 16, 32, 60, 60], 1));
+    let now = schedule.next_due().unwrap();
+    assert!(schedule.fail(&proxy_kind(), "kind", now), "another trouble");
+    schedule.arrange(&noted, World::new(&[&two], &["m"]).in_force(), now);
+    schedule.hear_of(&proxy_kind(), &id("u"), true, now);
+    assert_eq!(schedule.next_due(), Some(now + PATIENCE));
 }
 
 #[test]
-fn a_sweep_that_a_change_broke_off_begins_anew_but_not_before_its_patience() {
-    let (one, two) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
-    let notes = noted(&[&one]);
-    let mut ledger = Ledger::new(PATIENCE);
-    for (target, due) in [(&one, 600), (&one, 600), (&two, 1200)] {
-        ledger.arrange(&notes, World::new(&[target], &["m"]).in_force(), at(if due == 600 { 0 } else { 600 }));
-        ledger.break_off(&proxy_kind(), at(600));
-        assert_eq!(ledger.next_due(), Some(at(due)), "{due}");
-        if due == 600 {
-            assert!(ledger.take_due(at(600)).is_some());
-        }
+fn one_object_that_fails_does_not_hold_up_the_others() {
+    let one = proxies("a", "[x]", "1");
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    for uid in ["a", "b", "c"] {
+        schedule.hear_of(&proxy_kind(), &id(uid), false, at(0));
     }
+    schedule.end_look(&proxy_kind(), &"a".into(), LookEnd::Failed("refused"), at(600));
+    assert_eq!(schedule.due(at(600)), look(&["b", "c"]));
+    schedule.end_look(&proxy_kind(), &"b".into(), LookEnd::Settled, at(600));
+    schedule.end_look(&proxy_kind(), &"c".into(), LookEnd::Settled, at(600));
+    assert_eq!(schedule.next_due(), Some(at(660)));
+    schedule.end_look(&proxy_kind(), &"a".into(), LookEnd::Failed("refused"), at(660));
+    assert_eq!(schedule.next_due(), Some(at(780)), "it waits longer each time");
+}
+
+#[test]
+fn each_kind_has_its_turn() {
+    let (proxies, services) = (proxies("a", "[x]", "1"), target("s", "m", "{apiVersion: v1, kind: Service}"));
+    let (proxy, service) = (KindName::of(&proxies.objects), KindName::of(&services.objects));
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&proxies, &services]), World::new(&[], &["m"]).in_force(), at(0));
+    let mut kinds = Vec::new();
+    for _ in 0..4 {
+        let Some(Duty::List(kind, _)) = schedule.due(at(600)) else { panic!("nothing is due") };
+        kinds.push(kind);
+    }
+    assert_eq!(kinds, [&service, &proxy, &service, &proxy].map(Clone::clone));
 }
 
 /// One step of a history: what the configuration says from then on, and for how long.
@@ -306,7 +348,7 @@ proptest! {
         let texts = [Some(proxies("a", "[x]", "1")), Some(proxies("a", "[x]", "2")), Some(proxies("b", "[x]", "1")), None];
         let subject = object(Some("x"), "1");
         let mut notes = noted(&[&proxies("a", "[x]", "1")]);
-        let mut ledger = Ledger::new(PATIENCE);
+        let mut schedule = schedule();
         let (mut now, mut left_since) = (at(0), None);
         let mut last = World::default();
         for (text, is_whole, seconds) in history {
@@ -316,20 +358,36 @@ proptest! {
             let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
             let world = World { targets, whole };
             world.targets.values().for_each(|target| notes.add(target));
-            ledger.arrange(&notes, world.in_force(), now);
+            schedule.arrange(&notes, world.in_force(), now);
             let judged = judge(&notes, world.in_force(), &proxy_kind(), &subject);
             left_since = if judged == Judgement::Left { left_since.or(Some(now)) } else { None };
             let end = now + Duration::from_secs(seconds);
-            while let Some(due) = ledger.next_due().filter(|due| *due <= end) {
-                prop_assert!(ledger.take_due(due.max(now)).is_some());
-                if judged == Judgement::Left {
-                    let since = left_since.unwrap_or(due);
-                    prop_assert!(due.max(now).is_past(since, PATIENCE), "{since:?} {due:?}");
+            while let Some(due) = schedule.next_due().filter(|due| *due <= end) {
+                let due = due.max(now);
+                match schedule.due(due) {
+                    Some(Duty::List(kind, _)) => {
+                        if matches!(judged, Judgement::Left | Judgement::Undecided) {
+                            schedule.find(&kind, &subject.id, due);
+                        }
+                        schedule.end_list(&kind);
+                    }
+                    Some(Duty::Look(kind, _)) => {
+                        if judged == Judgement::Left {
+                            let since = left_since.unwrap_or(due);
+                            prop_assert!(due.is_past(since, PATIENCE), "{since:?} {due:?}");
+                        }
+                        let look = if judged == Judgement::Undecided { LookEnd::Undecided } else { LookEnd::Settled };
+                        schedule.end_look(&kind, &subject.id.uid, look, due);
+                    }
+                    None => prop_assert!(false, "something is due"),
                 }
-                let end = if judged == Judgement::Undecided { SweepEnd::Undecided } else { SweepEnd::Clean };
-                for scope in ledger.end_sweep(&proxy_kind(), end, due.max(now)) {
-                    prop_assert!(!world.targets.contains_key(&scope.target) || scope.namespaces != ["x"]);
-                    notes.remove(&scope);
+                let finished = schedule.finished(&proxy_kind());
+                for selection in &finished {
+                    prop_assert!(!world.targets.contains_key(&selection.target) || selection.namespaces != ["x"]);
+                    notes.remove(selection);
+                }
+                if !finished.is_empty() {
+                    schedule.strike_out(&proxy_kind(), false, due);
                 }
             }
             now = end;
@@ -340,8 +398,8 @@ proptest! {
     /// No text on the Lease breaks the reader, and what it reads it writes the same.
     #[test]
     fn no_annotation_breaks_the_reader(text in r#"[\[\]{}":,a-c]{0,40}"#) {
-        let (notes, _) = Notes::parse(&text);
-        prop_assert_eq!(Notes::parse(&notes.to_string()), (notes, 0));
+        let (notes, _) = Selections::parse(&text);
+        prop_assert_eq!(Selections::parse(&notes.to_string()), (notes, 0));
     }
 }
 

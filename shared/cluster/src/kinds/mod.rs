@@ -2,9 +2,11 @@
 //!
 //! This file must not know what targets do with a kind; what a schema must have is decided in `kind_schema`.
 
+mod name;
 mod schema;
 mod search;
 
+pub use name::KindName;
 pub use schema::schema_problems;
 pub use search::{KindNews, KindSearch, find_kind};
 

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cleanup::NoteBoard;
-use crate::cleanup::Scope;
+use crate::cleanup::{NotedSelections, Selection};
 use crate::client::fake_api;
 use crate::client::fake_api::{Log, Sent, refuse, reply};
 use crate::config::Configuration;
@@ -359,7 +358,7 @@ async fn a_target_waits_until_its_note_stands_on_the_lease_and_keeps_it_there() 
     let target = target("a");
     let configuration =
         Configuration { targets: BTreeMap::from([("a".to_owned(), target.clone())]), ..Configuration::default() };
-    let board = NoteBoard::default();
+    let board = NotedSelections::default();
     board.begin(&first.handle);
     let noted = || store.lease()["metadata"]["annotations"][names::SELECTIONS_ANNOTATION].to_string();
     let playing = async {
@@ -368,7 +367,7 @@ async fn a_target_waits_until_its_note_stands_on_the_lease_and_keeps_it_there() 
         board.arrange(configuration.in_force());
         let held = board.hold(&target).await;
         assert!(noted().contains(r#"\"target\":\"a\""#), "{}", noted());
-        let scope = [Scope::of(&target)];
+        let scope = [Selection::of(&target)];
         assert!(!board.forget(&scope), "somebody works on it");
         drop(held);
         assert!(board.forget(&scope));
@@ -385,7 +384,7 @@ async fn a_target_waits_until_its_note_stands_on_the_lease_and_keeps_it_there() 
     first.task.await.unwrap();
     // The next holder finds it and may work on the target at once.
     let second = leader(&store, "b").await;
-    let next = NoteBoard::default();
+    let next = NotedSelections::default();
     next.begin(&second.handle);
     assert!(tokio::time::timeout(SECOND, next.hold(&target)).await.is_ok());
 }

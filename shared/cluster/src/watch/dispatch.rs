@@ -14,13 +14,13 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::kinds::ResolvedKind;
+use crate::kinds::{KindName, ResolvedKind};
 use crate::watch::Change;
 use crate::watch::ObjectEvent;
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::{ObjectId, SeenObject};
+use drift_model::object::{LeanObject, ObjectId, SeenObject};
 use drift_target::ObjectSelection;
 
 /// A target that wants to be told of its objects.
@@ -54,10 +54,32 @@ pub enum Command {
     },
     /// Follow it no more.
     Cease(usize),
-    /// Tell a target.
-    Tell(Arc<str>, ObjectEvent),
     /// The target's objects cannot be watched, for this reason, or can be again.
     Trouble(Arc<str>, Option<String>),
+    /// The target wants its objects no more: what was said of them is said no more.
+    Hush(Arc<str>),
+}
+
+/// An object that no target selects and that carries something of ours, or that a target selected until now.
+#[derive(Clone, Debug)]
+pub struct Orphan {
+    /// Its kind.
+    pub kind: KindName,
+    /// Its state.
+    pub object: Arc<LeanObject>,
+    /// A target selected it until now.
+    pub has_left: bool,
+}
+
+/// What follows from a step.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// What each target is told, in this order.
+    pub words: Vec<(Arc<str>, ObjectEvent)>,
+    /// Objects that are nobody's.
+    pub orphans: Vec<Orphan>,
+    /// What is to be done.
+    pub commands: Vec<Command>,
 }
 
 /// A group and version, and a kind in it.
@@ -74,6 +96,8 @@ pub struct Dispatch {
     owners: BTreeMap<Arc<str>, ObjectSelection>,
     members: BTreeMap<Arc<str>, Member>,
     watches: BTreeMap<WatchKey, Watch>,
+    /// Targets of which trouble was said and that want nothing any more.
+    hushed: Vec<Arc<str>>,
     last_number: usize,
     last_list: u64,
 }
@@ -94,13 +118,14 @@ struct Watch {
     kind: ResolvedKind,
     fields: FieldPaths,
     /// By namespace, or one for all.
-    scopes: BTreeMap<Option<String>, Scope>,
+    collections: BTreeMap<Option<String>, Followed>,
     known: HashMap<Uid, Known>,
     needs_list: bool,
 }
 
+/// One collection as it is followed.
 #[derive(Debug, Default)]
-struct Scope {
+struct Followed {
     number: usize,
     /// Of the list that is read, or was read last.
     list: u64,
@@ -137,6 +162,7 @@ impl Dispatch {
         let key = (subscriber.kind.resource.api_version.clone(), subscriber.kind.resource.kind.clone());
         let target = subscriber.target.clone();
         self.forget_told(&target);
+        self.hush(&target);
         let (is_arranged, is_listed) = (false, false);
         let member = Member { subscriber, key, is_arranged, is_listed, alive_since: None, trouble: None };
         self.members.insert(target, member);
@@ -145,9 +171,15 @@ impl Dispatch {
     /// A target's text is not worked on any more. What it selects stays its own for as long as it is in force.
     pub fn unsubscribe(&mut self, target: &Arc<str>, id: u64) {
         if self.members.get(target).is_some_and(|member| member.subscriber.id == id) {
+            self.hush(target);
             self.members.remove(target);
             self.forget_told(target);
         }
+    }
+
+    fn hush(&mut self, target: &Arc<str>) {
+        let has_trouble = self.members.get(target).is_some_and(|member| member.trouble.is_some());
+        self.hushed.extend(has_trouble.then(|| target.clone()));
     }
 
     /// These targets are in force. An object of one that is not any more has its next owner.
@@ -163,56 +195,56 @@ impl Dispatch {
     }
 
     /// Takes in what is heard under a number.
-    pub fn hear(&mut self, number: usize, change: Change<SeenObject>, now: Moment) -> Vec<Command> {
-        let mut commands = Vec::new();
-        let Some((key, namespace)) = self.find(number) else { return commands };
+    pub fn hear(&mut self, number: usize, change: Change<SeenObject>, now: Moment) -> Effects {
+        let mut effects = Effects::default();
+        let Some((key, namespace)) = self.find(number) else { return effects };
         let place = (&key, &namespace);
         match change {
-            Change::Connected => self.change_scope(place, |scope| scope.trouble = None),
-            Change::Failing(text) => self.change_scope(place, |scope| scope.trouble = Some(text)),
+            Change::Connected => self.change_followed(place, |followed| followed.trouble = None),
+            Change::Failing(text) => self.change_followed(place, |followed| followed.trouble = Some(text)),
             Change::ListBegan => {
                 self.last_list += 1;
                 let list = self.last_list;
-                self.change_scope(place, |scope| scope.list = list);
+                self.change_followed(place, |followed| followed.list = list);
             }
             Change::Found(seen, version) => {
                 let seen = SeenObject { object: seen.object.listed_at(&version), ..seen };
-                self.take_in(place, &seen, true, &mut commands);
+                self.take_in(place, &seen, true, &mut effects);
             }
             Change::Changed(seen) => {
-                self.take_in(place, &seen, false, &mut commands);
+                self.take_in(place, &seen, false, &mut effects);
                 self.sign(place, now);
             }
             Change::Deleted(seen) => {
-                self.drop_known(&key, &seen.object.id.uid, &mut commands);
+                self.drop_known(&key, &seen.object.id.uid, &mut effects);
                 self.sign(place, now);
             }
             Change::ListEnded => {
-                self.end_list(place, &mut commands);
+                self.end_list(place, &mut effects);
                 self.sign(place, now);
             }
             Change::Bookmark => self.sign(place, now),
         }
-        self.tell_of_scopes(&key, &mut commands);
-        commands
+        self.tell_of_watch(&key, &mut effects);
+        effects
     }
 
     fn sign(&mut self, place: Place<'_>, now: Moment) {
-        self.change_scope(place, |scope| {
-            scope.signed_at = Some(now);
-            scope.trouble = None;
+        self.change_followed(place, |followed| {
+            followed.signed_at = Some(now);
+            followed.trouble = None;
         });
     }
 
-    fn change_scope(&mut self, (key, namespace): Place<'_>, change: impl FnOnce(&mut Scope)) {
-        let scope = self.watches.get_mut(key).and_then(|watch| watch.scopes.get_mut(namespace));
-        scope.map(change);
+    fn change_followed(&mut self, (key, namespace): Place<'_>, change: impl FnOnce(&mut Followed)) {
+        let followed = self.watches.get_mut(key).and_then(|watch| watch.collections.get_mut(namespace));
+        followed.map(change);
     }
 
     /// Whose number it is; nobody's where that is followed no more.
     fn find(&self, number: usize) -> Option<(WatchKey, Option<String>)> {
         self.watches.iter().find_map(|(key, watch)| {
-            let (namespace, _) = watch.scopes.iter().find(|(_, scope)| scope.number == number)?;
+            let (namespace, _) = watch.collections.iter().find(|(_, followed)| followed.number == number)?;
             Some((key.clone(), namespace.clone()))
         })
     }

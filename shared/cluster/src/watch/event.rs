@@ -13,15 +13,7 @@ pub enum ObjectEvent {
     /// An object that the target selects is another's, first by name. Said once.
     Skipped(Box<LeanObject>),
     /// An object is the target's no more, nor skipped: deleted, no longer matching, or another's.
-    /// `object` is its last state where it still exists and no target selects it.
-    Left {
-        /// Which.
-        id: ObjectId,
-        /// Its state, where nobody selects it.
-        object: Option<Box<LeanObject>>,
-    },
-    /// An object that no target ever selected in this process carries our finalizer.
-    Stray(Box<LeanObject>),
+    Left(ObjectId),
     /// All objects of the target were `Seen` or `Skipped`. Said once.
     Listed,
     /// All watches of the target's objects gave a sign of life (event, bookmark or list) at `since` or later; sent at most

@@ -17,7 +17,7 @@ use crate::process::clock;
 use crate::telemetry::health::{Health, Remark};
 use crate::watch::ObjectEvent;
 use crate::watch::collection::{Collection, Heard, follow};
-use crate::watch::dispatch::{Command, Dispatch, Subscriber};
+use crate::watch::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::object::SeenObject;
@@ -43,6 +43,7 @@ struct State {
     /// Unbounded, lest one target hold up the others of its kind; an actor that does not turn ends the program within
     /// a minute.
     listeners: HashMap<Arc<str>, mpsc::UnboundedSender<ObjectEvent>>,
+    collectors: Vec<mpsc::UnboundedSender<Orphan>>,
     last_id: u64,
 }
 
@@ -77,25 +78,26 @@ impl KindWatches {
         Subscription { watches: self.clone(), target: name, id, events }
     }
 
-    /// Whether some target selects the object, as far as was told.
+    /// Whether one of `peers`, the targets in force of the object's kind, selects it, as far as was told. `None` where that is
+    /// not certain: one of them was not told of all its objects yet, or a target that is in force no more has the object still.
     #[must_use]
-    pub fn is_seen(&self, uid: &Uid) -> bool {
-        self.state().dispatch.told(uid).next().is_some()
+    pub fn is_selected<'a>(&self, uid: &Uid, mut peers: impl Iterator<Item = &'a str> + Clone) -> Option<bool> {
+        let state = self.state();
+        let mut told = state.dispatch.told(uid);
+        if told.any(|one| peers.clone().any(|peer| peer == &**one)) {
+            return Some(true);
+        }
+        let is_certain = state.dispatch.told(uid).next().is_none() && peers.all(|peer| state.dispatch.is_listed(peer));
+        is_certain.then_some(false)
     }
 
-    /// Whether one of these targets selects the object, as far as was told.
+    /// Objects that are nobody's, from now on. An orphan is told before its former target loses sight of it, so that there is
+    /// no moment at which it looks as if nobody had selected it for long.
     #[must_use]
-    pub fn is_seen_by<'a>(&self, uid: &Uid, mut targets: impl Iterator<Item = &'a str>) -> bool {
-        let state = self.state();
-        targets.any(|target| state.dispatch.told(uid).any(|told| **told == *target))
-    }
-
-    /// Whether no target selects the object. Certain only if each of `peers` (those of the same kind) was told of all its
-    /// objects; until then false.
-    #[must_use]
-    pub fn is_free<'a>(&self, uid: &Uid, mut peers: impl Iterator<Item = &'a str>) -> bool {
-        let state = self.state();
-        peers.all(|peer| state.dispatch.is_listed(peer)) && state.dispatch.told(uid).next().is_none()
+    pub fn hear_of_orphans(&self) -> mpsc::UnboundedReceiver<Orphan> {
+        let (collector, orphans) = mpsc::unbounded_channel();
+        self.state().collectors.push(collector);
+        orphans
     }
 
     /// Follows what the targets want for as long as it is polled: one term of leadership.
@@ -147,15 +149,15 @@ impl KindWatches {
 
     /// One step, whose words reach those whom it was decided for: a new listener of the same target comes before or after
     /// it. Gives what else is to be done.
-    fn step_and_tell(&self, step: impl FnOnce(&mut Dispatch) -> Vec<Command>) -> Vec<Command> {
+    pub(crate) fn step_and_tell(&self, step: impl FnOnce(&mut Dispatch) -> Effects) -> Vec<Command> {
         let mut state = self.state();
-        let mut commands = step(&mut state.dispatch);
-        for command in commands.extract_if(.., |command| matches!(command, Command::Tell(..))) {
-            let Command::Tell(target, event) = command else { continue };
-            if let Some(listener) = state.listeners.get(&target) {
-                // An actor that has ended needs to know nothing.
-                let _ = listener.send(event);
-            }
+        let Effects { words, orphans, commands } = step(&mut state.dispatch);
+        // Whoever has ended needs to know nothing.
+        for orphan in orphans {
+            state.collectors.iter().for_each(|collector| _ = collector.send(orphan.clone()));
+        }
+        for (target, event) in words {
+            state.listeners.get(&target).map(|listener| listener.send(event));
         }
         commands
     }
@@ -229,12 +231,11 @@ impl Runner<'_> {
                     handle.abort();
                 }
             }
-            // Told already.
-            Command::Tell(..) => {}
             Command::Trouble(target, None) => {
                 tracing::info!(target_name = %target, "watching again");
                 self.remarks.remove(&target);
             }
+            Command::Hush(target) => _ = self.remarks.remove(&target),
             Command::Trouble(target, Some(text)) => {
                 tracing::warn!(target_name = %target, "{text}");
                 let remark = self.health.remark(format!("target {target}"), text);

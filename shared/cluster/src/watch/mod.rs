@@ -11,6 +11,7 @@ mod secrets;
 pub(crate) mod store;
 
 pub use collection::Change;
+pub use dispatch::Orphan;
 pub use event::ObjectEvent;
 pub use kind_watches::{KindWatches, Subscription};
 pub use ownership::owner_of;

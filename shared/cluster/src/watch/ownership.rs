@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::kinds::KindName;
 use drift_target::ObjectSelection;
 use serde_json::Value;
 
@@ -13,10 +14,10 @@ use serde_json::Value;
 #[must_use]
 pub fn owner_of<'a>(
     targets: &'a BTreeMap<Arc<str>, ObjectSelection>,
-    (group, kind): (&str, &str),
+    kind: &KindName,
     namespace: Option<&str>,
     labels: Option<&Value>,
 ) -> Option<&'a Arc<str>> {
-    let is_owner = |selection: &ObjectSelection| selection.is_of(group, kind) && selection.selects(namespace, labels);
+    let is_owner = |selection: &ObjectSelection| kind.is_of(selection) && selection.selects(namespace, labels);
     targets.iter().find(|(_, selection)| is_owner(selection)).map(|(target, _)| target)
 }

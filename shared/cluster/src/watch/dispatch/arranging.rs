@@ -4,23 +4,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Command, Dispatch, Known, Member, Scope, Subscriber, Watch, WatchKey};
+use super::{Command, Dispatch, Effects, Followed, Known, Member, Subscriber, Watch, WatchKey};
+use crate::kinds::KindName;
 use drift_model::field_paths::FieldPaths;
 use drift_target::ObjectSelection;
 
 impl Dispatch {
     /// Has the watches follow what the subscribers want now.
-    pub fn arrange(&mut self) -> Vec<Command> {
+    pub fn arrange(&mut self) -> Effects {
         self.take_newcomers();
-        let mut commands = Vec::new();
+        let mut commands: Vec<Command> = self.hushed.drain(..).map(Command::Hush).collect();
         let wanted: BTreeSet<WatchKey> = self.arranged().map(|member| member.key.clone()).collect();
         for (_, watch) in self.watches.extract_if(.., |key, _| !wanted.contains(key)) {
-            commands.extend(watch.scopes.values().map(|scope| Command::Cease(scope.number)));
+            commands.extend(watch.collections.values().map(|followed| Command::Cease(followed.number)));
         }
         for key in wanted {
             self.arrange_watch(&key, &mut commands);
         }
-        commands
+        Effects { commands, ..Effects::default() }
     }
 
     fn take_newcomers(&mut self) {
@@ -38,7 +39,7 @@ impl Dispatch {
                 let watch = Watch {
                     kind: newcomer.kind,
                     fields: FieldPaths::default(),
-                    scopes: BTreeMap::new(),
+                    collections: BTreeMap::new(),
                     known: HashMap::new(),
                     needs_list: true,
                 };
@@ -51,8 +52,7 @@ impl Dispatch {
     /// All watches of a kind, in whatever version, that know an object like this are to list it again.
     pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Known) -> bool) {
         for ((api_version, kind), watch) in &mut self.watches {
-            let group = api_version.split_once('/').map_or("", |(group, _)| group);
-            if selection.is_of(group, kind) && watch.known.values().any(&concerns) {
+            if KindName::new(api_version, kind).is_of(selection) && watch.known.values().any(&concerns) {
                 watch.needs_list = true;
             }
         }
@@ -74,28 +74,28 @@ impl Dispatch {
         }
         let Some(watch) = self.watches.get_mut(key) else { return };
         let is_anew = std::mem::take(&mut watch.needs_list);
-        let mut before = std::mem::take(&mut watch.scopes);
+        let mut before = std::mem::take(&mut watch.collections);
         if is_anew {
             watch.fields = fields;
         }
         for namespace in namespaces {
             let old = before.remove(&namespace);
-            if let Some(scope) = old.as_ref().filter(|_| is_anew) {
-                commands.push(Command::Cease(scope.number));
+            if let Some(followed) = old.as_ref().filter(|_| is_anew) {
+                commands.push(Command::Cease(followed.number));
             }
-            let scope = match old {
-                Some(scope) if !is_anew => scope,
+            let followed = match old {
+                Some(followed) if !is_anew => followed,
                 old => {
                     self.last_number += 1;
                     let number = self.last_number;
                     let (kind, fields) = (watch.kind.clone(), watch.fields.clone());
                     commands.push(Command::Follow { number, kind, namespace: namespace.clone(), fields });
-                    let (signed_at, trouble) = old.map(|scope| (scope.signed_at, scope.trouble)).unwrap_or_default();
-                    Scope { number, is_repeated: true, signed_at, trouble, ..Scope::default() }
+                    let (signed_at, trouble) = old.map(|old| (old.signed_at, old.trouble)).unwrap_or_default();
+                    Followed { number, is_repeated: true, signed_at, trouble, ..Followed::default() }
                 }
             };
-            watch.scopes.insert(namespace, scope);
+            watch.collections.insert(namespace, followed);
         }
-        commands.extend(before.values().map(|scope| Command::Cease(scope.number)));
+        commands.extend(before.values().map(|followed| Command::Cease(followed.number)));
     }
 }

@@ -75,13 +75,13 @@ impl Bench {
     }
 
     fn arrange(&mut self) -> Vec<String> {
-        let commands = self.dispatch.arrange();
-        self.words(commands)
+        let effects = self.dispatch.arrange();
+        self.words(effects)
     }
 
     fn hear(&mut self, number: usize, change: Change<SeenObject>) -> Vec<String> {
-        let commands = self.dispatch.hear(number, change, self.now);
-        self.words(commands)
+        let effects = self.dispatch.hear(number, change, self.now);
+        self.words(effects)
     }
 
     /// A whole list of what is followed under the only number.
@@ -103,8 +103,18 @@ impl Bench {
         words
     }
 
-    fn words(&mut self, commands: Vec<Command>) -> Vec<String> {
-        let mut words = Vec::new();
+    fn words(&mut self, Effects { words, orphans, commands }: Effects) -> Vec<String> {
+        let told = words.into_iter().map(|(target, event)| match event {
+            ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
+            ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
+            ObjectEvent::Left(id) => format!("{target} left {}", id.name),
+            ObjectEvent::Listed => format!("{target} listed"),
+            ObjectEvent::Alive { .. } => format!("{target} alive"),
+        });
+        let mut words: Vec<String> = told.collect();
+        words.extend(orphans.iter().map(|Orphan { object, has_left, .. }| {
+            format!("orphan {}{}", object.id.name, if *has_left { " left" } else { "" })
+        }));
         for command in commands {
             words.push(match command {
                 Command::Follow { number, namespace, fields, .. } => {
@@ -117,16 +127,7 @@ impl Bench {
                     format!("cease {}", namespace.as_deref().unwrap_or("all"))
                 }
                 Command::Trouble(target, text) => format!("{target} trouble {}", text.unwrap_or_default()),
-                Command::Tell(target, event) => match event {
-                    ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
-                    ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
-                    ObjectEvent::Stray(object) => format!("{target} stray {}", object.id.name),
-                    ObjectEvent::Left { id, object } => {
-                        format!("{target} left {}{}", id.name, if object.is_some() { " to nobody" } else { "" })
-                    }
-                    ObjectEvent::Listed => format!("{target} listed"),
-                    ObjectEvent::Alive { .. } => format!("{target} alive"),
-                },
+                Command::Hush(target) => format!("{target} hush"),
             });
         }
         words
@@ -166,9 +167,9 @@ fn an_edit_of_a_field_that_only_another_reads_shows_nothing() {
     let number = *bench.followed.keys().next().unwrap();
     let mut views = Vec::new();
     for version in [1, 2] {
-        let commands = bench.dispatch.hear(number, Change::Changed(seen("p", version, &tier("1"))), bench.now);
-        views.extend(commands.into_iter().filter_map(|command| match command {
-            Command::Tell(_, ObjectEvent::Seen(object)) => Some(object.view),
+        let effects = bench.dispatch.hear(number, Change::Changed(seen("p", version, &tier("1"))), bench.now);
+        views.extend(effects.words.into_iter().filter_map(|(_, event)| match event {
+            ObjectEvent::Seen(object) => Some(object.view),
             _ => None,
         }));
     }
@@ -204,11 +205,11 @@ fn an_object_that_changes_its_labels_changes_hands() {
     bench.list(&[]);
     assert_eq!(bench.change(seen("p", 1, &tier("1"))), ["a seen p"]);
     assert_eq!(bench.change(seen("p", 2, &tier("2"))), ["b seen p", "a left p"]);
-    assert_eq!(bench.change(seen("p", 3, &tier("3"))), ["b left p to nobody"]);
+    assert_eq!(bench.change(seen("p", 3, &tier("3"))), ["b left p", "orphan p left"]);
     assert!(bench.change(seen("p", 4, &tier("3"))).is_empty());
     let mut held = seen("p", 5, &tier("3"));
     held.object.finalizers = vec![FINALIZER.to_owned()];
-    assert_eq!(bench.change(held), ["a stray p"], "a finalizer of ours is left");
+    assert_eq!(bench.change(held), ["orphan p"], "a finalizer of ours is left");
 }
 
 #[test]
@@ -241,6 +242,20 @@ fn each_target_counts_its_own_namespaces() {
     assert_eq!(bench.hear(2, Change::Bookmark), ["b alive"]);
     assert!(bench.hear(2, Change::Bookmark).is_empty(), "said too often");
     assert!(bench.hear(7, Change::Bookmark).is_empty(), "followed no more");
+}
+
+#[test]
+fn what_was_said_of_a_target_is_said_no_more_when_it_goes() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    assert_eq!(bench.hear(1, Change::Failing("no".to_owned())), ["a trouble cannot watch proxies: no"]);
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    assert_eq!(bench.arrange()[0], "a hush", "the new text has not failed yet");
+    bench.hear(2, Change::Failing("no".to_owned()));
+    bench.end("a", true);
+    assert!(bench.arrange().contains(&"a hush".to_owned()));
+    assert!(bench.arrange().is_empty());
 }
 
 /// One thing that happens in a random history.
@@ -337,7 +352,7 @@ proptest! {
         for (number, (version, labels)) in &objects {
             let found = object(*number, *version, *labels);
             let owner = crate::watch::owner_of(
-                &bench.dispatch.owners, ("demo.example", "Proxy"), found.object.id.namespace.as_deref(), found.labels.as_ref());
+                &bench.dispatch.owners, &KindName::new("demo.example/v1", "Proxy"), found.object.id.namespace.as_deref(), found.labels.as_ref());
             for (target, own) in &held {
                 let is_owner = owner.is_some_and(|owner| &**owner == *target);
                 prop_assert_eq!(own.contains(&*found.object.id.name), is_owner, "{} and {}", target, number);

@@ -1,13 +1,13 @@
-//! The notes of one program, and which of them stand on its Lease.
+//! What the targets of one program select, and how much of that stands noted on its Lease.
 //!
-//! Nothing is written to an object of a target before the target's note stands: whoever works on a target holds its note,
-//! and a note that somebody holds is not struck out. This file must not know what is written to objects.
+//! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds
+//! its note, and a note that somebody holds is not struck out. This file must not know what is written to objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::watch;
 
-use crate::cleanup::{InForce, Notes, Scope};
+use crate::cleanup::{InForce, Selection, Selections};
 use crate::lease::LeaseHandle;
 use drift_model::names::SELECTIONS_ANNOTATION;
 use drift_target::Target;
@@ -16,77 +16,78 @@ use drift_target::Target;
 /// Lease that cannot be written is lost; the rest is for what else stands there.
 const MOST_BYTES: usize = 192 * 1024;
 
-/// The notes, for all parts of a program. Cheap to clone.
+/// The selections of one program's targets, for all its parts. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct NoteBoard {
-    board: watch::Sender<Board>,
+pub struct NotedSelections {
+    notes: watch::Sender<Notes>,
 }
 
 #[derive(Debug, Default)]
-struct Board {
-    wanted: Notes,
-    standing: BTreeSet<Scope>,
-    holders: BTreeMap<Scope, usize>,
+struct Notes {
+    wanted: Selections,
+    standing: BTreeSet<Selection>,
+    holders: BTreeMap<Selection, usize>,
 }
 
 /// A note that stands on the Lease for as long as this lives.
 #[derive(Debug)]
 #[must_use = "the note may be struck out when this is dropped"]
 pub struct HeldNote {
-    board: NoteBoard,
-    scope: Scope,
+    noted: NotedSelections,
+    selection: Selection,
 }
 
-impl Default for NoteBoard {
+impl Default for NotedSelections {
     fn default() -> Self {
-        Self { board: watch::Sender::new(Board::default()) }
+        Self { notes: watch::Sender::new(Notes::default()) }
     }
 }
 
-impl NoteBoard {
+impl NotedSelections {
     /// Begins a term with the notes that stood on the Lease when it was taken.
     pub fn begin(&self, lease: &LeaseHandle) {
         let found = lease.leadership().found_annotations();
-        let (notes, unreadable) = found.get(SELECTIONS_ANNOTATION).map(|text| Notes::parse(text)).unwrap_or_default();
+        let (found, unreadable) =
+            found.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
         if unreadable > 0 {
             tracing::warn!(unreadable, "the Lease has notes that cannot be read: what they speak of is not cleaned up");
         }
-        self.board.send_modify(|board| {
-            board.standing = notes.iter().map(|(scope, _)| scope.clone()).collect();
-            board.wanted = notes;
+        self.notes.send_modify(|notes| {
+            notes.standing = found.iter().map(|(selection, _)| selection.clone()).collect();
+            notes.wanted = found;
         });
     }
 
     /// Notes every target in force.
     pub fn arrange(&self, in_force: InForce<'_>) {
-        self.board.send_if_modified(|board| {
-            let before = board.wanted.clone();
-            in_force.targets.values().for_each(|target| board.wanted.add(target));
-            board.wanted != before
+        self.notes.send_if_modified(|notes| {
+            let before = notes.wanted.clone();
+            in_force.targets.values().for_each(|target| notes.wanted.add(target));
+            notes.wanted != before
         });
     }
 
     /// All notes.
     #[must_use]
-    pub fn notes(&self) -> Notes {
+    pub fn all(&self) -> Selections {
         self.read(Clone::clone)
     }
 
     /// Asks the notes something.
-    pub fn read<R>(&self, ask: impl FnOnce(&Notes) -> R) -> R {
-        ask(&self.board.borrow().wanted)
+    pub fn read<R>(&self, ask: impl FnOnce(&Selections) -> R) -> R {
+        ask(&self.notes.borrow().wanted)
     }
 
     /// Strikes notes out; whether none of them was held.
-    pub fn forget(&self, scopes: &[Scope]) -> bool {
+    pub fn forget(&self, selections: &[Selection]) -> bool {
         let mut all = true;
-        self.board.send_if_modified(|board| {
-            for scope in scopes {
-                if board.holders.contains_key(scope) {
+        self.notes.send_if_modified(|notes| {
+            for selection in selections {
+                if notes.holders.contains_key(selection) {
                     all = false;
                 } else {
-                    board.wanted.remove(scope);
-                    board.standing.remove(scope);
+                    notes.wanted.remove(selection);
+                    notes.standing.remove(selection);
                 }
             }
             true
@@ -96,23 +97,23 @@ impl NoteBoard {
 
     /// Waits until the target's note stands on the Lease.
     pub async fn hold(&self, target: &Target) -> HeldNote {
-        let scope = Scope::of(target);
-        let mut changes = self.board.subscribe();
+        let selection = Selection::of(target);
+        let mut changes = self.notes.subscribe();
         loop {
-            if self.try_hold(&scope) {
-                return HeldNote { board: self.clone(), scope };
+            if self.try_hold(&selection) {
+                return HeldNote { noted: self.clone(), selection };
             }
             // The sender lives in `self`.
             let _ = changes.changed().await;
         }
     }
 
-    fn try_hold(&self, scope: &Scope) -> bool {
+    fn try_hold(&self, selection: &Selection) -> bool {
         let mut stands = false;
-        self.board.send_if_modified(|board| {
-            stands = board.standing.contains(scope);
+        self.notes.send_if_modified(|notes| {
+            stands = notes.standing.contains(selection);
             if stands {
-                *board.holders.entry(scope.clone()).or_default() += 1;
+                *notes.holders.entry(selection.clone()).or_default() += 1;
             }
             false
         });
@@ -121,7 +122,7 @@ impl NoteBoard {
 
     /// Keeps the notes on the Lease, for as long as it is polled.
     pub async fn keep(&self, lease: &LeaseHandle) {
-        let mut changes = self.board.subscribe();
+        let mut changes = self.notes.subscribe();
         let mut written = None;
         loop {
             let wanted = changes.borrow_and_update().wanted.clone();
@@ -135,9 +136,10 @@ impl NoteBoard {
                 let _ = changes.changed().await;
             } else if written.as_ref() != Some(&wanted) {
                 lease.put(SELECTIONS_ANNOTATION, &text).await;
-                self.board.send_modify(|board| {
-                    let both = wanted.iter().map(|(scope, _)| scope).filter(|scope| board.wanted.has(scope));
-                    board.standing = both.cloned().collect();
+                self.notes.send_modify(|notes| {
+                    let both =
+                        wanted.iter().map(|(selection, _)| selection).filter(|selection| notes.wanted.has(selection));
+                    notes.standing = both.cloned().collect();
                 });
                 written = Some(wanted);
             } else if changes.changed().await.is_err() {
@@ -149,11 +151,11 @@ impl NoteBoard {
 
 impl Drop for HeldNote {
     fn drop(&mut self) {
-        self.board.board.send_if_modified(|board| {
-            if let Some(holders) = board.holders.get_mut(&self.scope) {
+        self.noted.notes.send_if_modified(|notes| {
+            if let Some(holders) = notes.holders.get_mut(&self.selection) {
                 *holders -= 1;
                 if *holders == 0 {
-                    board.holders.remove(&self.scope);
+                    notes.holders.remove(&self.selection);
                 }
             }
             false

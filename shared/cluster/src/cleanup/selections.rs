@@ -1,37 +1,20 @@
-//! The notes: where each target has, or had, objects, as they stand on the Lease.
+//! Where each target has, or had, objects, as it is noted on the Lease.
 //!
-//! A note speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again for what
-//! was left looks at them all. This file must not know what is in force.
+//! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again
+//! for what was left looks at them all. This file must not know what is in force.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::kinds::{KindError, ResolvedKind, locate_served_kind};
+use crate::kinds::{KindError, KindName, ResolvedKind, locate_served_kind};
 use drift_model::identity::ScopeId;
 use drift_target::{ObjectSelection, Target};
-
-/// A kind of objects, whatever the version: an object is the same in all of them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindName {
-    /// The API group; empty for the core group.
-    pub group: String,
-    /// For example `Proxy`.
-    pub kind: String,
-}
-
-impl KindName {
-    /// The kind that a selection speaks of.
-    #[must_use]
-    pub fn of(selection: &ObjectSelection) -> Self {
-        Self { group: selection.group().to_owned(), kind: selection.kind.clone() }
-    }
-}
 
 /// Where one target has, or had, objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Scope {
+pub struct Selection {
     /// The target's name.
     pub target: String,
     /// As the target says.
@@ -47,7 +30,7 @@ pub struct Scope {
     pub scope: Option<String>,
 }
 
-impl Scope {
+impl Selection {
     /// Where a target has objects.
     #[must_use]
     pub fn of(target: &Target) -> Self {
@@ -60,8 +43,7 @@ impl Scope {
     /// The kind of its objects.
     #[must_use]
     pub fn kind_name(&self) -> KindName {
-        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
-        KindName { group: group.to_owned(), kind: self.kind.clone() }
+        KindName::new(&self.api_version, &self.kind)
     }
 
     /// The scope of the target's identities, if the note says it.
@@ -77,20 +59,17 @@ impl Scope {
         self.kind_name() == *kind && (self.namespaces.is_empty() || namespace.is_none_or(is_inside))
     }
 
-    /// Whether a selection reaches everywhere that this scope does, labels aside.
+    /// Whether it is all of that kind and those namespaces that a target has now, labels aside.
     #[must_use]
-    pub fn is_within(&self, selection: &ObjectSelection) -> bool {
-        let is_everywhere = selection.namespaces.is_empty();
-        let all_namespaces =
-            !self.namespaces.is_empty() && self.namespaces.iter().all(|one| selection.namespaces.contains(one));
-        self.kind_name() == KindName::of(selection) && (is_everywhere || all_namespaces)
+    pub fn is_all_of(&self, now: &ObjectSelection) -> bool {
+        self.api_version == now.api_version && self.kind == now.kind && self.namespaces == now.namespaces
     }
 }
 
-/// All notes of one program: each scope, and the ConfigMap that last had its target.
+/// All that one program has noted: each selection, and the ConfigMap that last had its target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
-    config_maps: BTreeMap<Scope, String>,
+pub struct Selections {
+    config_maps: BTreeMap<Selection, String>,
 }
 
 /// One entry of the annotation.
@@ -99,58 +78,52 @@ pub struct Notes {
 struct Entry {
     config_map: String,
     #[serde(flatten)]
-    scope: Scope,
+    selection: Selection,
 }
 
-impl Notes {
+impl Selections {
     /// Reads an annotation. What cannot be read is left out, since everything else stays as true as it was; gives how
     /// many entries that were.
     #[must_use]
     pub fn parse(text: &str) -> (Self, usize) {
         let Ok(entries) = serde_json::from_str::<Vec<serde_json::Value>>(text) else { return (Self::default(), 1) };
-        let mut notes = Self::default();
+        let mut selections = Self::default();
         let mut unreadable = 0;
         for entry in entries {
             match serde_json::from_value(entry) {
-                Ok(Entry { config_map, scope }) => _ = notes.config_maps.insert(scope, config_map),
+                Ok(Entry { config_map, selection }) => _ = selections.config_maps.insert(selection, config_map),
                 Err(_) => unreadable += 1,
             }
         }
-        (notes, unreadable)
+        (selections, unreadable)
     }
 
     /// Notes a target that is in force. What was noted of it without a scope by an earlier program is of this one.
     pub fn add(&mut self, target: &Target) {
-        let noted = Scope::of(target);
-        self.config_maps.remove(&Scope { scope: None, ..noted.clone() });
+        let noted = Selection::of(target);
+        self.config_maps.remove(&Selection { scope: None, ..noted.clone() });
         self.config_maps.insert(noted, target.document.config_map.clone());
     }
 
     /// Strikes a note out.
-    pub fn remove(&mut self, scope: &Scope) {
-        self.config_maps.remove(scope);
+    pub fn remove(&mut self, selection: &Selection) {
+        self.config_maps.remove(selection);
     }
 
-    /// Whether the scope is noted.
+    /// Whether the selection is noted.
     #[must_use]
-    pub fn has(&self, scope: &Scope) -> bool {
-        self.config_maps.contains_key(scope)
+    pub fn has(&self, selection: &Selection) -> bool {
+        self.config_maps.contains_key(selection)
     }
 
-    /// Each scope with its ConfigMap.
-    pub fn iter(&self) -> impl Iterator<Item = (&Scope, &str)> {
-        self.config_maps.iter().map(|(scope, config_map)| (scope, config_map.as_str()))
+    /// Each selection with its ConfigMap.
+    pub fn iter(&self) -> impl Iterator<Item = (&Selection, &str)> {
+        self.config_maps.iter().map(|(selection, config_map)| (selection, config_map.as_str()))
     }
 
-    /// The ConfigMap that last had the scope's target.
-    #[must_use]
-    pub fn config_map(&self, scope: &Scope) -> Option<&str> {
-        self.config_maps.get(scope).map(String::as_str)
-    }
-
-    /// The scopes of one kind.
-    pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Scope> {
-        self.config_maps.keys().filter(move |scope| scope.kind_name() == *kind)
+    /// The selections of one kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Selection> + Clone {
+        self.config_maps.keys().filter(move |selection| selection.kind_name() == *kind)
     }
 
     /// Finds a noted kind in a version that the cluster serves.
@@ -158,27 +131,27 @@ impl Notes {
     /// # Errors
     /// [`KindError`]; `Missing` where no served version has it.
     pub async fn locate(&self, client: &kube::Client, kind: &KindName) -> Result<ResolvedKind, KindError> {
-        let noted = self.of_kind(kind).map(|scope| scope.api_version.as_str());
+        let noted = self.of_kind(kind).map(|selection| selection.api_version.as_str());
         locate_served_kind(client, (&kind.group, &kind.kind), noted).await
-    }
-
-    /// The namespaces in which objects of a kind may carry something of ours; empty means all.
-    #[must_use]
-    pub fn namespaces(&self, kind: &KindName) -> Vec<String> {
-        if self.of_kind(kind).any(|scope| scope.namespaces.is_empty()) {
-            return Vec::new();
-        }
-        let mut all: Vec<String> = self.of_kind(kind).flat_map(|scope| scope.namespaces.iter().cloned()).collect();
-        all.sort();
-        all.dedup();
-        all
     }
 }
 
-impl std::fmt::Display for Notes {
+/// The namespaces that these selections reach; empty means all.
+#[must_use]
+pub fn namespaces_of<'a>(selections: impl Iterator<Item = &'a Selection> + Clone) -> Vec<String> {
+    if selections.clone().any(|selection| selection.namespaces.is_empty()) {
+        return Vec::new();
+    }
+    let all: BTreeSet<&String> = selections.flat_map(|selection| &selection.namespaces).collect();
+    all.into_iter().cloned().collect()
+}
+
+impl std::fmt::Display for Selections {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let entry =
-            |(scope, config_map): (&Scope, &String)| Entry { config_map: config_map.clone(), scope: scope.clone() };
+        let entry = |(selection, config_map): (&Selection, &String)| Entry {
+            config_map: config_map.clone(),
+            selection: selection.clone(),
+        };
         let entries: Vec<Entry> = self.config_maps.iter().map(entry).collect();
         formatter.write_str(&serde_json::to_string(&entries).unwrap_or_default())
     }

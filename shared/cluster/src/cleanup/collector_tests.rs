@@ -11,20 +11,19 @@ use axum::http::Response;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::cleanup::{CleanUp, CleanUpParts, Cleaner, Leavers, NoteBoard};
-use crate::cleanup::{KindName, Scope};
+use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Pace, Selection};
 use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::kinds::ResolvedKind;
 use crate::process::clock;
-use crate::telemetry::metrics;
+use crate::under_way::UnderWay;
 use crate::watch::{Change, KindWatches, Subscription};
 use drift_model::condition::{PatchBase, removal_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::names::DRIFT_OBSERVED;
-use drift_model::object::{LeanObject, ObjectId, SeenObject};
+use drift_model::object::{LeanObject, SeenObject};
 use drift_target::{DocumentName, Target, parse_document};
 
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -41,18 +40,21 @@ struct Cluster {
     has_no_kind: bool,
     /// The noted version is served no more, and v2 is.
     is_at_v2: bool,
+    /// The label of every object.
+    tier: Arc<Mutex<&'static str>>,
 }
 
 impl Cluster {
     fn of(count: usize) -> Self {
         let names = (0..count).map(|number| format!("p{number:03}"));
-        Self { marked: Arc::new(Mutex::new(names.collect())), ..Self::default() }
+        let tier = Arc::new(Mutex::new("1"));
+        Self { marked: Arc::new(Mutex::new(names.collect())), tier, ..Self::default() }
     }
 
     fn object(&self, name: &str) -> Value {
         let is_marked = self.marked.lock().unwrap().contains(name);
         let conditions = if is_marked { json!([{"type": DRIFT_OBSERVED, "reason": "InSync"}]) } else { json!([]) };
-        json!({"metadata": {"namespace": "x", "name": name, "uid": name, "labels": {"tier": "1"}},
+        json!({"metadata": {"namespace": "x", "name": name, "uid": name, "labels": {"tier": *self.tier.lock().unwrap()}},
             "status": {"conditions": conditions}})
     }
 
@@ -103,11 +105,13 @@ fn kinds(version: &str) -> Value {
 struct Verdicts(ObjectClient);
 
 impl Cleaner for Verdicts {
+    const OUTCOME: &'static str = "cleaned";
+
     fn is_marked(&self, object: &LeanObject) -> bool {
         object.conditions.observed.is_some()
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject) -> Result<(), WriteError> {
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
         let base = PatchBase {
             uid: &object.id.uid,
             resource_version: &object.resource_version,
@@ -131,51 +135,64 @@ fn configuration(targets: &[&Arc<Target>], whole: &[&str]) -> Arc<Configuration>
     Arc::new(Configuration { targets, whole, loaded: true, ..Configuration::default() })
 }
 
-/// Has a target told of an object, which it selects until the subscription is dropped.
-fn tell_of(watches: &KindWatches, object: &Value) -> Subscription {
-    let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
-    let subscription =
-        watches.subscribe(&target(), &ResolvedKind { resource, namespaced: true }, &FieldPaths::default());
-    let labels = object.pointer("/metadata/labels").cloned();
-    let seen = SeenObject { object: LeanObject::prune(object, &FieldPaths::default()), labels };
+/// A target that has read its list, until the subscription is dropped.
+fn subscribe(watches: &KindWatches) -> Subscription {
+    let kind = ResolvedKind { resource: resource(), namespaced: true };
+    let subscription = watches.subscribe(&target(), &kind, &FieldPaths::default());
     watches.step(|dispatch| {
         dispatch.set_in_force(BTreeMap::from([("a".into(), target().objects.clone())]));
         dispatch.arrange();
-        dispatch.hear(1, Change::Changed(seen), clock::now());
     });
+    // A second subscription has a watch of its own number.
+    for (number, change) in [1, 2].into_iter().flat_map(|one| [(one, Change::ListBegan), (one, Change::ListEnded)]) {
+        watches.step_and_tell(|dispatch| dispatch.hear(number, change, clock::now()));
+    }
     subscription
 }
 
-/// A clean-up that runs while a test plays.
+/// The watch tells of an object with that label.
+fn hear(watches: &KindWatches, mut object: Value, tier: &str) {
+    let labels = json!({ "tier": tier });
+    object["metadata"]["labels"] = labels.clone();
+    let seen = SeenObject { object: LeanObject::prune(&object, &FieldPaths::default()), labels: Some(labels) };
+    watches.step_and_tell(|dispatch| dispatch.hear(1, Change::Changed(seen), clock::now()));
+}
+
+fn resource() -> kube::core::ApiResource {
+    let gvk = kube::core::GroupVersionKind::gvk("demo.example", "v1", "Proxy");
+    kube::core::ApiResource::from_gvk_with_plural(&gvk, "proxies")
+}
+
+/// A collector that runs while a test plays.
 struct Bench {
     cluster: Cluster,
     log: Log,
-    notes: NoteBoard,
+    noted: NotedSelections,
     watches: KindWatches,
     configuration: watch::Sender<Arc<Configuration>>,
-    leavers: Leavers,
+    under_way: UnderWay,
 }
 
 impl Bench {
-    /// Plays `play` beside a clean-up that was begun with the target in force.
+    /// Plays `play` beside a collector that was begun with the target in force.
     async fn play(cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
         let (client, log) = answering(move |sent| answers.answer(sent));
         let (publish, published) = watch::channel(configuration(&[&target()], &["m"]));
-        let (leavers, left) = Leavers::channel();
-        let (notes, watches) = (NoteBoard::default(), KindWatches::default());
-        let mut registry = metrics::registry("test");
-        let parts = CleanUpParts {
+        let context = CollectorContext {
             client: client.clone(),
-            manager: "test",
-            notes: notes.clone(),
+            noted: NotedSelections::default(),
             configuration: published,
-            patience: PATIENCE,
+            watches: KindWatches::default(),
+            under_way: UnderWay::default(),
+            cleaned: CleanedObjects::default(),
         };
-        let clean_up = CleanUp::new(parts, &mut registry);
-        let bench = Self { cluster, log, notes, watches, configuration: publish, leavers };
+        let cleaner = Verdicts(ObjectClient::new(client, "test"));
+        let collector = Collector::new(&context, cleaner, Pace::of_conditions(PATIENCE));
+        let CollectorContext { noted, watches, under_way, .. } = context;
+        let bench = Self { cluster, log, noted, watches, configuration: publish, under_way };
         tokio::select! {
-            () = clean_up.run(Verdicts(ObjectClient::new(client, "test")), bench.watches.clone(), left) => panic!("it ended by itself"),
+            () = collector.run() => panic!("it ended by itself"),
             () = async {
                 // So that the first configuration has been seen.
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -197,24 +214,16 @@ impl Bench {
     }
 
     fn is_noted(&self) -> bool {
-        self.notes.read(|notes| notes.has(&Scope::of(&target())))
+        self.noted.read(|noted| noted.has(&Selection::of(&target())))
     }
-}
-
-fn proxy() -> KindName {
-    KindName { group: "demo.example".to_owned(), kind: "Proxy".to_owned() }
-}
-
-fn id(name: &str) -> ObjectId {
-    ObjectId { namespace: Some("x".into()), name: name.into(), uid: name.into() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_target_left_goes_after_the_patience_at_fifty_a_second_and_then_its_note() {
     Bench::play(Cluster::of(120), async |bench| {
-        // One list after the start, and then nothing.
+        // A steady state costs nothing.
         tokio::time::sleep(100 * MINUTE).await;
-        assert_eq!((bench.lists(), bench.writes().len()), (1, 0));
+        assert_eq!((bench.lists(), bench.writes().len()), (0, 0));
         let gone = clock::now();
         bench.say(&[], &["m"]);
         tokio::time::sleep(100 * MINUTE).await;
@@ -222,7 +231,7 @@ async fn what_a_target_left_goes_after_the_patience_at_fifty_a_second_and_then_i
         assert_eq!(writes.len(), 120, "each object once");
         assert!(writes[0] - gone >= PATIENCE);
         assert!(writes.windows(51).all(|some| some[50] - some[0] >= Duration::from_secs(1)), "too fast");
-        assert_eq!(bench.lists(), 2);
+        assert_eq!(bench.lists(), 1);
         assert!(!bench.is_noted());
     })
     .await;
@@ -259,7 +268,7 @@ async fn nothing_goes_while_the_config_map_is_missing_or_wrong() {
         tokio::time::sleep(MINUTE).await;
         bench.say(&[], &[]);
         tokio::time::sleep(100 * MINUTE).await;
-        assert_eq!((bench.lists(), bench.writes().len()), (1, 0));
+        assert_eq!((bench.lists(), bench.writes().len()), (0, 0));
         assert!(bench.is_noted());
         bench.say(&[], &["m"]);
         tokio::time::sleep(11 * MINUTE).await;
@@ -288,24 +297,26 @@ async fn what_is_refused_is_tried_less_and_less_often() {
     Bench::play(cluster, async |bench| {
         bench.say(&[], &["m"]);
         tokio::time::sleep(120 * MINUTE).await;
-        // At minutes 10, 11, 13, 17, 25, 41 and 73: three objects each, and then the sweep ends.
-        assert_eq!((bench.lists(), bench.writes().len()), (7, 21));
+        // Three objects at minute 10, and one at minutes 11, 13, 17, 25, 41 and 73.
+        assert_eq!((bench.lists(), bench.writes().len()), (1, 9));
         assert!(bench.is_noted());
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_somebody_still_sees_or_that_left_lately_is_too_young() {
+async fn an_object_that_somebody_still_has_or_that_left_lately_is_too_young() {
     Bench::play(Cluster::of(2), async |bench| {
-        // One is still on a target's board, and one left its selection when the target had been gone for five minutes.
-        let subscription = tell_of(&bench.watches, &bench.cluster.object("p000"));
+        // A target that is gone has one still, and lost the other five minutes after it was gone.
+        let subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "1");
+        hear(&bench.watches, bench.cluster.object("p001"), "1");
         bench.say(&[], &["m"]);
         tokio::time::sleep(5 * MINUTE).await;
-        bench.leavers.tell(proxy(), id("p001"));
-        tokio::time::sleep(6 * MINUTE).await;
+        hear(&bench.watches, bench.cluster.object("p001"), "2");
+        tokio::time::sleep(9 * MINUTE).await;
         assert_eq!((bench.lists(), bench.writes().len()), (1, 0));
-        tokio::time::sleep(5 * MINUTE).await;
+        tokio::time::sleep(2 * MINUTE).await;
         assert_eq!(bench.writes().len(), 1, "the one that left has waited for its own ten minutes");
         drop(subscription);
         tokio::time::sleep(20 * MINUTE).await;
@@ -316,14 +327,52 @@ async fn an_object_that_somebody_still_sees_or_that_left_lately_is_too_young() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_left_and_came_back_is_looked_at_and_kept() {
+async fn an_object_that_left_and_came_back_is_kept() {
     Bench::play(Cluster::of(1), async |bench| {
-        tokio::time::sleep(20 * MINUTE).await;
+        let _subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "1");
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        // Nobody has told of its return.
+        tokio::time::sleep(11 * MINUTE).await;
+        assert!(bench.log.lines().iter().any(|line| line.contains("p000")), "nobody looked");
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        hear(&bench.watches, bench.cluster.object("p000"), "1");
         let requests = bench.log.lines().len();
-        bench.leavers.tell(proxy(), id("p000"));
         tokio::time::sleep(20 * MINUTE).await;
-        assert!(bench.log.lines().len() > requests, "nobody looked");
-        assert_eq!((bench.lists(), bench.writes().len()), (1, 0));
+        assert_eq!((bench.log.lines().len(), bench.writes().len()), (requests, 0));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_nobody_selects_is_told_by_the_watch() {
+    Bench::play(Cluster::of(1), async |bench| {
+        *bench.cluster.tier.lock().unwrap() = "2";
+        let _subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        tokio::time::sleep(9 * MINUTE).await;
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        tokio::time::sleep(2 * MINUTE).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (0, 1), "whoever writes to it does not make it wait anew");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_goes_before_every_target_of_the_kind_is_listed_or_while_it_is_worked_on() {
+    Bench::play(Cluster::of(1), async |bench| {
+        *bench.cluster.tier.lock().unwrap() = "2";
+        let subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        let busy = bench.under_way.begin(&"p000".into());
+        tokio::time::sleep(55 * MINUTE).await;
+        assert_eq!(bench.log.lines().iter().filter(|line| line.contains("p000")).count(), 0);
+        drop((subscription, busy));
+        tokio::time::sleep(55 * MINUTE).await;
+        assert_eq!(bench.writes().len(), 0, "the target begins anew, and has not read its list");
+        let _subscription = subscribe(&bench.watches);
+        tokio::time::sleep(11 * MINUTE).await;
+        assert_eq!(bench.writes().len(), 1);
     })
     .await;
 }
