@@ -166,7 +166,9 @@ impl World {
             _ if self.failing => Finding::from(ObservedReason::PollTimedOut),
             Outside::Absent => Finding::Absent,
             Outside::Fulfils(generation) if generation == self.generation() => Finding::InSync,
-            Outside::Fulfils(other) => Finding::Differs(format!("1 field differs: /g observed {other}")),
+            Outside::Fulfils(other) => {
+                Finding::Differs(format!("1 field differs: /g observed {other}").as_str().into())
+            }
         }
     }
 

@@ -196,7 +196,7 @@ impl World {
         if due.is_some_and(|due| due <= now.moment) {
             let finding = match found {
                 Found::InSync => Finding::InSync,
-                Found::Differs => Finding::Differs("1 field differs: /a".to_owned()),
+                Found::Differs => Finding::Differs("1 field differs: /a".into()),
                 Found::Failed => Finding::from(ObservedReason::PollTimedOut),
             };
             let begun = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();

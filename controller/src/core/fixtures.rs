@@ -141,7 +141,7 @@ impl Scene {
     /// The verdict that stands: of this generation, wish and K.
     pub(super) fn observed(self, reason: ObservedReason) -> Self {
         let correction = self.object.conditions.correction();
-        self.observed_with(reason, Tag { wish: Some(wish()), seen: false, correction, unhealed: 0 })
+        self.observed_with(reason, Tag { wish: Some(wish()), correction, ..Tag::default() })
     }
 
     pub(super) fn observed_with(mut self, reason: ObservedReason, tag: Tag) -> Self {

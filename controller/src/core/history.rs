@@ -395,7 +395,7 @@ impl World {
             }
             _ => 0,
         };
-        let tag = Tag { wish: Some(self.wish()), seen: false, correction, unhealed };
+        let tag = Tag { wish: Some(self.wish()), correction, unhealed, ..Tag::default() };
         let verdict = Verdict { reason, text: "text".to_owned(), tag, generation: self.object.generation };
         self.poll = Some((self.object.generation, correction, verdict));
     }

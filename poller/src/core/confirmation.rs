@@ -89,6 +89,7 @@ fn stands(standing: Option<&Standing>, basis: &Basis, is_kind: impl Fn(ObservedR
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::drift::Drift;
     use ObservedReason::*;
     use drift_model::condition::Tag;
 
@@ -111,7 +112,8 @@ mod tests {
 
     #[test]
     fn each_finding_needs_its_number_of_polls() {
-        let (differs, absent, failed) = (Finding::Differs(String::new()), Finding::Absent, Finding::from(PollTimedOut));
+        let (differs, absent, failed) =
+            (Finding::Differs(Drift::default()), Finding::Absent, Finding::from(PollTimedOut));
         for (finding, stands, expected) in [
             (&Finding::InSync, Some(standing(FieldsDiffer, 5)), 1),
             (&differs, None, 2),

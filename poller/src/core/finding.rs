@@ -5,13 +5,15 @@
 
 use drift_model::condition::{ObservedReason, closed_text};
 
+use super::drift::Drift;
+
 /// The result of one poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The external resource is as the object wishes.
     InSync,
-    /// It is there, and differs; the text lists the fields.
-    Differs(String),
+    /// It is there, and differs.
+    Differs(Drift),
     /// It is not there.
     Absent,
     /// Nothing can be said.

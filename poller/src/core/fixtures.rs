@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use drift_model::moment::Moment;
@@ -42,4 +43,16 @@ pub(crate) fn object(target: &Target, uid: &str, spec: &Value, status: &Value) -
     let metadata =
         json!({"uid": uid, "name": uid, "resourceVersion": "1", "generation": 1, "creationTimestamp": created});
     LeanObject::prune(&json!({"metadata": metadata, "spec": spec, "status": status}), &target.poll_fields)
+}
+
+/// A target whose wish is all of `spec`, compared by these rules: `{path: /members, list: set}`.
+pub(crate) fn ruled(rules: &str) -> Arc<Target> {
+    // Tests with random values ask for the same a hundred times.
+    static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Target>>>> = LazyLock::new(Mutex::default);
+    let compare = match rules {
+        "" => "{desired: \"${self.spec}\"}".to_owned(),
+        rules => format!("{{desired: \"${{self.spec}}\", rules: [{rules}]}}"),
+    };
+    let text = TEXT.replace("{desired: {a: \"${self.spec.a}\"}}", &compare);
+    KNOWN.lock().unwrap().entry(rules.to_owned()).or_insert_with(|| target(&text)).clone()
 }

@@ -7,6 +7,7 @@ pub mod announcement;
 pub mod confirmation;
 pub mod description;
 pub mod difference;
+pub mod drift;
 pub mod finding;
 pub mod flapping;
 pub mod poll_turns;

@@ -9,9 +9,13 @@ use drift_target::cel::Variables;
 use drift_target::{Absence, HttpRead, ReadStep, Source, Target, Wished};
 use serde_json::Value;
 
-use super::description::describe;
-use super::difference::differences;
+use super::difference::{TooMuchWork, differences};
+use super::drift::Drift;
 use super::finding::{Failure, Finding};
+
+/// What is said where a comparison would take too long.
+const ALIKE: &str =
+    "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
 
 /// What a read says about the external resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +39,10 @@ pub fn compare(target: &Target, wished: &Wished, observation: Observation) -> Fi
             if let Some(mistake) = mistake(read, &wished.desired, &observed) {
                 return Finding::Failed(invalid(&mistake));
             }
-            match differences(&wished.desired, &observed) {
-                none if none.is_empty() => Finding::InSync,
-                some => Finding::Differs(describe(&some, &target.compare.rules)),
+            match differences(&target.compare.rules, &wished.desired, &observed) {
+                Ok(none) if none.is_empty() => Finding::InSync,
+                Ok(some) => Finding::Differs(Drift::of(target, &some)),
+                Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
             }
         }
     }

@@ -38,7 +38,7 @@ impl Definite {
     #[must_use]
     pub fn of(standing: &Standing) -> Option<Self> {
         let definite = standing.reason.status() != ConditionStatus::Unknown;
-        definite.then_some(Self { reason: standing.reason, tag: standing.tag, generation: standing.generation })
+        definite.then_some(Self { reason: standing.reason, tag: standing.tag.clone(), generation: standing.generation })
     }
 
     /// Its reason.
@@ -48,7 +48,7 @@ impl Definite {
     }
 
     fn is_repeated_by(&self, verdict: &Verdict) -> bool {
-        self.reason == verdict.reason && self.tag == verdict.tag && self.generation == verdict.generation
+        self.reason == verdict.reason && self.tag.says_as_much_as(&verdict.tag) && self.generation == verdict.generation
     }
 }
 
@@ -77,7 +77,7 @@ pub fn weigh(standing: Option<&Standing>, definite: Option<&Definite>, verdict: 
             Urgency::Quiet
         }
         (ConditionStatus::Unknown, _) => Urgency::News,
-        _ if standing.reason == verdict.reason && standing.tag == verdict.tag => Urgency::Quiet,
+        _ if standing.reason == verdict.reason && standing.tag.says_as_much_as(&verdict.tag) => Urgency::Quiet,
         _ => Urgency::News,
     }
 }
@@ -104,7 +104,7 @@ mod tests {
         Standing {
             reason: verdict.reason,
             text: verdict.text.clone(),
-            tag: verdict.tag,
+            tag: verdict.tag.clone(),
             generation: verdict.generation,
         }
     }

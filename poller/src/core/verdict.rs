@@ -43,14 +43,15 @@ impl Basis {
 pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standing>, seen: bool) -> Verdict {
     let standing = standing.filter(|standing| basis.is_spoken_of_by(standing));
     let seen = seen || standing.is_some_and(Standing::proves_seen);
-    let tag = |correction, unhealed| Tag { wish: basis.wish, seen: false, correction, unhealed };
+    let tag = |correction, unhealed| Tag { wish: basis.wish, correction, unhealed, ..Tag::default() };
     let (reason, text, tag) = match finding {
         Finding::InSync => {
             (ObservedReason::InSync, closed_text(ObservedReason::InSync).to_owned(), tag(basis.correction, 0))
         }
-        Finding::Differs(fields) => {
+        Finding::Differs(drift) => {
             let reason = if seen { ObservedReason::FieldsDiffer } else { ObservedReason::NotUpdated };
-            (reason, fields.clone(), tag(basis.correction, count_unhealed(basis, standing)))
+            let tag = tag(basis.correction, count_unhealed(basis, standing));
+            (reason, drift.text.clone(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
         }
         Finding::Absent => {
             let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
@@ -79,7 +80,9 @@ fn count_unhealed(basis: &Basis, standing: Option<&Standing>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::drift::Drift;
     use ObservedReason::*;
+    use drift_model::condition::DifferingFields;
     use serde_json::json;
 
     fn wish(seed: u32) -> Option<Wish> {
@@ -109,12 +112,12 @@ mod tests {
             (Some(standing(ExternalMissing, 3, Tag::default())), FieldsDiffer, ExternalMissing),
             (Some(standing(NotCreated, 3, Tag::default())), NotUpdated, NotCreated),
             (Some(standing(PollTimedOut, 3, Tag::default())), NotUpdated, NotCreated),
-            (Some(standing(PollTimedOut, 3, seen)), FieldsDiffer, ExternalMissing),
+            (Some(standing(PollTimedOut, 3, seen.clone())), FieldsDiffer, ExternalMissing),
             (Some(standing(PollTimedOut, 2, seen)), NotUpdated, NotCreated),
         ];
         for (standing, differs, absent) in cases {
             let reason = |finding| reach_verdict(&finding, &basis(3, 0), standing.as_ref(), false).reason;
-            assert_eq!(reason(Finding::Differs("x".to_owned())), differs, "{standing:?}");
+            assert_eq!(reason(Finding::Differs("x".into())), differs, "{standing:?}");
             assert_eq!(reason(Finding::Absent), absent, "{standing:?}");
         }
     }
@@ -133,7 +136,7 @@ mod tests {
     fn a_changed_wish_at_the_same_generation_is_drift_after_in_sync() {
         let mut standing = standing(InSync, 3, Tag::default());
         standing.tag.wish = wish(2);
-        let verdict = reach_verdict(&Finding::Differs("x".to_owned()), &basis(3, 0), Some(&standing), false);
+        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&standing), false);
         assert_eq!(verdict.reason, FieldsDiffer);
     }
 
@@ -151,12 +154,25 @@ mod tests {
     }
 
     #[test]
+    fn only_a_difference_names_fields() {
+        let fields = DifferingFields::named(["a"]);
+        let drift = Drift { fields: fields.clone(), replace: true, ..Drift::from("x") };
+        let tag = |finding: &Finding| reach_verdict(finding, &basis(3, 5), None, false).tag;
+        let differs = tag(&Finding::Differs(drift));
+        assert_eq!((differs.fields, differs.replace), (fields, true));
+        for finding in [Finding::InSync, Finding::Absent, Finding::from(PollTimedOut)] {
+            let tag = tag(&finding);
+            assert!(tag.fields.is_empty() && !tag.replace, "{finding:?}");
+        }
+    }
+
+    #[test]
     fn a_failed_poll_verifies_nothing_and_forgets_nothing() {
         let finding = Finding::from(PollTimedOut);
         let before = standing(FieldsDiffer, 3, corrected(5, 2));
         let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), false).tag;
-        assert_eq!(tag, Tag { wish: wish(1), seen: true, correction: 5, unhealed: 2 });
+        assert_eq!(tag, Tag { wish: wish(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() });
         let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), false).tag;
-        assert_eq!(tag, Tag { wish: wish(1), seen: false, correction: 6, unhealed: 0 });
+        assert_eq!(tag, Tag { wish: wish(1), correction: 6, ..Tag::default() });
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
-use crate::compare::{Compare, RuleEffect};
+use crate::compare::Compare;
 use crate::correct::Correct;
 use crate::network::Network;
 use crate::objects::ObjectSelection;
@@ -106,20 +106,21 @@ impl Target {
     /// # Errors
     /// When a template cannot be evaluated for this object.
     pub fn wish_of(&self, object: &Value) -> Result<Wished, EvaluationError> {
-        let mut desired = self.compare.desired.render(&Variables::of_object(object))?;
-        self.compare.without(RuleEffect::Ignore, &mut desired);
-        if !self.compare.has(RuleEffect::Redact) {
-            return Ok(Wished { wish: self.fingerprint(object, &desired), desired });
-        }
-        let mut shown = desired.clone();
-        self.compare.without(RuleEffect::Redact, &mut shown);
-        Ok(Wished { wish: self.fingerprint(object, &shown), desired })
+        let desired = self.compare.render(object)?;
+        let shown = self.compare.without_redacted(&desired);
+        Ok(Wished { wish: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), desired })
     }
 
     /// A verdict speaks of one resource: an object that names another now wishes for something else, though all of
     /// `desired` be the same. (An identity can hang on a label, which no generation counts.)
     fn fingerprint(&self, object: &Value, shown: &Value) -> Wish {
         Wish::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
+    }
+
+    /// Whether a correction depends on which fields differ: only then a verdict names them.
+    #[must_use]
+    pub const fn uses_differs(&self) -> bool {
+        false
     }
 
     /// The name of the external resource: 1 to 253 characters, no control characters.

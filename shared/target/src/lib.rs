@@ -32,7 +32,7 @@ mod yaml;
 
 pub use catalogue::{Catalogue, Texts};
 pub use checked::{Confirm, Requirement, Target, Wished};
-pub use compare::{Compare, Rule, RuleEffect};
+pub use compare::{Compare, Decimal, Form, ListKind, Meaning, Place, Rules, item_key, json_of};
 pub use correct::{Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, Mode};
 pub use document::parse_document;
 pub use http::auth::Auth;

@@ -32,7 +32,7 @@ fn says(
 }
 
 fn tag(correction: u64, unhealed: u32) -> Tag {
-    Tag { wish: Some(wish()), seen: false, correction, unhealed }
+    Tag { wish: Some(wish()), correction, unhealed, ..Tag::default() }
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_i
     roster.see(drifted(0), named(0), None, at(100));
     assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
     assert!(matches!(decide(&roster, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
-    let tag = Tag { wish: Some(wish()), seen: false, correction: 7, unhealed: 1 };
+    let tag = Tag { wish: Some(wish()), correction: 7, unhealed: 1, ..Tag::default() };
     let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns("db0"));
     roster.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
     assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");

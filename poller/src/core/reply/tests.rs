@@ -59,7 +59,7 @@ fn the_order_of_judgement_holds_by_default() {
     assert_eq!(finding(&target, 200, whole(r#"{"a": 1.0, "b": 2}"#)), Finding::InSync);
     assert_eq!(
         finding(&target, 200, whole(r#"{"a": 2}"#)),
-        Finding::Differs("1 field differs: /a desired 1, observed 2".to_owned())
+        Finding::Differs("1 field differs: /a desired 1, observed 2".into())
     );
     assert_eq!(finding(&target, 404, whole("")), Finding::Absent);
     assert_eq!(finding(&target, 410, whole(r#"{"error": "gone"}"#)), Finding::Absent);
@@ -130,7 +130,7 @@ fn an_answer_without_any_wished_field_is_invalid() {
     }
     let mapped = target(r#"      observed: {a: "${response.body.?a}", b: "${response.body.?b}"}"#);
     assert!(said(&mapped, r#"{"b": 1}"#).ends_with(none));
-    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".into());
     assert_eq!(finding(&target(""), 200, whole(r#"{"a": null}"#)), differs, "null counts");
 }
 
@@ -150,7 +150,7 @@ fn valid_when_stands_in_place_of_the_default() {
     let target = target(
         "      validWhen: \"${has(response.body.kind)}\"\n      settlingWhen: \"${response.body.?busy.orValue(false)}\"",
     );
-    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".to_owned());
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".into());
     assert_eq!(finding(&target, 200, whole(r#"{"kind": "Role"}"#)), differs);
     assert_eq!(reason(&target, 200, whole(r#"{"kind": "Role", "busy": true}"#)), Some(Settling));
     for body in [r#"{"a": 1}"#, r#"{"a": 1, "busy": true}"#, "[]", r#""text""#] {

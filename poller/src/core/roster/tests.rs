@@ -198,7 +198,7 @@ fn a_poll_begun_before_an_object_left_counts_for_nothing_when_it_is_back() {
     let cause = Failure::of(ObservedReason::RateLimited);
     roster.update(&uid, at(5).moment, |track| track.postpone_poll(Some(old), at(9).moment, cause));
     assert_eq!(roster.track(&uid).unwrap().poll_due(), None, "its own poll is under way still");
-    let differs = Finding::Differs("1 field differs: /a".to_owned());
+    let differs = Finding::Differs("1 field differs: /a".into());
     assert_eq!(finish(&mut roster, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
 }
 
@@ -348,7 +348,7 @@ fn a_changed_target_is_vouched_for_only_once_what_it_changed_for_all_is_known() 
     assert!(!is_vouched_for(&roster, at(0).moment), "bb was in sync with what the target said before");
     let uid = Uid::from("bb");
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-    let differs = Finding::Differs("x".to_owned());
+    let differs = Finding::Differs("x".into());
     roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, differs, at(0).moment));
     assert!(!is_vouched_for(&roster, at(0).moment), "before the verdict is written");
     assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
@@ -487,7 +487,7 @@ fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
     let late = at(600).moment;
     roster.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
     assert!(roster.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
-    poll(&mut roster, 5, Finding::Differs("x".to_owned()));
+    poll(&mut roster, 5, Finding::Differs("x".into()));
     assert_eq!(roster.next_wake(), Some(at(5).moment), "and drift at once");
 }
 

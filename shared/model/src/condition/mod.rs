@@ -4,6 +4,7 @@
 
 mod corrected;
 mod entry;
+mod fields;
 mod observed;
 mod patch;
 mod reason;
@@ -13,6 +14,7 @@ mod wish;
 
 pub use corrected::{Claim, ClaimedName, CorrectionStatus};
 pub use entry::{Condition, ConditionStatus, Conditions, Placed, is_later};
+pub use fields::DifferingFields;
 pub use observed::{Standing, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use reason::{CorrectedReason, ObservedReason};

@@ -1,14 +1,15 @@
-//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71, seen, correction 7, unhealed 2]`.
+//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71, seen, correction 7, unhealed 2, fields upstream
+//! members, replace]`.
 //!
 //! It carries, in the only place that every conditions list keeps, what the next poll and the controller must know.
 //! This is the one module that writes and reads it; a text that it did not write is no tag.
 
 use std::fmt;
 
-use crate::condition::Wish;
+use crate::condition::{DifferingFields, Wish};
 
 /// What a verdict says to machines. Parts that say nothing are left out of the text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tag {
     /// What was compared; `None` where the wish could not be rendered.
     pub wish: Option<Wish>,
@@ -18,6 +19,10 @@ pub struct Tag {
     pub correction: u64,
     /// Corrections in a row that were verified and left the object drifted.
     pub unhealed: u32,
+    /// The fields that differ, where the target's corrections depend on them.
+    pub fields: DifferingFields,
+    /// One of them asks for a deletion and a creation.
+    pub replace: bool,
 }
 
 impl Tag {
@@ -37,6 +42,14 @@ impl Tag {
         }
     }
 
+    /// Whether it says the same of what was compared and corrected, whatever the fields that differ: those change as often as
+    /// the outside does, and nobody acts on such a change alone.
+    #[must_use]
+    pub fn says_as_much_as(&self, other: &Self) -> bool {
+        let Self { wish, seen, correction, unhealed, fields: _, replace: _ } = self;
+        (wish, seen, correction, unhealed) == (&other.wish, &other.seen, &other.correction, &other.unhealed)
+    }
+
     /// The message that ends with this tag.
     #[must_use]
     pub fn append_to(&self, text: &str) -> String {
@@ -51,7 +64,9 @@ impl Tag {
                 Some(("wish", hex)) => tag.wish = Some(Wish::parse(hex)?),
                 Some(("correction", count)) => tag.correction = parse_count(count)?,
                 Some(("unhealed", count)) => tag.unhealed = parse_count(count)?,
+                Some(("fields", names)) => tag.fields = DifferingFields::parse(names)?,
                 None if part == "seen" => tag.seen = true,
+                None if part == "replace" => tag.replace = true,
                 _ => return None,
             }
         }
@@ -66,11 +81,13 @@ fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
 
 impl fmt::Display for Tag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::with_capacity(4);
+        let mut parts = Vec::with_capacity(6);
         parts.extend(self.wish.map(|wish| format!("wish {wish}")));
         parts.extend(self.seen.then(|| "seen".to_owned()));
         parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
         parts.extend((self.unhealed > 0).then(|| format!("unhealed {}", self.unhealed)));
+        parts.extend((!self.fields.is_empty()).then(|| format!("fields {}", self.fields)));
+        parts.extend(self.replace.then(|| "replace".to_owned()));
         if parts.is_empty() { Ok(()) } else { write!(formatter, "[{}]", parts.join(", ")) }
     }
 }
@@ -83,8 +100,13 @@ mod tests {
 
     #[test]
     fn a_tag_reads_as_documented() {
-        let tag = Tag { wish: Wish::parse("3f2a9c71"), seen: true, correction: 7, unhealed: 2 };
+        let tag = Tag { wish: Wish::parse("3f2a9c71"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
         assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71, seen, correction 7, unhealed 2]");
+        let fields = Tag { fields: DifferingFields::named(["upstream", "members"]), replace: true, ..tag };
+        assert_eq!(
+            fields.append_to("text"),
+            "text [wish 3f2a9c71, seen, correction 7, unhealed 2, fields members upstream, replace]"
+        );
         assert_eq!(Tag::default().append_to("text"), "text");
     }
 
@@ -102,6 +124,11 @@ mod tests {
             "text [unhealed 1, correction 2]",
             "text [wish 3f2a9c71] more",
             "text [hello]",
+            "text [fields]",
+            "text [fields ]",
+            "text [fields b a]",
+            "text [replace, fields a]",
+            "text [replace, replace]",
             "text [correction 7,unhealed 2]",
             "text [correction 99999999999999999999999]",
         ];
@@ -111,8 +138,12 @@ mod tests {
     }
 
     prop_compose! {
-        fn tags()(wish in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32) -> Tag {
-            Tag { wish: wish.map(|seed| Wish::of(&json!(seed))), seen, correction, unhealed }
+        fn tags()(
+            wish in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32,
+            names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool,
+        ) -> Tag {
+            let fields = DifferingFields::named(names.iter().map(String::as_str));
+            Tag { wish: wish.map(|seed| Wish::of(&json!(seed))), seen, correction, unhealed, fields, replace }
         }
     }
 
@@ -120,7 +151,7 @@ mod tests {
         #[test]
         fn a_tag_survives_its_message(tag in tags(), text in "[a-z\\[\\]:;/ ]{0,40}[a-z:;]") {
             let message = tag.append_to(&text);
-            let expected = (tag != Tag::default()).then_some(tag);
+            let expected = (tag != Tag::default()).then(|| tag.clone());
             prop_assert_eq!(Tag::split(&message), (text.as_str(), expected));
         }
 

@@ -1,0 +1,122 @@
+//! A list of differences as one sentence for people, which shows no secret and does not grow.
+//!
+//! It ends in a condition that everybody with read access sees, in events and in logs. It must not know which
+//! object it speaks of.
+
+mod secrecy;
+mod values;
+
+use drift_target::Place;
+use serde_json::Value;
+
+use self::secrecy::{is_hidden_key, is_hidden_text, is_named_like_a_secret, names_secret};
+use self::values::{cut, printable, show_item, show_text, show_value};
+use super::difference::{Change, Difference, Key, Segment};
+
+/// Fields named before "and N more": a person fixes the first ones and looks again.
+const MAX_FIELDS: usize = 8;
+/// Characters of a shown path; a hostile key must not push the other fields out.
+const MAX_PATH_CHARACTERS: usize = 128;
+
+/// Bytes of a key that is shown as it is; of a longer one the middle is left out.
+const MAX_KEY_BYTES: usize = 64;
+
+const REDACTED: &str = "(redacted)";
+
+/// The sentence of a drift, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`.
+#[must_use]
+pub fn describe(differences: &[Difference<'_, '_>]) -> String {
+    let fields: Vec<_> = differences.iter().take(MAX_FIELDS).map(describe_difference).collect();
+    let head = if differences.len() == 1 {
+        "1 field differs".to_owned()
+    } else {
+        format!("{} fields differ", differences.len())
+    };
+    let more = differences.len().saturating_sub(MAX_FIELDS);
+    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{head}: {}{tail}", fields.join("; "))
+}
+
+fn describe_difference(difference: &Difference<'_, '_>) -> String {
+    let Difference { path, place, change } = difference;
+    let is_secret = names_secret(path);
+    let text = match change {
+        Change::Value { desired, observed } => describe_change(place, is_secret, desired, observed.as_deref()),
+        Change::Missing(item) => describe_element("missing", place, is_secret, path, item),
+        Change::Unexpected(item) => describe_element("unexpected", place, is_secret, path, item),
+        Change::Repeated(2) => "observed twice".to_owned(),
+        Change::Repeated(times) => format!("observed {times} times"),
+        Change::Order if place.is_redacted() || place.redacts_below() => REDACTED.to_owned(),
+        Change::Order => "in another order".to_owned(),
+        Change::Length { desired, observed } => format!("desired {desired} items, observed {observed}"),
+    };
+    format!("{} {text}", show_path(path))
+}
+
+fn describe_change(place: &Place<'_>, is_secret: bool, desired: &Value, observed: Option<&Value>) -> String {
+    let is_text_hidden = |value: &Value| value.as_str().is_some_and(|text| is_hidden_text(place, text, is_secret));
+    // A text in place of a map or a list may hold what is secret inside of that.
+    let is_container = |value: &Value| value.is_object() || value.is_array();
+    let is_unlike = observed.is_some_and(|real| is_container(desired) != is_container(real));
+    let is_hidden =
+        place.is_redacted() || place.redacts_below() || is_text_hidden(desired) || observed.is_some_and(is_text_hidden);
+    if is_hidden {
+        return REDACTED.to_owned();
+    }
+    let show = |value: &Value| if is_unlike && value.is_string() { "a text".to_owned() } else { show_value(value) };
+    format!("desired {}, observed {}", show(desired), observed.map_or_else(|| "absent".to_owned(), show))
+}
+
+/// `missing "bob"`; an item that its keys name already is not repeated.
+fn describe_element(word: &str, place: &Place<'_>, is_secret: bool, path: &[Segment<'_>], item: &Value) -> String {
+    match path.last() {
+        Some(Segment::Keyed { .. }) => word.to_owned(),
+        _ => format!("{word} {}", show_item(item, place, is_secret || is_named_like_a_secret(item))),
+    }
+}
+
+/// A JSON Pointer in which an item of a keyed list stands as `[name=www]` behind its list. Names that could be taken for such
+/// a part, and texts of keys that are no plain words, are quoted as in JSON.
+fn show_path(path: &[Segment<'_>]) -> String {
+    let mut shown = String::new();
+    for segment in path {
+        match segment {
+            Segment::Field(name) => {
+                shown.push('/');
+                shown.push_str(&show_name(name));
+            }
+            Segment::Item { position, .. } => shown.push_str(&format!("/{position}")),
+            Segment::Keyed { keys, .. } => {
+                let parts: Vec<_> = keys.iter().map(show_key).collect();
+                shown.push_str(&format!("[{}]", parts.join(",")));
+            }
+        }
+    }
+    if shown.is_empty() { "/".to_owned() } else { cut(&printable(&shown), MAX_PATH_CHARACTERS) }
+}
+
+fn show_name(name: &str) -> String {
+    let escaped = name.replace('~', "~0").replace('/', "~1");
+    if escaped.contains(['[', ']', '"']) { Value::from(escaped).to_string() } else { escaped }
+}
+
+fn show_key(key: &Key<'_>) -> String {
+    let value = match &*key.value {
+        _ if is_hidden_key(key) => REDACTED.to_owned(),
+        Value::String(text) if is_plain_word(text) => text.clone(),
+        Value::String(text) => Value::from(show_text(text)).to_string(),
+        value => show_value(value),
+    };
+    format!("{}={value}", show_name(&key.name))
+}
+
+/// Whether a text can stand without quotes and be taken for nothing else.
+fn is_plain_word(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    begins && text.len() <= MAX_KEY_BYTES && text.chars().all(is_letter) && !matches!(text, "true" | "false" | "null")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

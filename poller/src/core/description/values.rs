@@ -1,0 +1,110 @@
+//! A value as a few printable characters, without what is secret in it.
+//!
+//! It must not know where in a message it will stand.
+
+use drift_model::secret_names::looks_secret;
+use drift_target::{ListKind, Place};
+use serde_json::Value;
+
+use super::REDACTED;
+use super::secrecy::{is_hidden_text, is_named_like_a_secret, without_userinfo};
+
+/// Characters of a shown value; of a longer one the middle is left out, since digests and addresses differ at either end.
+const MAX_VALUE_CHARACTERS: usize = 64;
+/// Bytes of an item that are written before it is cut.
+const MAX_ITEM_BYTES: usize = 4_096;
+
+/// A field's value: scalars as they are, lists and maps by their size.
+pub(super) fn show_value(value: &Value) -> String {
+    match value {
+        Value::Null => "absent".to_owned(),
+        Value::String(text) => format!("\"{}\"", show_text(text)),
+        Value::Array(items) => format!("{} items", items.len()),
+        Value::Object(fields) => format!("an object of {} fields", fields.len()),
+        number_or_boolean => number_or_boolean.to_string(),
+    }
+}
+
+/// A text in a few characters, without quotes.
+pub(super) fn show_text(text: &str) -> String {
+    cut(&printable(&without_userinfo(text)), MAX_VALUE_CHARACTERS)
+}
+
+/// An item of a list, whole: a scalar as it is, anything else as JSON.
+pub(super) fn show_item(item: &Value, place: &Place<'_>, is_secret: bool) -> String {
+    let mut shown = String::new();
+    write_item(item, place, is_secret, &mut shown);
+    if item.is_string() { shown } else { cut(&shown, MAX_VALUE_CHARACTERS) }
+}
+
+fn write_item(item: &Value, place: &Place<'_>, is_secret: bool, shown: &mut String) {
+    if shown.len() > MAX_ITEM_BYTES {
+        return;
+    }
+    let is_hidden = place.is_redacted() || (place.redacts_below() && !item.is_object() && !item.is_array());
+    match item {
+        _ if is_hidden => shown.push_str(REDACTED),
+        Value::String(text) if is_hidden_text(place, text, is_secret) => shown.push_str(REDACTED),
+        Value::Array(items) => {
+            let ordered = *place.list() == ListKind::Ordered;
+            shown.push('[');
+            for (position, item) in items.iter().enumerate() {
+                separate(position, shown);
+                let below = if ordered { place.item(position) } else { place.any_item() };
+                let is_hidden = place.redacts_single_items();
+                match is_hidden {
+                    true => shown.push_str(REDACTED),
+                    false => write_item(item, &below, is_secret || is_named_like_a_secret(item), shown),
+                }
+            }
+            shown.push(']');
+        }
+        Value::Object(fields) => {
+            shown.push('{');
+            for (position, (name, field)) in fields.iter().enumerate() {
+                separate(position, shown);
+                shown.push_str(&format!("\"{}\":", show_text(name)));
+                write_item(field, &place.field(name), is_secret || looks_secret(name), shown);
+            }
+            shown.push('}');
+        }
+        Value::Null => shown.push_str("null"),
+        scalar => shown.push_str(&show_value(scalar)),
+    }
+}
+
+fn separate(position: usize, shown: &mut String) {
+    if position > 0 {
+        shown.push(',');
+    }
+}
+
+/// A string without control characters: a condition is printed on terminals.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect()
+}
+
+/// At most so many characters, both ends of a longer text.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let head = kept.div_ceil(2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - (kept - head)).collect();
+    format!("{start}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_long_text_are_shown() {
+        assert_eq!(cut("abcdefgh", 8), "abcdefgh");
+        assert_eq!(cut("abcdefghi", 8), "abcd…ghi");
+        assert_eq!(cut("ääääääbbb", 4), "ää…b");
+    }
+}

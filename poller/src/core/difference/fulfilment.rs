@@ -1,0 +1,126 @@
+//! Whether the observed value is what the wish asks for, with a bound on the work.
+//!
+//! It must not know how a difference is named.
+
+use std::cell::Cell;
+
+use drift_target::{Form, ListKind, Place};
+use serde_json::{Map, Value};
+
+use super::unpacked;
+
+/// Values that one comparison looks at, again and again where lists are searched: about a tenth of a second. An answer has at
+/// most 200,000 values.
+const MAX_VISITS: u32 = 4_000_000;
+/// Fields of an observed map for each of the wish's up to which both are read side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+/// The wish and the observed state are so large and so alike that comparing them would take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuchWork;
+
+/// One comparison and what it may still cost.
+pub(super) struct Comparison {
+    left: Cell<u32>,
+}
+
+impl Default for Comparison {
+    fn default() -> Self {
+        Self { left: Cell::new(MAX_VISITS) }
+    }
+}
+
+impl Comparison {
+    /// The result, unless the work ran out on the way.
+    pub(super) fn finish<T>(&self, result: T) -> Result<T, TooMuchWork> {
+        if self.is_exhausted() { Err(TooMuchWork) } else { Ok(result) }
+    }
+
+    /// Values looked at so far.
+    #[cfg(test)]
+    pub(super) fn visits(&self) -> u32 {
+        MAX_VISITS - self.left.get()
+    }
+
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Pays for looking at a value.
+    pub(super) fn visit(&self) {
+        self.left.set(self.left.get().saturating_sub(1));
+    }
+
+    /// Whether an observed value is what the wish asks for. Says no once the work has run out.
+    pub(super) fn fulfils(&self, place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+        self.visit();
+        if self.is_exhausted() {
+            return false;
+        }
+        let Some(observed) = observed.filter(|value| !value.is_null()) else {
+            return desired.is_null();
+        };
+        if place.form() == Some(Form::Json) && (desired.is_string() || observed.is_string()) {
+            return match (unpacked(desired), unpacked(observed)) {
+                (Some(wish), Some(real)) => self.fulfils(&place.inside_text(), &wish, Some(&real)),
+                _ => false,
+            };
+        }
+        match (desired, observed) {
+            (Value::Null, _) => false,
+            (Value::Object(wished), Value::Object(real)) => self.fulfils_fields(place, wished, real),
+            (Value::Array(wished), Value::Array(real)) => self.fulfils_list(place, wished, real),
+            _ => place.is_same(desired, observed),
+        }
+    }
+
+    fn fulfils_fields(&self, place: &Place<'_>, wished: &Map<String, Value>, real: &Map<String, Value>) -> bool {
+        if place.refuses_more_fields() {
+            let is_managed = |key: &str| wished.contains_key(key) || place.field(key).is_ignored();
+            if real.iter().any(|(key, value)| !value.is_null() && !is_managed(key)) {
+                return false;
+            }
+        }
+        if real.len() > wished.len().saturating_mul(SIDE_BY_SIDE) {
+            return wished.iter().all(|(key, value)| self.fulfils(&place.field(key), value, real.get(key)));
+        }
+        // Both are in the order of their keys.
+        let mut fields = real.iter().peekable();
+        wished.iter().all(|(key, value)| {
+            while fields.next_if(|(name, _)| *name < key).is_some() {}
+            let observed = fields.next_if(|(name, _)| *name == key).map(|(_, field)| field);
+            self.fulfils(&place.field(key), value, observed)
+        })
+    }
+
+    pub(super) fn fulfils_list(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+        match place.list() {
+            ListKind::Ordered => self.fulfils_ordered(place, wished, real),
+            ListKind::Set => {
+                // The commonest case of all: nothing has moved.
+                let item = place.any_item();
+                let is_alike = wished.len() == real.len()
+                    && wished.iter().zip(real).all(|(wish, item_)| self.fulfils(&item, wish, Some(item_)));
+                is_alike || self.match_sets(place, wished, real).is_fulfilled(place)
+            }
+            ListKind::Map(keys) => self.match_keyed(place, keys, wished, real).is_fulfilled(place),
+        }
+    }
+
+    fn fulfils_ordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+        if place.refuses_more_items() {
+            return wished.len() == real.len()
+                && wished
+                    .iter()
+                    .zip(real)
+                    .enumerate()
+                    .all(|(position, (wish, item))| self.fulfils(&place.item(position), wish, Some(item)));
+        }
+        // The first that fulfils an item leaves the most for those after it.
+        let mut items = real.iter();
+        wished.iter().enumerate().all(|(position, wish)| {
+            let below = place.item(position);
+            items.any(|item| self.fulfils(&below, wish, Some(item)))
+        })
+    }
+}

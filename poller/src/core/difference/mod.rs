@@ -1,0 +1,204 @@
+//! The comparison: what of the wish the observed state does not fulfil, element by element.
+//!
+//! It walks the wish, so that what the wish does not name is not managed, and it looks at every value a bounded number of
+//! times: an object's owner and an external system choose how large and how alike values are. It must not know where either
+//! side came from, nor how a difference is shown.
+
+mod elements;
+mod fulfilment;
+mod keyed;
+mod order;
+mod path;
+mod sets;
+
+use std::borrow::Cow;
+
+use drift_target::{Form, ListKind, Place, Rules, json_of};
+use serde_json::{Map, Value};
+
+pub use fulfilment::TooMuchWork;
+pub use path::{Key, Segment};
+
+use fulfilment::Comparison;
+
+/// One thing that differs.
+#[derive(Clone, Debug)]
+pub struct Difference<'r, 'v> {
+    /// From the root of the wish.
+    pub path: Vec<Segment<'v>>,
+    /// What the rules say there.
+    pub place: Place<'r>,
+    /// What is different.
+    pub change: Change<'v>,
+}
+
+/// How something differs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<'v> {
+    /// It has another value.
+    Value {
+        /// What the wish says.
+        desired: Cow<'v, Value>,
+        /// What was observed; `None` where it is absent or null.
+        observed: Option<Cow<'v, Value>>,
+    },
+    /// An item that the wish has is not there.
+    Missing(Cow<'v, Value>),
+    /// An item or a field is there that the wish does not have.
+    Unexpected(Cow<'v, Value>),
+    /// Items that their keys should tell apart are there so many times.
+    Repeated(usize),
+    /// The items are there in another order.
+    Order,
+    /// A long list has more or fewer items.
+    Length {
+        /// Items of the wish.
+        desired: usize,
+        /// Items observed.
+        observed: usize,
+    },
+}
+
+impl Difference<'_, '_> {
+    /// The key of the wish's map below which it is; `None` where the wish is no map.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        match self.path.first() {
+            Some(Segment::Field(name)) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// The differences in the order of the wish; none where the observed state fulfils it.
+///
+/// # Errors
+/// When the two are so large and so alike that it would take too long.
+pub fn differences<'r: 'v, 'v>(
+    rules: &'r Rules,
+    desired: &'v Value,
+    observed: &'v Value,
+) -> Result<Vec<Difference<'r, 'v>>, TooMuchWork> {
+    let comparison = Comparison::default();
+    let place = rules.root();
+    let mut found = Vec::new();
+    if !comparison.fulfils(&place, desired, Some(observed)) {
+        Collector { comparison: &comparison, path: Vec::new(), found: &mut found }.walk(
+            &place,
+            desired,
+            Some(observed),
+        );
+    }
+    comparison.finish(found)
+}
+
+/// Collects differences below one path.
+struct Collector<'c, 'r, 'v> {
+    comparison: &'c Comparison,
+    path: Vec<Segment<'v>>,
+    found: &'c mut Vec<Difference<'r, 'v>>,
+}
+
+impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
+    fn push(&mut self, place: &Place<'r>, change: Change<'v>) {
+        self.found.push(Difference { path: self.path.clone(), place: place.clone(), change });
+    }
+
+    fn within(&mut self, segment: Segment<'v>, collect: impl FnOnce(&mut Self)) {
+        self.path.push(segment);
+        collect(self);
+        self.path.pop();
+    }
+
+    fn walk(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+        let observed = observed.filter(|value| !value.is_null());
+        match (desired, observed) {
+            _ if is_packed(place, desired, observed) => self.walk_json(place, desired, observed),
+            (Value::Object(wished), Some(Value::Object(real))) => self.walk_fields(place, wished, real),
+            (Value::Array(wished), Some(Value::Array(real))) => {
+                if !self.comparison.fulfils_list(place, wished, real) {
+                    self.walk_list(place, wished, real);
+                }
+            }
+            _ if self.comparison.fulfils(place, desired, observed) => {}
+            _ => self.push_value(place, desired, observed),
+        }
+    }
+
+    fn push_value(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+        self.push(place, Change::Value { desired: Cow::Borrowed(desired), observed: observed.map(Cow::Borrowed) });
+    }
+
+    fn walk_fields(&mut self, place: &Place<'r>, wished: &'v Map<String, Value>, real: &'v Map<String, Value>) {
+        for (key, value) in wished {
+            let below = place.field(key);
+            self.within(Segment::field(key), |inner| inner.walk(&below, value, real.get(key)));
+        }
+        if !place.refuses_more_fields() {
+            return;
+        }
+        for (key, value) in real.iter().filter(|(key, value)| !value.is_null() && !wished.contains_key(*key)) {
+            let below = place.field(key);
+            if !below.is_ignored() {
+                let change = Change::Unexpected(Cow::Borrowed(value));
+                self.within(Segment::field(key), |inner| inner.push(&below, change));
+            }
+        }
+    }
+
+    fn walk_list(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
+        match place.list() {
+            // An item that is not shown may stand at another place outside.
+            ListKind::Ordered if place.redacts_single_items() => self.push(place, Change::Order),
+            ListKind::Ordered => self.walk_ordered(place, wished, real),
+            ListKind::Set => self.walk_set(place, wished, real),
+            ListKind::Map(keys) => self.walk_keyed(place, keys, wished, real),
+        }
+    }
+
+    /// The differences inside of texts; the texts themselves where one holds no JSON.
+    fn walk_json(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+        let (Some(wish), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
+            return self.push_value(place, desired, observed);
+        };
+        let mut found = Vec::new();
+        let inside = place.inside_text();
+        let path = self.path.clone();
+        Collector { comparison: self.comparison, path, found: &mut found }.walk(&inside, &wish, Some(&real));
+        self.found.extend(found.into_iter().map(Difference::into_owned));
+    }
+}
+
+/// Whether one side is a text that is to be taken apart.
+fn is_packed(place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+    place.form() == Some(Form::Json) && (desired.is_string() || observed.is_some_and(Value::is_string))
+}
+
+/// A text's JSON; anything else is what it holds already.
+fn unpacked(value: &Value) -> Option<Cow<'_, Value>> {
+    match value {
+        Value::String(text) => json_of(text).map(Cow::Owned),
+        other => Some(Cow::Borrowed(other)),
+    }
+}
+
+impl<'r> Difference<'r, '_> {
+    fn into_owned<'o>(self) -> Difference<'r, 'o> {
+        let owned = |value: Cow<'_, Value>| Cow::Owned(value.into_owned());
+        let change = match self.change {
+            Change::Value { desired, observed } => {
+                Change::Value { desired: owned(desired), observed: observed.map(owned) }
+            }
+            Change::Missing(item) => Change::Missing(owned(item)),
+            Change::Unexpected(item) => Change::Unexpected(owned(item)),
+            Change::Repeated(times) => Change::Repeated(times),
+            Change::Order => Change::Order,
+            Change::Length { desired, observed } => Change::Length { desired, observed },
+        };
+        Difference { path: self.path.into_iter().map(Segment::into_owned).collect(), place: self.place, change }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Ordered lists: the fewest items that were taken out and put in, found only where the lists are short.
+//!
+//! It must not know of other kinds of lists.
+
+use drift_target::Place;
+use serde_json::Value;
+
+use super::fulfilment::Comparison;
+
+/// Pairs of items that are held against one another to find what was put in where: lists of 64 that differ throughout. Of
+/// longer ones the first difference is named.
+pub(super) const MAX_PAIRS: usize = 4_096;
+
+/// A stretch in which two ordered lists differ, as places on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) wished: std::ops::Range<usize>,
+    pub(super) real: std::ops::Range<usize>,
+}
+
+impl Comparison {
+    /// The stretch between what both lists begin and end with.
+    pub(super) fn differing_middle(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> Gap {
+        let matches = |wish: usize, item: usize| self.matches(place, wished, real, [wish, item]);
+        let shorter = wished.len().min(real.len());
+        let head = (0..shorter).take_while(|position| matches(*position, *position)).count();
+        let tail = (1..=shorter - head).take_while(|back| matches(wished.len() - back, real.len() - back)).count();
+        Gap { wished: head..wished.len() - tail, real: head..real.len() - tail }
+    }
+
+    /// The stretches that are left when as many items as possible are taken for the same, in order.
+    pub(super) fn gaps(&self, place: &Place<'_>, wished: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
+        let (rows, columns) = (middle.wished.len(), middle.real.len());
+        let at = |row: usize, column: usize| row * (columns + 1) + column;
+        let mut is_same = vec![false; rows * columns];
+        // How many items the ends of both stretches share, from each pair of places on.
+        let mut shared = vec![0_usize; (rows + 1) * (columns + 1)];
+        for row in (0..rows).rev() {
+            for column in (0..columns).rev() {
+                let pair = [middle.wished.start + row, middle.real.start + column];
+                let same = self.matches(place, wished, real, pair);
+                is_same[row * columns + column] = same;
+                shared[at(row, column)] = if same {
+                    shared[at(row + 1, column + 1)] + 1
+                } else {
+                    shared[at(row + 1, column)].max(shared[at(row, column + 1)])
+                };
+            }
+        }
+        let mut gaps = Vec::new();
+        let (mut row, mut column) = (0, 0);
+        let (mut from_row, mut from_column) = (0, 0);
+        let mut close = |from: [usize; 2], to: [usize; 2]| {
+            if from != to {
+                let (wished, real) = (middle.wished.start, middle.real.start);
+                gaps.push(Gap { wished: wished + from[0]..wished + to[0], real: real + from[1]..real + to[1] });
+            }
+        };
+        while row < rows && column < columns {
+            if is_same[row * columns + column] {
+                close([from_row, from_column], [row, column]);
+                (row, column) = (row + 1, column + 1);
+                (from_row, from_column) = (row, column);
+            } else if shared[at(row + 1, column)] >= shared[at(row, column + 1)] {
+                row += 1;
+            } else {
+                column += 1;
+            }
+        }
+        close([from_row, from_column], [rows, columns]);
+        gaps
+    }
+
+    /// Whether every item of the stretch is there at another place, and nothing else.
+    pub(super) fn is_reordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value], middle: &Gap) -> bool {
+        if middle.wished.len() != middle.real.len() {
+            return false;
+        }
+        let mut left: Vec<usize> = middle.real.clone().collect();
+        middle.wished.clone().all(|wish| {
+            let found = left.iter().position(|item| self.matches(place, wished, real, [wish, *item]));
+            found.map(|index| left.swap_remove(index)).is_some()
+        })
+    }
+
+    fn matches(&self, place: &Place<'_>, wished: &[Value], real: &[Value], [wish, item]: [usize; 2]) -> bool {
+        match (wished.get(wish), real.get(item)) {
+            (Some(value), observed) => self.fulfils(&place.item(wish), value, observed),
+            _ => false,
+        }
+    }
+}

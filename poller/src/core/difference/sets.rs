@@ -1,0 +1,142 @@
+//! Sets: every item of the wish is there, and nothing else, in any order and however often.
+//!
+//! Items are maps that may have more fields outside, so they are not simply equal. What all items of the wish have in common,
+//! the scalars at the same fields, sorts both sides into small groups, and only within a group is item held against item.
+//! It must not know of other kinds of lists.
+
+use std::collections::HashMap;
+
+use drift_target::{Form, Meaning, Place};
+use serde_json::Value;
+
+use super::fulfilment::Comparison;
+
+/// Which items of two sets have no counterpart, by their places.
+pub(super) struct SetMatch {
+    pub(super) missing: Vec<usize>,
+    pub(super) unexpected: Vec<usize>,
+}
+
+impl SetMatch {
+    pub(super) fn is_fulfilled(&self, place: &Place<'_>) -> bool {
+        self.missing.is_empty() && (self.unexpected.is_empty() || !place.refuses_more_items())
+    }
+}
+
+impl Comparison {
+    pub(super) fn match_sets(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> SetMatch {
+        let item = place.any_item();
+        let features = self.common_features(&item, wished);
+        let mut groups: HashMap<Vec<Meaning<'_>>, Group> = HashMap::new();
+        for (position, wish) in wished.iter().enumerate() {
+            if let Some(key) = self.features_of(&item, wish, &features) {
+                groups.entry(key).or_default().wished.push(position);
+            }
+        }
+        let mut unexpected = Vec::new();
+        for (position, observed) in real.iter().enumerate() {
+            match self.features_of(&item, observed, &features).and_then(|key| groups.get_mut(&key)) {
+                Some(group) => group.real.push(position),
+                None => unexpected.push(position),
+            }
+        }
+        let mut is_there = vec![false; wished.len()];
+        for group in groups.values() {
+            // Without work left all pass for counterparts, so that nothing is searched for any more.
+            let fulfils = |wish: usize, observed: usize| match wished.get(wish) {
+                Some(wish) => self.fulfils(&item, wish, real.get(observed)) || self.is_exhausted(),
+                None => false,
+            };
+            unexpected.extend(group.settle(&mut is_there, fulfils));
+            if self.is_exhausted() {
+                break;
+            }
+        }
+        unexpected.sort_unstable();
+        let missing = (0..wished.len()).filter(|position| is_there.get(*position) == Some(&false)).collect();
+        SetMatch { missing, unexpected }
+    }
+
+    /// The fields at which all items of the wish have a scalar that is compared exactly; the empty path is the item itself.
+    fn common_features<'v>(&self, item: &Place<'_>, wished: &'v [Value]) -> Vec<Vec<&'v str>> {
+        let Some((first, others)) = wished.split_first() else { return Vec::new() };
+        let mut features = Vec::new();
+        self.collect_features(item, first, &mut Vec::new(), &mut features);
+        for other in others {
+            features.retain(|path| self.feature(item, other, path).is_some());
+        }
+        features
+    }
+
+    fn collect_features<'v>(
+        &self,
+        place: &Place<'_>,
+        value: &'v Value,
+        path: &mut Vec<&'v str>,
+        features: &mut Vec<Vec<&'v str>>,
+    ) {
+        self.visit();
+        if let Value::Object(fields) = value {
+            for (name, field) in fields {
+                path.push(name);
+                self.collect_features(&place.field(name), field, path, features);
+                path.pop();
+            }
+        } else if is_exact(place) && place.meaning(value).is_some() {
+            features.push(path.clone());
+        }
+    }
+
+    fn feature<'v>(&self, item: &Place<'_>, value: &'v Value, path: &[&str]) -> Option<Meaning<'v>> {
+        self.visit();
+        let mut place = item.clone();
+        let mut value = value;
+        for name in path {
+            value = value.get(name)?;
+            place = place.field(name);
+        }
+        place.meaning(value)
+    }
+
+    fn features_of<'v>(&self, item: &Place<'_>, value: &'v Value, features: &[Vec<&str>]) -> Option<Vec<Meaning<'v>>> {
+        features.iter().map(|path| self.feature(item, value, path)).collect()
+    }
+}
+
+/// Whether two scalars here are the same just where they mean the same.
+fn is_exact(place: &Place<'_>) -> bool {
+    !place.is_tolerant() && place.form() != Some(Form::Json)
+}
+
+/// Items of both sides that may be counterparts, by their places.
+#[derive(Default)]
+struct Group {
+    wished: Vec<usize>,
+    real: Vec<usize>,
+}
+
+impl Group {
+    /// Marks the wished items that are there; gives the observed ones that fulfil none.
+    fn settle(&self, is_there: &mut [bool], fulfils: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+        let mut unexpected = Vec::new();
+        for observed in &self.real {
+            match self.wished.iter().find(|wish| fulfils(**wish, *observed)) {
+                Some(wish) => mark(is_there, *wish),
+                None => unexpected.push(*observed),
+            }
+        }
+        for wish in &self.wished {
+            // An observed item may fulfil several, and was taken for the first of them.
+            if is_there.get(*wish) == Some(&false) && self.real.iter().any(|observed| fulfils(*wish, *observed)) {
+                mark(is_there, *wish);
+            }
+        }
+        unexpected
+    }
+}
+
+fn mark(is_there: &mut [bool], position: usize) {
+    if let Some(there) = is_there.get_mut(position) {
+        *there = true;
+    }
+}

@@ -1,0 +1,243 @@
+//! What is found to differ, and what is not.
+
+use drift_target::{ListKind, Place, item_key};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::core::description::describe;
+use crate::core::fixtures::ruled;
+
+/// Every kind of list, each at one key.
+const LISTS: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /some, extra: allow}, \
+                     {path: /sub, list: set, extra: allow}, {path: /part, list: map, keys: [k], extra: allow}, \
+                     {path: /whole, extra: drift}, {path: '/set/*/set', list: set}, {path: '/map/*/v', list: set}";
+
+fn told(rules: &str, desired: &Value, observed: &Value) -> String {
+    let target = ruled(rules);
+    describe(&differences(&target.compare.rules, desired, observed).unwrap())
+}
+
+fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
+    differences(&ruled(rules).compare.rules, desired, observed).unwrap().is_empty()
+}
+
+/// What fulfilment means, as slowly as it can be said.
+fn is_fulfilled(place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+    match (desired, observed.filter(|value| !value.is_null())) {
+        (wish, None) => wish.is_null(),
+        (Value::Null, Some(_)) => false,
+        (Value::Object(wished), Some(Value::Object(real))) => {
+            let is_known = |(key, value): (&String, &Value)| value.is_null() || wished.contains_key(key);
+            wished.iter().all(|(key, value)| is_fulfilled(&place.field(key), value, real.get(key)))
+                && (!place.refuses_more_fields() || real.iter().all(is_known))
+        }
+        (Value::Array(wished), Some(Value::Array(real))) => is_list_fulfilled(place, wished, real),
+        (wish, Some(real)) => place.is_same(wish, real),
+    }
+}
+
+fn is_list_fulfilled(place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+    let item = place.any_item();
+    let holds = |wish: &Value, observed: &Value| is_fulfilled(&item, wish, Some(observed));
+    let exact = place.refuses_more_items();
+    match place.list() {
+        ListKind::Ordered if exact => {
+            wished.len() == real.len() && wished.iter().zip(real).all(|(wish, observed)| holds(wish, observed))
+        }
+        ListKind::Ordered => match (wished, real) {
+            ([], _) => true,
+            (_, []) => false,
+            ([wish, others @ ..], [observed, rest @ ..]) => {
+                (holds(wish, observed) && is_list_fulfilled(place, others, rest))
+                    || is_list_fulfilled(place, wished, rest)
+            }
+        },
+        ListKind::Set => {
+            wished.iter().all(|wish| real.iter().any(|observed| holds(wish, observed)))
+                && (!exact || real.iter().all(|observed| wished.iter().any(|wish| holds(wish, observed))))
+        }
+        ListKind::Map(keys) => {
+            let key = |value| item_key(&item, keys, value).ok();
+            let same = |wish, observed| key(wish).is_some() && key(wish) == key(observed);
+            wished.iter().all(|wish| {
+                let found: Vec<_> = real.iter().filter(|observed| same(wish, observed)).collect();
+                matches!(found.as_slice(), [observed] if holds(wish, observed))
+                    && wished.iter().filter(|other| same(wish, other)).count() == 1
+            }) && (!exact || real.iter().all(|observed| wished.iter().any(|wish| same(wish, observed))))
+        }
+    }
+}
+
+fn scalars() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-2..3_i32).prop_map(Value::from),
+        (-2..3_i32).prop_map(|whole| Value::from(f64::from(whole))),
+        "[a-c]{0,2}".prop_map(Value::from),
+    ]
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    scalars().prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            proptest::collection::btree_map("[a-d]|k|v|set", inner, 0..4).prop_map(|fields| json!(fields)),
+        ]
+    })
+}
+
+fn items() -> impl Strategy<Value = Value> {
+    let keyed = ("[a-c]", values()).prop_map(|(key, value)| json!({"k": key, "v": value}));
+    proptest::collection::vec(prop_oneof![3 => keyed, 1 => values()], 0..5).prop_map(Value::from)
+}
+
+/// A wish and what may have become of it.
+fn states() -> impl Strategy<Value = [Value; 2]> {
+    let key =
+        prop_oneof![Just("set"), Just("map"), Just("some"), Just("sub"), Just("part"), Just("whole"), Just("other")];
+    let state = || proptest::collection::btree_map(key.clone(), prop_oneof![items(), values()], 0..4);
+    (state(), state(), any::<u8>()).prop_map(|(desired, other, kept)| {
+        // Mostly the same, so that being in sync is no rarity.
+        let observed = desired.iter().enumerate().map(|(position, (key, value))| {
+            let changed = other.get(key).filter(|_| kept & (1 << position) != 0);
+            (*key, changed.unwrap_or(value).clone())
+        });
+        [json!(desired), observed.map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>().into()]
+    })
+}
+
+fn reversed(list: &Value) -> Value {
+    list.as_array().map(|items| items.iter().rev().cloned().collect()).unwrap_or_default()
+}
+
+proptest! {
+    #[test]
+    fn nothing_differs_just_where_the_wish_is_fulfilled([desired, observed] in states()) {
+        let target = ruled(LISTS);
+        let rules = &target.compare.rules;
+        let found = differences(rules, &desired, &observed).unwrap();
+        prop_assert_eq!(found.is_empty(), is_fulfilled(&rules.root(), &desired, Some(&observed)), "{}", describe(&found));
+    }
+
+    #[test]
+    fn anything_fulfils_itself(value in values()) {
+        for rules in ["", "{path: '', list: set}", "{path: '/*', list: set}, {path: '/*', extra: drift}"] {
+            prop_assert!(is_in_sync(rules, &value, &value), "{rules}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_a_set_or_a_keyed_list_says_nothing(desired in items(), observed in items()) {
+        for rules in ["{path: '', list: set}", "{path: '', list: map, keys: [k]}"] {
+            let there = told(rules, &desired, &observed);
+            prop_assert_eq!(&there, &told(rules, &desired, &reversed(&observed)));
+            let back = |desired| is_in_sync(rules, desired, &observed);
+            prop_assert_eq!(back(&desired), back(&reversed(&desired)));
+        }
+    }
+
+    #[test]
+    fn text_that_holds_json_differs_as_what_it_holds([desired, observed] in states()) {
+        let packed = |value: &Value| json!({"json": value.to_string()});
+        let text = told("{path: /json, as: json}", &packed(&desired), &packed(&observed));
+        let plain = told("", &json!({"json": desired}), &json!({"json": observed}));
+        prop_assert_eq!(text, plain);
+    }
+}
+
+#[test]
+fn what_the_wish_does_not_name_is_not_compared() {
+    let cases = [
+        ("", json!({"a": 1}), json!({"a": 1, "b": 2}), true),
+        ("", json!({"a": 1}), json!({"a": 1.0}), true),
+        ("", json!({"a": 9_007_199_254_740_993_u64}), json!({"a": 9_007_199_254_740_992_u64}), false),
+        ("", json!({"a": 1}), json!({"a": "1"}), false),
+        ("", json!({"a": null}), json!({}), true),
+        ("", json!({"a": null}), json!({"a": 1}), false),
+        ("", json!({"a": 1}), json!({"a": null}), false),
+        ("", json!({"l": [1, {"x": 1}]}), json!({"l": [1, {"x": 1, "more": 2}]}), true),
+        ("", json!({"l": []}), json!({}), false),
+        ("{path: /l, extra: allow}", json!({"l": [1, 3]}), json!({"l": [1, 2, 3, 4]}), true),
+        ("{path: /l, extra: allow}", json!({"l": [3, 1]}), json!({"l": [1, 2, 3, 4]}), false),
+        ("{path: /l, list: set}", json!({"l": [1, 2, 2]}), json!({"l": [2, 1.0]}), true),
+        ("{path: /l, list: set}", json!({"l": [{"a": 1}]}), json!({"l": [{"a": 1, "id": 7}, {"a": 1, "id": 8}]}), true),
+        (
+            "{path: /l, list: set}, {path: '/l/*', tolerance: 0.1}",
+            json!({"l": [1, 2]}),
+            json!({"l": [2.05, 0.95]}),
+            true,
+        ),
+        ("{path: /l, list: set, as: caseInsensitive}", json!({"l": ["A", "b"]}), json!({"l": ["B", "a"]}), true),
+        (
+            "{path: /l, list: set}, {path: '/l/*/m', as: quantity}",
+            json!({"l": [{"m": "1Gi"}]}),
+            json!({"l": [{"m": "1024Mi"}]}),
+            true,
+        ),
+        (
+            "{path: /m, extra: drift}, {path: /m/etag, ignore: true}",
+            json!({"m": {"a": 1}}),
+            json!({"m": {"a": 1, "etag": 2, "n": null}}),
+            true,
+        ),
+        ("{path: /m, extra: drift}", json!({"m": {"a": 1}}), json!({"m": {"a": 1, "b": 2}}), false),
+        ("{path: /j, as: json}", json!({"j": "{\"a\": [1]}"}), json!({"j": "{ \"a\":[1.0], \"b\":2 }"}), true),
+        ("{path: /j, as: json}", json!({"j": {"a": 1}}), json!({"j": "{\"a\": 1}"}), true),
+        ("{path: /j, as: json}", json!({"j": "\"a\""}), json!({"j": "a"}), false),
+        (
+            "{path: /j, as: json}, {path: /j/s, list: set}",
+            json!({"j": "{\"s\": [1, 2]}"}),
+            json!({"j": "{\"s\": [2, 1]}"}),
+            true,
+        ),
+    ];
+    for (rules, desired, observed, expected) in cases {
+        assert_eq!(is_in_sync(rules, &desired, &observed), expected, "{rules}: {desired} against {observed}");
+    }
+}
+
+/// Values looked at to find out whether a wish is fulfilled.
+fn visits(rules: &str, desired: &Value, observed: &Value) -> u32 {
+    let (target, comparison) = (ruled(rules), Comparison::default());
+    comparison.fulfils(&target.compare.rules.root(), desired, Some(observed));
+    comparison.visits()
+}
+
+#[test]
+fn large_lists_of_any_kind_take_work_in_proportion() {
+    let numbers = |count: usize| (0..count).map(|number| json!(number)).collect::<Value>();
+    let map = |number: usize| json!({"k": number, "v": {"w": number % 2}});
+    let maps = |count: usize| (0..count).map(map).collect::<Value>();
+    for (rules, make) in [
+        ("{path: '', list: set}", &numbers as &dyn Fn(usize) -> Value),
+        ("{path: '', list: set}", &maps),
+        ("{path: '', list: map, keys: [k]}", &maps),
+        ("", &numbers),
+    ] {
+        let work = |count: usize| visits(rules, &make(count), &reversed(&make(count)));
+        let (less, more) = (work(1_000), work(10_000));
+        assert!(more <= less.max(1_000) * 10, "{rules}: {less} and {more}");
+    }
+    let found = differences(&ruled("{path: '', list: map, keys: [k]}").compare.rules, &maps(10_000), &json!([]))
+        .map(|found| found.len());
+    assert_eq!(found.ok(), Some(10_000));
+}
+
+#[test]
+fn what_would_take_too_long_is_given_up() {
+    let lists = |last: u32| (0..5_000).map(|number| json!([number, last])).collect::<Value>();
+    let target = ruled("{path: '', list: set}");
+    let found = differences(&target.compare.rules, &lists(0), &lists(1)).map(|found| found.len());
+    assert_eq!(found.err(), Some(TooMuchWork), "no field tells them apart");
+}
+
+#[test]
+fn deep_values_are_compared() {
+    let deep = |last: &str| (0..120).fold(json!([1, last]), |inner, _| json!([inner]));
+    let rules = Rules::default();
+    let (desired, observed) = (deep("a"), deep("b"));
+    let found = differences(&rules, &desired, &observed).unwrap();
+    assert_eq!((found.len(), found[0].path.len()), (1, 121));
+}

@@ -1,0 +1,126 @@
+//! The part of the tag that names the fields that differ: `upstream members`, or `*` for all.
+//!
+//! A correction that sends only what differs reads it. It must not know what a field holds.
+
+use std::fmt;
+
+/// Bytes that names may take in a tag; with more the message would have no room for people.
+const MAX_BYTES: usize = 200;
+/// Every field: too many to name, or one whose name could not be read back.
+const EVERY: &str = "*";
+
+/// The top-level keys of `desired` that differ, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DifferingFields {
+    /// As written; `None` where nothing is said.
+    written: Option<Box<str>>,
+}
+
+impl DifferingFields {
+    /// Every field.
+    #[must_use]
+    pub fn every() -> Self {
+        Self { written: Some(EVERY.into()) }
+    }
+
+    /// These fields; every field where they cannot be named in a tag.
+    #[must_use]
+    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            return Self::default();
+        }
+        let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
+        if bytes > MAX_BYTES + 1 || !names.iter().all(|name| is_plain(name)) {
+            return Self::every();
+        }
+        Self { written: Some(names.join(" ").into()) }
+    }
+
+    /// What a tag says; `None` where this module would not have written it.
+    #[must_use]
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let fields = if text == EVERY { Self::every() } else { Self::named(text.split(' ')) };
+        (fields.written.as_deref() == Some(text)).then_some(fields)
+    }
+
+    /// Whether this field differs.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.written.as_deref().is_some_and(|written| written == EVERY || written.split(' ').any(|known| known == name))
+    }
+
+    /// Whether nothing is said of fields.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.written.is_none()
+    }
+
+    /// The names; `None` where every field may differ.
+    #[must_use]
+    pub fn names(&self) -> Option<impl Iterator<Item = &str>> {
+        let written = self.written.as_deref().unwrap_or_default();
+        (written != EVERY).then(|| written.split(' ').filter(|name| !name.is_empty()))
+    }
+}
+
+/// Whether a name can stand in a tag and be read back.
+fn is_plain(name: &str) -> bool {
+    let is_separator = |letter: char| letter.is_whitespace() || letter.is_control() || "[],".contains(letter);
+    !name.is_empty() && name != EVERY && !name.contains(is_separator)
+}
+
+impl fmt::Display for DifferingFields {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.written.as_deref().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_cannot_be_named_is_every_field() {
+        let long = "x".repeat(MAX_BYTES);
+        let table: [(&[&str], &str); 9] = [
+            (&[], ""),
+            (&["upstream", "members", "upstream"], "members upstream"),
+            (&["*"], "*"),
+            (&["a", "b c"], "*"),
+            (&["a,b"], "*"),
+            (&["a]"], "*"),
+            (&[""], "*"),
+            (&[&long], &long),
+            (&[&long, "a"], "*"),
+        ];
+        for (names, expected) in table {
+            assert_eq!(DifferingFields::named(names.iter().copied()).to_string(), expected, "{names:?}");
+        }
+        assert!(DifferingFields::every().contains("anything") && DifferingFields::every().names().is_none());
+        let some = DifferingFields::named(["a"]);
+        assert!(some.contains("a") && !some.contains("b") && some.names().is_some_and(|names| names.eq(["a"])));
+    }
+
+    #[test]
+    fn other_texts_are_no_fields() {
+        for text in ["", " ", "b a", "a a", "a  b", " a", "a ", "a,b", "* a", &"x".repeat(MAX_BYTES + 1)] {
+            assert_eq!(DifferingFields::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn fields_are_read_back_as_they_were_written(names in proptest::collection::vec("\\PC{0,30}|[a-z]{1,9}", 0..12)) {
+            let fields = DifferingFields::named(names.iter().map(String::as_str));
+            prop_assert_eq!(fields.is_empty(), names.is_empty());
+            if !fields.is_empty() {
+                prop_assert_eq!(DifferingFields::parse(&fields.to_string()), Some(fields.clone()));
+            }
+            prop_assert!(names.iter().all(|name| fields.contains(name)) && fields.to_string().len() <= MAX_BYTES);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Exact decimal numbers: what `as` makes of numbers, quantities and times.
+//!
+//! A double would take 0.1 + 0.2 for something else than 0.3, and two identifiers beyond 2^53 for one. This file must not
+//! know in what notation a number was written beside the plain one.
+
+use serde_json::Number;
+
+/// `digits` × 10^`exponent`, without trailing zeros in `digits`: equal numbers are equal values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    digits: i128,
+    exponent: i32,
+}
+
+impl Decimal {
+    pub(super) fn new(mut digits: i128, mut exponent: i32) -> Self {
+        if digits == 0 {
+            return Self { digits, exponent: 0 };
+        }
+        while digits % 10 == 0 {
+            digits /= 10;
+            exponent = exponent.saturating_add(1);
+        }
+        Self { digits, exponent }
+    }
+
+    /// A JSON number.
+    #[must_use]
+    pub fn of(number: &Number) -> Option<Self> {
+        match (number.as_i64(), number.as_u64()) {
+            (Some(whole), _) => Some(Self::new(whole.into(), 0)),
+            (None, Some(whole)) => Some(Self::new(whole.into(), 0)),
+            // A double stands for the shortest text that gives it again.
+            (None, None) => Self::parse(&number.to_string()),
+        }
+    }
+
+    /// `-12.5`, `1e3`, `+.5`; `None` for anything else, and for more than 38 digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (text, 0),
+        };
+        let (negative, unsigned) = match mantissa.strip_prefix('-') {
+            Some(unsigned) => (true, unsigned),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let mut digits: i128 = 0;
+        for byte in whole.bytes().chain(fraction.bytes()) {
+            let digit = byte.is_ascii_digit().then(|| i128::from(byte - b'0'))?;
+            digits = digits.checked_mul(10)?.checked_add(digit)?;
+        }
+        let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+        Some(Self::new(if negative { -digits } else { digits }, exponent))
+    }
+
+    /// The product; `None` where it has more than 38 digits.
+    pub(super) fn times(self, other: Self) -> Option<Self> {
+        Some(Self::new(self.digits.checked_mul(other.digits)?, self.exponent.checked_add(other.exponent)?))
+    }
+
+    /// The sum; `None` where it has more than 38 digits.
+    pub(super) fn plus(self, other: Self) -> Option<Self> {
+        let exponent = self.exponent.min(other.exponent);
+        let aligned = |number: Self| {
+            let zeros = u32::try_from(number.exponent.checked_sub(exponent)?).ok()?;
+            if number.digits == 0 { Some(0) } else { number.digits.checked_mul(10_i128.checked_pow(zeros)?) }
+        };
+        Some(Self::new(aligned(self)?.checked_add(aligned(other)?)?, exponent))
+    }
+
+    fn minus(self, other: Self) -> Option<Self> {
+        self.plus(Self { digits: -other.digits, ..other })
+    }
+
+    pub(super) const fn is_negative(self) -> bool {
+        self.digits < 0
+    }
+
+    pub(super) const fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
+    /// The same number with the other sign.
+    pub(super) const fn negated(self) -> Self {
+        Self { digits: -self.digits, exponent: self.exponent }
+    }
+
+    /// Whether two numbers are at most `tolerance` apart.
+    #[must_use]
+    pub fn is_within(self, tolerance: Self, other: Self) -> bool {
+        let apart = self.minus(other).map(|apart| if apart.is_negative() { apart.negated() } else { apart });
+        match apart.and_then(|apart| tolerance.minus(apart)) {
+            Some(left) => !left.is_negative(),
+            // They do not fit one scale of 38 digits, so that a double tells them apart as well.
+            None => (self.to_f64() - other.to_f64()).abs() <= tolerance.to_f64(),
+        }
+    }
+
+    fn to_f64(self) -> f64 {
+        format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
+    }
+}
+
+fn parse_exponent(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn equal_numbers_are_equal_values() {
+        let groups: [&[&str]; 5] = [
+            &["1", "1.0", "+1", "01", "10e-1", "0.1e1", "1E0", "1."],
+            &["0", "-0", "0.000", "0e99"],
+            &["0.5", ".5", "5e-1"],
+            &["9007199254740993", "9007199254740993.0"],
+            &["9007199254740992"],
+        ];
+        for (position, group) in groups.iter().enumerate() {
+            for text in *group {
+                let number = Decimal::parse(text);
+                assert!(number.is_some(), "{text}");
+                for (other, others) in groups.iter().enumerate() {
+                    assert_eq!(number == Decimal::parse(others[0]), position == other, "{text} and {}", others[0]);
+                }
+            }
+        }
+        for text in ["", "+", ".", "1e", "e1", "1e+", "0x1", "1 ", "--1", "1.2.3", "1e1.5", &"9".repeat(40), "NaN"] {
+            assert_eq!(Decimal::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tolerance_is_exact() {
+        let within = |left: &str, right: &str, tolerance: &str| {
+            let number = |text| Decimal::parse(text).unwrap();
+            number(left).is_within(number(tolerance), number(right))
+        };
+        assert!(within("0.3", "0.29", "0.01"), "a double would say no");
+        assert!(within("-1", "1", "2") && !within("-1", "1", "1.99"));
+        assert!(!within("1e300", "1", "1e299") && within("1e300", "1", "1e301"));
+        assert!(within("1e30000", "1e30000", "0.1"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_and_its_text_are_one(float: f64, whole: i64) {
+            for value in [json!(float), json!(whole)] {
+                if let Value::Number(number) = value {
+                    prop_assert_eq!(Decimal::of(&number), Decimal::parse(&number.to_string()));
+                }
+            }
+        }
+
+        #[test]
+        fn sums_are_those_of_integers(left in -1_000_000_000..1_000_000_000_i64, right in -1_000_000_000..1_000_000_000_i64) {
+            let number = |whole: i64| Decimal::new(whole.into(), -3);
+            prop_assert_eq!(number(left).plus(number(right)), Some(number(left + right)));
+        }
+
+        #[test]
+        fn no_text_breaks_it(text in "[-+0-9.eE]{0,50}", other in "[-+0-9.eE]{0,12}") {
+            if let (Some(left), Some(right)) = (Decimal::parse(&text), Decimal::parse(&other)) {
+                let _ = left.is_within(right, right);
+                left.times(right);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `compare`: what the observed state is compared with, and the rules by path.
+//!
+//! The comparison itself is the poller's; what a rule means for one value or for one wish stands here. It must not know of
+//! answers.
+
+mod decimal;
+mod effects;
+mod fitness;
+mod form;
+mod provable;
+mod removal;
+mod rules;
+mod units;
+mod written;
+
+use serde_json::Value;
+
+use self::effects::Effects;
+use self::provable::{Known, check_constants, ignored_item, look_up};
+use self::removal::Removal;
+use self::written::{WrittenRule, read_rule};
+use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
+use crate::raw::Reader;
+use crate::templates::read_value;
+use crate::yaml::Node;
+
+pub use self::decimal::Decimal;
+pub use self::effects::ListKind;
+pub use self::fitness::{item_key, json_of};
+pub use self::form::{Form, Meaning};
+pub use self::rules::{Place, Rules};
+
+/// Rules of one target.
+const MAX_RULES: usize = 200;
+
+/// What the observed state is compared with.
+#[derive(Debug)]
+pub struct Compare {
+    /// The wish.
+    pub desired: ValueTemplate,
+    /// How it is compared, by path.
+    pub rules: Rules,
+    /// Where an error of the rules is said to be.
+    site: Site,
+}
+
+impl Compare {
+    /// What an object wishes for, without ignored paths.
+    pub(super) fn render(&self, object: &Value) -> Result<Value, EvaluationError> {
+        let mut desired = self.desired.render(&Variables::of_object(object))?;
+        if self.rules.ask_something() {
+            fitness::check(&self.rules.root(), &desired).map_err(|cause| self.site.error(cause))?;
+        }
+        if self.rules.any(|effects| effects.ignore) {
+            Removal::Ignored.apply(&self.rules.root(), &mut desired);
+        }
+        Ok(desired)
+    }
+
+    /// What of a wish anybody may guess; `None` where that is all of it.
+    pub(super) fn without_redacted(&self, desired: &Value) -> Option<Value> {
+        self.rules.any(|effects| effects.redact).then(|| {
+            let mut shown = desired.clone();
+            Removal::Redacted.apply(&self.rules.root(), &mut shown);
+            if self.rules.root().is_redacted() { Value::Null } else { shown }
+        })
+    }
+}
+
+pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
+    let fields = reader.fields(node, place, &["desired", "rules"])?;
+    let desired = reader
+        .required(&fields, "desired")
+        .and_then(|node| read_value(reader, node, &reader.site(&fields.place("desired"), Scope::Wish)));
+    let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
+        read_rules(reader, node, place, desired.as_ref())
+    });
+    let site = reader.site(&fields.place("rules"), Scope::Wish);
+    Some(Compare { desired: desired?, rules: rules?, site })
+}
+
+fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {
+    let items = reader.items(node, place, 1..=MAX_RULES)?;
+    let mut rules = Rules::default();
+    let mut known: Vec<WrittenRule> = Vec::new();
+    let mut whole = true;
+    for (position, item) in items.iter().enumerate() {
+        let Some(rule) = read_rule(reader, item, &format!("{place}[{position}]")) else {
+            whole = false;
+            continue;
+        };
+        if let Some(message) = said_twice(&known, &rule) {
+            reader.refuse::<()>(item.at, format!("{}: {message}", rule.place));
+            whole = false;
+            continue;
+        }
+        rules.add(&rule.path, &rule.pointer, rule.effects.clone());
+        known.push(rule);
+    }
+    let Some(desired) = desired.filter(|_| whole) else { return whole.then_some(rules) };
+    for rule in &known {
+        if let Some(message) = mistake(&rules, rule, desired) {
+            reader.refuse::<()>(rule.at, format!("{}.path: {message}", rule.place));
+            whole = false;
+        }
+    }
+    if whole && let Err(cause) = check_constants(desired.root(), &rules.root()) {
+        return reader.refuse(node.at, format!("{place}: {cause}"));
+    }
+    whole.then_some(rules)
+}
+
+/// Why a rule cannot stand beside those before it.
+fn said_twice(known: &[WrittenRule], rule: &WrittenRule) -> Option<String> {
+    let same = known.iter().filter(|other| other.path == rule.path);
+    let words = |effects: &Effects| effects.words();
+    for other in same {
+        let twice = words(&rule.effects).into_iter().find(|word| words(&other.effects).contains(word));
+        if let Some(word) = twice {
+            return Some(format!("{} says `{word}` of this path already", other.place));
+        }
+        if rule.effects.ignore || other.effects.ignore {
+            return Some(format!("{} speaks of this path too, and what is ignored is not compared", other.place));
+        }
+    }
+    None
+}
+
+/// Why a rule can never hold.
+fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option<String> {
+    let here = rule.path.iter().fold(rules.root(), |place, step| place.step(step));
+    let found = match look_up(Known::of(desired.root()), &rules.root(), &rule.path) {
+        Ok(found) => found,
+        Err(cause) => return Some(cause),
+    };
+    let kinds: Vec<_> = found.iter().map(Known::kind).collect();
+    // Where an object decides, nothing can be proved.
+    let is_never = |wanted: &[&str]| {
+        let is_other = |kind: &Option<&str>| kind.is_some_and(|kind| !wanted.contains(&kind));
+        !kinds.is_empty() && kinds.iter().all(is_other)
+    };
+    let holds_json = here.form() == Some(Form::Json);
+    let has = kinds.iter().flatten().next().copied().unwrap_or_default();
+    match &rule.effects {
+        effects if effects.tolerance.is_some() && here.form().is_some_and(|form| !form.is_numeric()) => {
+            let word = here.form().map_or("", Form::word);
+            Some(format!("tolerance is for numbers, and as: {word} makes none"))
+        }
+        effects if effects.list.is_some() && !holds_json && is_never(&["a list"]) => {
+            Some(format!("list speaks of lists, and desired has {has} there"))
+        }
+        effects if effects.extra.is_some() && !holds_json && is_never(&["a list", "a map"]) => {
+            Some(format!("extra speaks of lists and maps, and desired has {has} there"))
+        }
+        effects if effects.ignore => {
+            ignored_item(Known::of(desired.root()), &rules.root(), &rule.path).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;
