@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
-use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::object::LeanObject;
 use drift_outside::{Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, asked_pause, retry_after};
@@ -159,13 +159,13 @@ impl RenderedRequests<'_> {
     /// The host of the first.
     #[must_use]
     pub fn first_host(&self) -> Option<String> {
-        self.steps.first().map(|(request, _)| host_and_port(&request.url))
+        self.steps.first().map(|(request, _)| request.host())
     }
 
     /// The hosts of all.
     #[must_use]
     pub fn hosts(&self) -> BTreeSet<String> {
-        self.steps.iter().map(|(request, _)| host_and_port(&request.url)).collect()
+        self.steps.iter().map(|(request, _)| request.host()).collect()
     }
 }
 
@@ -186,7 +186,7 @@ impl RequestSender {
     pub fn has_credentials(&self, rendered: &RenderedRequests<'_>) -> bool {
         rendered.steps.iter().all(|(request, _)| match self.sender.has_credential(request, &rendered.options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
-                tracing::warn!(host = host_and_port(&request.url), "a correction is not begun: {cause}");
+                tracing::warn!(host = request.host(), "a correction is not begun: {cause}");
                 false
             }
             _ => true,
@@ -221,7 +221,7 @@ impl RequestSender {
     /// Sends the request of this index, with what is held of its host.
     pub async fn send(&self, rendered: &RenderedRequests<'_>, index: usize, held: &mut HeldHosts) -> Sent {
         let Some((request, step)) = rendered.steps.get(index) else { return Sent::NotSent };
-        let host = host_and_port(&request.url);
+        let host = request.host();
         let entered = match held.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
             None if index == 0 => self.enter_first(host.clone(), rendered.concurrent).await,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use drift_model::condition::ObservedReason;
-use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
 use drift_outside::{HostGate, HttpSender, Pause, PauseCause};
 
@@ -27,7 +27,7 @@ impl Outside {
     /// Whether a poll that would send this request has to wait.
     #[must_use]
     pub fn postponed(&self, request: &HttpRequest, now: Moment) -> Option<Postponed> {
-        self.gate.paused(&host_and_port(&request.url), now).map(Postponed::from)
+        self.gate.paused(&request.host(), now).map(Postponed::from)
     }
 }
 

@@ -50,7 +50,7 @@ struct Task {
 }
 
 enum Step {
-    Poll { begun: BegunPoll, view: Arc<Value>, wished: Wished, request: HttpRequest },
+    Poll { begun: BegunPoll, view: Arc<Value>, wished: Wished, request: Box<HttpRequest> },
     Answered { begun: BegunPoll, finding: Finding },
     Write { before: Box<LeanObject>, condition: Condition },
     Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
@@ -243,7 +243,7 @@ impl AtWork {
         let Source::Http(read) = &self.target.read.source;
         let prepared = self.target.wish_of(&view).and_then(|wished| Ok((wished, read.render(&view)?)));
         let step = match prepared {
-            Ok((wished, request)) => Step::Poll { begun, view, wished, request },
+            Ok((wished, request)) => Step::Poll { begun, view, wished, request: Box::new(request) },
             Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
         };
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })

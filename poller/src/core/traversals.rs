@@ -110,6 +110,7 @@ mod tests {
             headers: http::HeaderMap::new(),
             body: None,
             has_chosen_host: false,
+            socket: None,
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::ObservedReason;
-use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_outside::{Heard, HttpFailure, HttpOptions, HttpReply, Permit, asked_pause};
 use drift_target::{HttpRead, Source, Target};
@@ -55,7 +55,7 @@ impl<'r> HttpRequests<'r> {
         let mut request = first;
         let mut entered: Option<(String, Permit)> = None;
         loop {
-            let host = host_and_port(&request.url);
+            let host = request.host();
             let permit = match entered.take().filter(|(known, _)| *known == host) {
                 Some((_, permit)) => permit,
                 None => self.enter(&host).await?,

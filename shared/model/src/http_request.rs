@@ -4,6 +4,7 @@
 //! cannot show one. This file knows no templates and sends nothing.
 
 use std::fmt;
+use std::sync::Arc;
 
 use url::Url;
 
@@ -20,10 +21,23 @@ pub struct HttpRequest {
     pub body: Option<Vec<u8>>,
     /// Whether an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
     pub has_chosen_host: bool,
+    /// The unix socket through which it goes; the URL's host is then only a header.
+    pub socket: Option<Arc<str>>,
 }
 
-/// `host:port` of a URL, in lower case, an IPv6 address in brackets: the key of [`super::HostGate`] and what the
-/// owner of a Secret allows.
+impl HttpRequest {
+    /// Whom it goes to, as limits, pauses and the owners of Secrets tell them apart: `host:port`, or `unix:` and the path
+    /// of the socket.
+    #[must_use]
+    pub fn host(&self) -> String {
+        match &self.socket {
+            Some(path) => format!("unix:{path}"),
+            None => host_and_port(&self.url),
+        }
+    }
+}
+
+/// `host:port` of a URL, in lower case, an IPv6 address in brackets.
 #[must_use]
 pub fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -35,6 +49,7 @@ impl fmt::Debug for HttpRequest {
         formatter
             .debug_struct("HttpRequest")
             .field("method", &self.method)
+            .field("socket", &self.socket)
             .field("url", &format_args!("{}://{}{}", self.url.scheme(), host_and_port(&self.url), self.url.path()))
             .field("header_names", &self.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>())
             .field("body_bytes", &self.body.as_ref().map(Vec::len))

@@ -30,9 +30,12 @@ pub struct LabelledSecret {
 enum AllowedHosts {
     /// The owner named no hosts.
     Any,
-    /// Entries in lower case, each `host` (every port) or `host:port`.
+    /// Entries, each `host` (every port) or `host:port` in lower case, or `unix:/path`.
     Only(Vec<String>),
 }
+
+/// How the name of a unix socket begins.
+const UNIX: &str = "unix:";
 
 /// Why a credential cannot be used. Names Secrets, keys and hosts, never a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +81,7 @@ pub enum CredentialError {
 }
 
 impl LabelledSecret {
-    /// From the value of the hosts annotation (comma-separated `host` or `host:port`; absent means any host, present
+    /// From the value of the hosts annotation (comma-separated `host`, `host:port` or `unix:/path`; absent means any host, present
     /// and empty means none) and the Secret's decoded data.
     #[must_use]
     pub fn new(hosts: Option<&str>, data: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
@@ -94,12 +97,19 @@ impl LabelledSecret {
 
 impl AllowedHosts {
     fn parse(annotation: &str) -> Self {
-        let entries = annotation.split(',').map(|entry| entry.trim().to_lowercase());
+        let entries = annotation.split(',').map(str::trim).map(|entry| match entry.starts_with(UNIX) {
+            // A path is told to the letter.
+            true => entry.to_owned(),
+            false => entry.to_lowercase(),
+        });
         Self::Only(entries.filter(|entry| !entry.is_empty()).collect())
     }
 
     fn allow(&self, host_and_port: &str) -> bool {
         let Self::Only(entries) = self else { return true };
+        if host_and_port.starts_with(UNIX) {
+            return entries.iter().any(|entry| entry == host_and_port);
+        }
         let wanted = host_and_port.to_lowercase();
         let host = wanted.rsplit_once(':').map_or(wanted.as_str(), |(host, _)| host);
         entries.iter().any(|entry| *entry == wanted || entry == host)
@@ -136,7 +146,7 @@ impl LabelledSecrets {
         }
     }
 
-    /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets).
+    /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets, or `unix:/path`).
     ///
     /// # Errors
     /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
@@ -190,6 +200,11 @@ mod tests {
             (Some("[::1]:81"), "[::1]:80", false),
             (Some(""), "api.example:443", false),
             (Some(","), ":443", false),
+            (Some("unix:/run/Docker.sock, api.example"), "unix:/run/Docker.sock", true),
+            (Some("unix:/run/Docker.sock"), "unix:/run/docker.sock", false),
+            (Some("unix:/run"), "unix:/run/docker.sock", false),
+            (Some("unix"), "unix:/run/docker.sock", false),
+            (Some("api.example"), "unix:/run/docker.sock", false),
         ];
         for (annotation, host, allowed) in cases {
             let got =

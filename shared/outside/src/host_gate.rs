@@ -1,7 +1,7 @@
 //! What all targets together may do to one host: so many requests at once, and none while it is to be left alone.
 //!
 //! Targets have limits of their own, but ten targets on one API are still one burden for it. A host is told by
-//! `host:port` ([`super::host_and_port`]). This file sends nothing and reads no clock: whoever asks says what time it
+//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_model::http_request::HttpRequest::host)). This file sends nothing and reads no clock: whoever asks says what time it
 //! is. A pause holds nobody up here; it is told, so that the caller can come back then instead of queueing.
 
 use std::collections::HashMap;

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use crate::cel::UrlTemplate;
 use crate::correct::{Correct, Destination};
+use crate::http::request::RequestTemplate;
 use crate::raw::Reader;
 use crate::read::{Read, Source};
 use crate::yaml::Node;
@@ -21,28 +21,30 @@ const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
     let Source::Http(http) = &read.source;
     if http.auth.is_some() {
-        check_section(reader, spec, "read", http.steps().map(|step| &step.request.url));
+        check_section(reader, spec, "read", http.steps().map(|step| &step.request));
     }
     if let Some(Destination::Http(http)) = &correct.destination
         && http.auth.is_some()
     {
-        check_section(reader, spec, "correct", http.steps().map(|step| &step.request.url));
+        check_section(reader, spec, "correct", http.steps().map(|step| &step.request));
     }
 }
 
-fn check_section<'u>(
+fn check_section<'r>(
     reader: &mut Reader<'_>,
     spec: &Node,
     section: &str,
-    urls: impl IntoIterator<Item = &'u UrlTemplate>,
+    requests: impl IntoIterator<Item = &'r RequestTemplate>,
 ) {
-    let Some(url) = urls.into_iter().find(|url| !url.is_https() && !url.literal_base().is_some_and(is_unread)) else {
-        return;
+    let is_read = |request: &&RequestTemplate| {
+        let url = &request.url;
+        request.socket.is_none() && !url.is_https() && !url.literal_base().is_some_and(is_unread)
     };
+    let Some(request) = requests.into_iter().find(is_read) else { return };
     let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
     let message = format!(
         "{section}.http.auth: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
-        url.host()
+        request.url.host()
     );
     reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
 }

@@ -53,6 +53,9 @@ pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
     let Source::Http(read) = &read.source;
     let request = &read.first.request;
     let mut name = format!("{} {}", request.method, without_credentials(&request.url.with_placeholder(PLACEHOLDER)));
+    if let Some(socket) = &request.socket {
+        name.push_str(&format!(" socket {socket}"));
+    }
     let written = ["read", "http"].iter().try_fold(spec, |node, key| node.get(key));
     let first = written.map(|http| http.get("steps").and_then(Node::first_item).unwrap_or(http));
     if let Some((key, body)) = first.and_then(|first| BODY_KEYS.iter().find_map(|key| Some((key, first.get(key)?)))) {

@@ -142,7 +142,7 @@ fn a_full_target_is_read_whole() {
     let http = read_http(&target);
     let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
     assert_eq!(http.auth, Some(Auth::Bearer(key("proxies-read", "token"))));
-    assert_eq!(http.tls, Some(Tls { ca: key("proxies-ca", "ca.crt") }));
+    assert_eq!(http.tls, Some(Tls { ca: Some(key("proxies-ca", "ca.crt")), certificate: None }));
     assert_eq!(http.first.accept, StatusSet(vec![200..=200, 203..=204]));
     assert_eq!(http.max_bytes, 64 * 1024);
     assert_eq!(
@@ -421,6 +421,48 @@ fn every_mistake_is_told_with_its_place() {
             ],
         ),
         (
+            "{caSecretRef: {name: proxies-ca, key: ca.crt}}",
+            "{}",
+            &["20:12 read.http.tls: one of caSecretRef, certificateSecretRef is needed"],
+        ),
+        (
+            "{caSecretRef: {name: proxies-ca, key: ca.crt}}",
+            "{certificateSecretRef: {name: Own}}",
+            &["20:42 read.http.tls.certificateSecretRef.name: `Own` is no name of a Secret"],
+        ),
+        (
+            "tls: {caSecretRef: {name: proxies-ca, key: ca.crt}}",
+            "socket: run/docker.sock",
+            &["20:15 read.http.socket: an absolute path is needed, for example /run/docker.sock"],
+        ),
+        (
+            "tls: {caSecretRef: {name: proxies-ca, key: ca.crt}}",
+            "socket: /run/docker.sock",
+            &["17:12 read.http.url: a unix socket has no TLS; write http://"],
+        ),
+        (
+            "interval: 30s",
+            "allowHosts: [api.example]\n  interval: 30s",
+            &[
+                "18:21 read.http.url: proxies.example:8474 is not among allowHosts",
+                "40:38 correct.http.create[0].url: proxies.example:8474 is not among allowHosts",
+                "41:46 correct.http.update[0].url: proxies.example:8474 is not among allowHosts",
+                "42:47 correct.http.delete[0].url: proxies.example:8474 is not among allowHosts",
+            ],
+        ),
+        (
+            "interval: 30s",
+            "allowHosts: ['https://api.example']\n  interval: 30s",
+            &[
+                "10:16 allowHosts: `https://api.example` is no host; write api.example, api.example:8443, *.example (one label), or * for any",
+            ],
+        ),
+        (
+            "interval: 30s",
+            "allowNetworks: [10.0.0.1/8]\n  interval: 30s",
+            &["10:19 allowNetworks: `10.0.0.1/8`: the address has bits behind the prefix; the network is 10.0.0.0/8"],
+        ),
+        (
             "x-trace:",
             "Authorization:",
             &["18:43 the header `authorization` cannot be set here; credentials are given by auth"],
@@ -557,7 +599,7 @@ fn every_mistake_is_told_with_its_place() {
         (
             "auth: {basic: {secretRef: {name: proxies-write}}}",
             "doneOn: [404]",
-            &["37:7 unknown key `doneOn` in correct.http; known: auth, tls, create, update, delete"],
+            &["37:7 unknown key `doneOn` in correct.http; known: socket, auth, tls, create, update, delete"],
         ),
         (
             "method: PATCH",

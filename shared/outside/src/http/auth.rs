@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_target::{Auth, SecretKey};
 
@@ -23,7 +23,7 @@ pub(super) fn header(
     secrets: &LabelledSecrets,
     request: &HttpRequest,
 ) -> Result<(HeaderName, HeaderValue), CredentialError> {
-    let host = host_and_port(&request.url);
+    let host = request.host();
     let text = |name: &str, key: &str| {
         if request.has_chosen_host {
             secrets.check_hosts_are_named(name)?;
@@ -83,6 +83,7 @@ mod tests {
             headers: http::HeaderMap::new(),
             body: None,
             has_chosen_host: false,
+            socket: None,
         }
     }
 

@@ -8,20 +8,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
-use sha2::{Digest, Sha256};
-use url::Host;
 
 use crate::http::dialling::DialRules;
 use crate::http::resolver::GuardedResolver;
-use crate::http::tls::{Clients, Roots};
+use crate::http::tls::{ClientError, Clients, Material, Roots, Way};
 use crate::{HttpFailure, HttpOptions};
-use drift_model::http_request::{HttpRequest, host_and_port};
+use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::LabelledSecrets;
-use drift_target::{SecretKey, Tls};
+use drift_target::SecretKey;
 
 /// Clients that are kept: each of those that trust the system's roots holds a megabyte. Targets with one way of connecting
 /// share theirs; beyond this many ways the one that was used least recently is built again when it is needed.
 const KEPT_CLIENTS: usize = 64;
+
+/// Keys of a Secret of type `kubernetes.io/tls`.
+const CERTIFICATE: &str = "tls.crt";
+const PRIVATE_KEY: &str = "tls.key";
 
 /// Builds clients and keeps them.
 pub(super) struct ClientStore {
@@ -41,7 +43,10 @@ struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClientKey {
     trust: Trust,
+    /// The Secret with our certificate.
+    certificate: Option<String>,
     rules: DialRules,
+    socket: Option<Arc<str>>,
 }
 
 /// Whose certificates a request believes.
@@ -55,9 +60,9 @@ enum Trust {
     Secret(SecretKey),
 }
 
-/// The clients of one way, and the bundle they were built from.
+/// The clients of one way, and a hash of the Secrets they were built from.
 struct KnownClients {
-    bundle_hash: [u8; 32],
+    secrets_hash: [u8; 32],
     clients: Arc<Clients>,
     last_use: u64,
 }
@@ -80,47 +85,62 @@ impl ClientStore {
         secrets: &LabelledSecrets,
     ) -> Result<Arc<Clients>, HttpFailure> {
         let rules = DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
-        let address = match request.url.host() {
-            Some(Host::Ipv4(address)) => Some(address.into()),
-            Some(Host::Ipv6(address)) => Some(address.into()),
-            _ => None,
-        };
-        // A name's addresses are judged when they are dialled.
-        if address.is_some_and(|address| !rules.allow(address)) {
-            return Err(HttpFailure::AddressRefused { host: host_and_port(&request.url) });
+        if !rules.allow_literal(request) {
+            return Err(HttpFailure::AddressRefused { host: request.host() });
         }
-        let Some(Tls { ca }) = options.tls else {
-            return match request.url.scheme() {
-                "http" => self.known_or_built(ClientKey { trust: Trust::Nobody, rules }, Roots::Nobody),
-                _ => self.known_or_built(ClientKey { trust: Trust::System, rules }, Roots::System),
-            };
-        };
-        let bundle = secrets.credential(&ca.name, &ca.key, &host_and_port(&request.url))?.expose_secret().as_bytes();
-        self.known_or_built(ClientKey { trust: Trust::Secret(ca.clone()), rules }, Roots::Only(bundle))
+        let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone() };
+        if key.socket.is_some() || request.url.scheme() == "http" {
+            return self.known_or_built(key, Material { roots: Roots::Nobody, identity: None });
+        }
+        let host = request.host();
+        key.trust = Trust::System;
+        let mut material = Material { roots: Roots::System, identity: None };
+        if let Some(ca) = options.tls.and_then(|tls| tls.ca.as_ref()) {
+            material.roots = Roots::Only(secrets.credential(&ca.name, &ca.key, &host)?.expose_secret().as_bytes());
+            key.trust = Trust::Secret(ca.clone());
+        }
+        if let Some(name) = options.tls.and_then(|tls| tls.certificate.as_ref()) {
+            if request.has_chosen_host {
+                secrets.check_hosts_are_named(name)?;
+            }
+            let [chain, private] = [CERTIFICATE, PRIVATE_KEY].map(|key| secrets.credential(name, key, &host));
+            material.identity = Some((chain?, private?));
+            key.certificate = Some(name.clone());
+        }
+        self.known_or_built(key, material)
     }
 
-    fn known_or_built(&self, key: ClientKey, roots: Roots<'_>) -> Result<Arc<Clients>, HttpFailure> {
-        let bundle_hash = match roots {
-            Roots::Only(bundle) => Sha256::digest(bundle).into(),
-            Roots::Nobody | Roots::System => [0; 32],
-        };
+    fn known_or_built(&self, key: ClientKey, material: Material<'_>) -> Result<Arc<Clients>, HttpFailure> {
+        let secrets_hash = material.hash();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.uses += 1;
         let last_use = known.uses;
-        if let Some(found) = known.clients.get_mut(&key).filter(|found| found.bundle_hash == bundle_hash) {
+        if let Some(found) = known.clients.get_mut(&key).filter(|found| found.secrets_hash == secrets_hash) {
             found.last_use = last_use;
             return Ok(found.clients.clone());
         }
         let names = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
-        let clients = Clients::build(roots, Arc::new(names), self.program).map_err(|error| match &key.trust {
-            Trust::Secret(SecretKey { name, key }) => {
-                HttpFailure::CredentialUnavailable(format!("Secret {name} key {key}: {error}"))
-            }
-            Trust::Nobody | Trust::System => HttpFailure::Unreachable(error.to_string()),
-        })?;
-        known.clients.insert(key, KnownClients { bundle_hash, clients: clients.clone(), last_use });
+        let way = Way { names: Arc::new(names), socket: key.socket.clone(), program: self.program };
+        let clients = Clients::build(material, &way).map_err(|error| key.failure(error))?;
+        known.clients.insert(key, KnownClients { secrets_hash, clients: clients.clone(), last_use });
         known.forget_least_used();
         Ok(clients)
+    }
+}
+
+impl ClientKey {
+    /// Why there is no client, with the Secret that is to blame.
+    fn failure(&self, error: ClientError) -> HttpFailure {
+        let text = match (error, &self.trust, &self.certificate) {
+            (ClientError::Bundle, Trust::Secret(SecretKey { name, key }), _) => {
+                format!("Secret {name} key {key}: {error}")
+            }
+            (ClientError::Certificate, _, Some(name)) => {
+                format!("Secret {name} keys {CERTIFICATE}, {PRIVATE_KEY}: {error}")
+            }
+            _ => return HttpFailure::Unreachable(error.to_string()),
+        };
+        HttpFailure::CredentialUnavailable(text)
     }
 }
 

@@ -6,6 +6,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use url::Host;
+
+use drift_model::http_request::HttpRequest;
 use drift_target::Network;
 
 /// Where machines learn who they are and get their credentials: link-local addresses, and what clouds use besides.
@@ -67,6 +70,17 @@ pub(super) struct DialRules {
 pub(super) struct AddressRefused;
 
 impl DialRules {
+    /// Whether a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
+    /// unix socket has none.
+    pub(super) fn allow_literal(&self, request: &HttpRequest) -> bool {
+        request.socket.is_some()
+            || match request.url.host() {
+                Some(Host::Ipv4(address)) => self.allow(address.into()),
+                Some(Host::Ipv6(address)) => self.allow(address.into()),
+                Some(Host::Domain(_)) | None => true,
+            }
+    }
+
     /// Whether a connection to this address may be opened.
     pub(super) fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

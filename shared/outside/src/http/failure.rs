@@ -6,10 +6,7 @@
 use std::error::Error;
 use std::io;
 
-use url::Url;
-
 use crate::http::dialling::AddressRefused;
-use drift_model::http_request::host_and_port;
 use drift_model::labelled_secrets::CredentialError;
 
 /// Why there is no reply. Holds no header, body, address or credential.
@@ -36,9 +33,9 @@ impl From<CredentialError> for HttpFailure {
 }
 
 impl HttpFailure {
-    pub(super) fn of(error: &reqwest::Error, url: &Url) -> Self {
+    pub(super) fn of(error: &reqwest::Error, host: String) -> Self {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
-            return Self::AddressRefused { host: host_and_port(url) };
+            return Self::AddressRefused { host };
         }
         Self::Unreachable(describe(error).to_owned())
     }
@@ -107,6 +104,9 @@ const fn describe_io(kind: io::ErrorKind) -> Option<&'static str> {
         io::ErrorKind::ConnectionRefused => "the connection was refused",
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route",
         io::ErrorKind::TimedOut => "connecting took too long",
+        // Of a unix socket.
+        io::ErrorKind::NotFound => "there is no such socket",
+        io::ErrorKind::PermissionDenied => "the socket may not be opened",
         io::ErrorKind::UnexpectedEof => "the connection was closed before an answer came",
         kind if is_drop(kind) => "the connection was reset",
         _ => return None,

@@ -100,7 +100,7 @@ impl HttpSender {
             }
             answer => answer,
         };
-        let response = answer.map_err(|error| HttpFailure::of(&error, &request.url))?;
+        let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
         Ok(reply::read(response, request.method != Method::HEAD, options.max_bytes, &self.shared.memory).await)
     }
 }

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Certificate, Client, ClientBuilder, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use tower::util::MapResponseLayer;
 
 use crate::http::opened;
@@ -48,32 +50,75 @@ pub(super) enum Roots<'a> {
     Only(&'a [u8]),
 }
 
+/// What clients are built from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Material<'a> {
+    pub(super) roots: Roots<'a>,
+    /// Our certificate with those that vouch for it, and its key, both in PEM.
+    pub(super) identity: Option<(&'a SecretString, &'a SecretString)>,
+}
+
+/// How connections are opened.
+pub(super) struct Way {
+    pub(super) names: Arc<GuardedResolver>,
+    pub(super) socket: Option<Arc<str>>,
+    pub(super) program: &'static str,
+}
+
 /// Why there are no clients. Closed texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ClientError {
     /// Not one certificate in the bundle, or one that cannot be read.
     #[error("not a PEM bundle of CA certificates")]
     Bundle,
+    /// Our certificate or its key cannot be read, or they do not belong together.
+    #[error("not a certificate in PEM and its key")]
+    Certificate,
     /// The client itself cannot be built.
     #[error("the HTTP client cannot be built")]
     Build,
 }
 
+impl Material<'_> {
+    /// Tells whether clients were built from the same.
+    pub(super) fn hash(&self) -> [u8; 32] {
+        let roots = if let Roots::Only(bundle) = self.roots { bundle } else { &[] };
+        let (chain, key) = self.identity.map_or(("", ""), |(chain, key)| (chain.expose_secret(), key.expose_secret()));
+        let mut hash = Sha256::new();
+        for part in [roots, chain.as_bytes(), key.as_bytes()] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+
+    /// Our certificate as the client takes it.
+    fn identity(&self) -> Result<Option<Identity>, ClientError> {
+        let Some((chain, key)) = self.identity else { return Ok(None) };
+        let both = SecretString::from(format!("{}\n{}", key.expose_secret(), chain.expose_secret()));
+        let identity = Identity::from_pem(both.expose_secret().as_bytes()).map_err(|_| ClientError::Certificate)?;
+        Ok(Some(identity))
+    }
+}
+
 impl Clients {
-    pub(super) fn build(
-        roots: Roots<'_>,
-        names: Arc<GuardedResolver>,
-        program: &'static str,
-    ) -> Result<Arc<Self>, ClientError> {
+    pub(super) fn build(material: Material<'_>, way: &Way) -> Result<Arc<Self>, ClientError> {
         // Every main installs the provider first; only tests come here without one, and a second attempt is ignored.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let reusing = build(roots, || guarded(&names, program).pool_max_idle_per_host(crate::HOST_CONCURRENCY))?;
-        let fresh = build(roots, || guarded(&names, program).pool_max_idle_per_host(0))?;
+        let reusing = build(material, || guarded(way).pool_max_idle_per_host(crate::HOST_CONCURRENCY))?;
+        let fresh = build(material, || guarded(way).pool_max_idle_per_host(0))?;
         Ok(Arc::new(Self { reusing, fresh }))
     }
 }
 
-fn build(roots: Roots<'_>, builder: impl Fn() -> ClientBuilder) -> Result<Client, ClientError> {
+fn build(material: Material<'_>, builder: impl Fn() -> ClientBuilder) -> Result<Client, ClientError> {
+    let Some(identity) = material.identity()? else { return trusting(material.roots, builder) };
+    // Only together with the roots is it known which of both cannot be used.
+    trusting(material.roots, &builder)?;
+    trusting(material.roots, || builder().identity(identity.clone())).map_err(|_| ClientError::Certificate)
+}
+
+fn trusting(roots: Roots<'_>, builder: impl Fn() -> ClientBuilder) -> Result<Client, ClientError> {
     match roots {
         Roots::Nobody => builder().tls_certs_only([]).build().map_err(|_| ClientError::Build),
         // An image without a CA bundle can still speak plain HTTP: there no issuer is trusted.
@@ -92,19 +137,23 @@ fn build(roots: Roots<'_>, builder: impl Fn() -> ClientBuilder) -> Result<Client
 
 /// A builder with every guard set that does not depend on the target.
 #[allow(clippy::disallowed_methods, reason = "this is the place that all others call")]
-fn guarded(names: &Arc<GuardedResolver>, program: &'static str) -> ClientBuilder {
-    Client::builder()
+fn guarded(way: &Way) -> ClientBuilder {
+    let builder = Client::builder()
         // Not starting with "Mozilla": some ingresses answer browsers with a log-in page instead of 401.
-        .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))
+        .user_agent(format!("{}/{}", way.program, env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .referer(false)
         .no_proxy()
-        .dns_resolver(names.clone())
+        .dns_resolver(way.names.clone())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT)
         .http2_keep_alive_interval(ALIVE_INTERVAL)
         .http2_keep_alive_timeout(ALIVE_TIMEOUT)
-        .connector_layer(MapResponseLayer::new(opened::note))
+        .connector_layer(MapResponseLayer::new(opened::note));
+    match &way.socket {
+        Some(path) => builder.unix_socket(path.as_ref()),
+        None => builder,
+    }
 }
 
 #[cfg(test)]
@@ -116,8 +165,10 @@ mod tests {
     #[test]
     fn a_bundle_without_certificates_is_refused() {
         for bundle in ["", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"] {
+            let material = Material { roots: Roots::Only(bundle.as_bytes()), identity: None };
             let names = GuardedResolver { names: Arc::new(SystemResolver), rules: DialRules::default() };
-            let error = Clients::build(Roots::Only(bundle.as_bytes()), Arc::new(names), "test").map(|_| ()).err();
+            let way = Way { names: Arc::new(names), socket: None, program: "test" };
+            let error = Clients::build(material, &way).map(|_| ()).err();
             assert_eq!(error, Some(ClientError::Bundle), "{bundle}");
         }
     }

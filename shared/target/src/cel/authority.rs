@@ -81,7 +81,9 @@ impl Authority {
             return Err(one(scheme, FORM));
         }
         let (name, port) = (base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or_default());
-        if allowed.is_some_and(|allowed| !allowed.allow(name, port)) {
+        // Behind a socket the host leads nowhere.
+        let is_header = site.names.socket.is_some();
+        if !is_header && allowed.is_some_and(|allowed| !allowed.allow(name, port)) {
             return Err(one(scheme, &format!("{name}:{port} is not among allowHosts")));
         }
         let authority = Self::Literal { base: base[..Position::BeforePath].to_owned(), host: format!("{name}:{port}") };

@@ -33,6 +33,8 @@ pub(crate) struct Names {
     pub(crate) base: Option<String>,
     /// The hosts that a URL may lead to; without them hosts are literal, and any.
     pub(crate) hosts: Option<Arc<HostPatterns>>,
+    /// The unix socket through which requests go, where there is one.
+    pub(crate) socket: Option<Arc<str>>,
     /// The steps whose answers may be seen.
     pub(crate) steps: Vec<String>,
     /// The expressions of `let`.

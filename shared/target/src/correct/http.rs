@@ -2,6 +2,7 @@
 
 use crate::correct::step::{HttpStep, Purpose, read_steps};
 use crate::http::auth::{Auth, read_auth};
+use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
 use crate::raw::Reader;
 use crate::yaml::Node;
@@ -36,14 +37,16 @@ impl HttpCorrect {
 }
 
 pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
-    let fields = reader.fields(node, place, &["auth", "tls", "create", "update", "delete"])?;
+    let fields = reader.fields(node, place, &["socket", "auth", "tls", "create", "update", "delete"])?;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let steps =
         |purpose| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, purpose);
+    reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
     let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Writing));
     let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Writing));
     let delete = reader.or(&fields, "delete", Vec::new(), steps(Purpose::Deleting));
+    reader.names_mut().socket = None;
     if !["create", "update", "delete"].iter().any(|key| fields.get(key).is_some()) {
         return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
     }

@@ -5,5 +5,6 @@ pub(crate) mod body;
 pub(crate) mod headers;
 pub(crate) mod request;
 pub(crate) mod secret_key;
+pub(crate) mod socket;
 pub(crate) mod statuses;
 pub(crate) mod tls;

@@ -2,6 +2,8 @@
 //!
 //! A rendered request carries no credential. It must not know whether it reads or writes.
 
+use std::sync::Arc;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -23,6 +25,8 @@ pub struct RequestTemplate {
     pub headers: Vec<(HeaderName, TextTemplate)>,
     /// What it carries.
     pub body: Option<Body>,
+    /// The unix socket through which it goes; the URL's host is then only a header.
+    pub socket: Option<Arc<str>>,
 }
 
 impl RequestTemplate {
@@ -42,8 +46,9 @@ impl RequestTemplate {
             headers.entry(CONTENT_TYPE).or_insert(body.content_type());
         }
         let url = self.url.render(variables)?;
-        let has_chosen_host = self.url.has_chosen_host();
-        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host })
+        let has_chosen_host = self.url.has_chosen_host() && self.socket.is_none();
+        let socket = self.socket.clone();
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
     }
 
     /// The fields under `self` that it reads.
@@ -71,5 +76,10 @@ pub(crate) fn read_request(
     let headers =
         reader.or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place)));
     let body = read_body(reader, fields, site);
-    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body? })
+    let socket = site.names.socket.clone();
+    let is_https = url.as_ref().is_some_and(UrlTemplate::is_https);
+    if let Some(node) = fields.get("url").filter(|_| is_https && socket.is_some()) {
+        return reader.refuse(node.at, format!("{}: a unix socket has no TLS; write http://", fields.place("url")));
+    }
+    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body?, socket })
 }

@@ -6,6 +6,7 @@ use crate::cel::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::durations::{KIB, MIB, size};
 use crate::http::auth::{Auth, read_auth};
+use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
 use crate::raw::{Fields, Reader};
 use crate::read::collection::{COLLECTION_KEYS, Collection, read_collection};
@@ -77,14 +78,16 @@ impl HttpRead {
 
 /// Keys of `read.http` beside those of its request.
 const HTTP_KEYS: &[&str] =
-    &["steps", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
+    &["steps", "socket", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
 pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
     let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
     let fields = reader.fields(node, place, &known)?;
     let collection = read_collection(reader, &fields);
     let is_collection = fields.get("each").is_some();
+    reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
     let steps = read_requests(reader, &fields, is_collection);
+    reader.names_mut().socket = None;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let absent_until = reader.optional(&fields, "absentUntil", |reader, node, place| {

@@ -4,12 +4,14 @@
 
 mod bounds;
 mod child;
+mod client_certificate;
 mod dialling;
 mod guards;
 mod http2;
 mod reuse;
 mod secrecy;
 mod server;
+mod socket;
 mod tls;
 
 use std::sync::Arc;
@@ -46,6 +48,7 @@ fn request(method: http::Method, url: &str) -> HttpRequest {
         headers: http::HeaderMap::new(),
         body: None,
         has_chosen_host: false,
+        socket: None,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::NoClientAuth;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::io::AsyncWriteExt;
 use tokio_rustls::TlsAcceptor;
 
@@ -26,17 +28,32 @@ impl Authority {
         Self { pem: issuer.pem(), issuer }
     }
 
-    /// What a server with a certificate for `name` accepts connections with.
-    pub(super) fn acceptor(&self, name: &str, protocols: &[&str]) -> TlsAcceptor {
+    /// A certificate for `name` and its key.
+    pub(super) fn certify(&self, name: &str) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
+    /// What a server with a certificate for `name` accepts connections with.
+    pub(super) fn acceptor(&self, name: &str, protocols: &[&str]) -> TlsAcceptor {
+        self.acceptor_of(name, protocols, Arc::new(NoClientAuth))
+    }
+
+    /// The same, which looks at its clients' certificates.
+    pub(super) fn acceptor_of(
+        &self,
+        name: &str,
+        protocols: &[&str],
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> TlsAcceptor {
+        let (certificate, key) = self.certify(name);
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_single_cert(vec![certificate.der().clone()], key)
             .unwrap();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
@@ -63,7 +80,7 @@ pub(super) fn https(server: &Server) -> String {
 }
 
 pub(super) fn private() -> Tls {
-    Tls { ca: SecretKey { name: "ca".to_owned(), key: "ca.crt".to_owned() } }
+    Tls { ca: Some(SecretKey { name: "ca".to_owned(), key: "ca.crt".to_owned() }), certificate: None }
 }
 
 #[tokio::test]
@@ -127,7 +144,7 @@ async fn a_bundle_that_cannot_be_used_is_told_and_nothing_is_sent() {
         (secrets(&[("ca", &[("ca.crt", "canary")])]), "Secret ca key ca.crt: not a PEM bundle of CA certificates"),
     ];
     for (store, text) in cases {
-        let outcome = send(&HttpSender::new(store, "drift-poller"), &get(&server.url("/")), &options).await;
+        let outcome = send(&HttpSender::new(store, "drift-poller"), &get(&https(&server)), &options).await;
         assert_eq!(outcome.err(), Some(HttpFailure::CredentialUnavailable(text.to_owned())));
     }
     assert_eq!(server.connections(), 0);
