@@ -11,8 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use axum::Router;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_cluster::cleanup::{CleanedObjects, Collector, CollectorContext, NotedSelections, Pace};
-use drift_cluster::config::Configuration;
+use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::object_writer::CallSlots;
@@ -20,7 +19,6 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_cluster::process::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
 use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
 use drift_cluster::process::site::Site;
-use drift_cluster::process::tasks::Background;
 use drift_cluster::process::{supervise, tasks};
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
@@ -29,17 +27,18 @@ use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_outside::HttpSender;
-use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clean_up::{ConditionCleaner, FinalizerCleaner};
+use crate::context::Context;
+use crate::core::vouching::Vouching;
+use crate::estate::Estate;
 use crate::metrics::Metrics;
 use crate::release::release;
-use crate::target_actor::Shared;
-use crate::target_work::{Workplace, work};
+use crate::target_work::work;
 use crate::vouch;
 
 /// How long Events that still wait may be written at the end: the Lease is given back meanwhile, and nothing but what
@@ -96,23 +95,22 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let client = client::connect().await?;
-    let background = Background::default();
-    background.spawn("signals", signals.forward(background.stop.clone()));
+    let site = Site::new(client, &settings.run.home, CONTROLLER_MANAGER);
+    site.spawn("signals", signals.forward(site.stop.clone()));
 
-    let program = Program::assemble(&background, settings, client, admin);
+    let program = Program::assemble(&site, settings, admin);
     tokio::select! {
         () = program.lead() => {}
-        () = background.failed.cancelled() => {}
+        () = site.failed.cancelled() => {}
     }
-    background.stop.cancel();
+    site.stop.cancel();
     program.drain().await;
-    Ok(if background.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Everything that the work needs, and what ends last.
 struct Program {
-    workplace: Workplace,
-    cleaned: CleanedObjects,
+    context: Context,
     /// How long no target must have selected an object that keeps a condition of ours.
     patience: Duration,
     lease: LeaseHandle,
@@ -120,16 +118,13 @@ struct Program {
     lease_task: JoinHandle<()>,
     events_stop: CancellationToken,
     events_task: JoinHandle<()>,
-    stop: CancellationToken,
     /// Cuts off what is under way outside.
     cut_off: CancellationToken,
     _home_rights: Need,
 }
 
 impl Program {
-    fn assemble(background: &Background, settings: &Settings, client: kube::Client, admin: AdminServer) -> Self {
-        let site = Site::new(background, client, &settings.run.home, CONTROLLER_MANAGER);
-        let stop = background.stop.clone();
+    fn assemble(site: &Site, settings: &Settings, admin: AdminServer) -> Self {
         let mut registry = metrics::registry("controller");
         // Its own end, since what ends while the program drains is told too.
         let events_stop = CancellationToken::new();
@@ -140,35 +135,40 @@ impl Program {
         let (rights, home_rights) = site.watch_rights(at_home);
         let lease_stop = CancellationToken::new();
         let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
-        let configuration = site.watch_configuration(None, &mut registry);
-        let shared = shared(&site, configuration, &settings.poller_lease_name, &mut registry);
-        let workplace = Workplace {
+        let context = Context {
             home: site.namespace.clone(),
+            client: site.client.clone(),
             kinds: site.search_kinds(),
+            configuration: site.watch_configuration(None, &mut registry),
+            vouching: watch_vouching(site, &settings.poller_lease_name),
             sender: HttpSender::new(site.watch_secrets(CREDENTIAL_CONTROLLER), CONTROLLER_MANAGER),
-            leadership: lease.leadership(),
-            term: CancellationToken::new(),
-            stop: stop.clone(),
             gate: Arc::default(),
             slots: CallSlots::default(),
             rights,
             events,
-            shared,
-            estate: Arc::default(),
-            client: site.client.clone(),
+            metrics: Metrics::register(&mut registry),
+            cleaned: CleanedObjects::register(&mut registry),
+            health: site.health.clone(),
+            leadership: lease.leadership(),
+            term: CancellationToken::new(),
+            stop: site.stop.clone(),
+            failed: site.failed.clone(),
+            jobs: TaskTracker::new(),
+            under_way: UnderWay::default(),
+            notes: NotedSelections::default(),
+            watches: KindWatches::default(),
+            identities: Identities::default(),
+            estate: Estate::default(),
         };
-        let cleaned = CleanedObjects::register(&mut registry);
-        background.spawn("admin", admin.serve(site.health, registry, Router::new(), stop.clone()));
+        site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
         Self {
-            workplace,
-            cleaned,
+            context,
             patience: settings.clean_up.clean_up_after,
             lease,
             lease_stop,
             lease_task,
             events_stop,
             events_task,
-            stop,
             cut_off: CancellationToken::new(),
             _home_rights: home_rights,
         }
@@ -177,9 +177,9 @@ impl Program {
     /// Works while we hold the Lease, again and again, until told to stop.
     async fn lead(&self) {
         let leadership = self.lease.leadership();
-        while !self.stop.is_cancelled() {
+        while !self.context.stop.is_cancelled() {
             tokio::select! {
-                () = self.stop.cancelled() => {}
+                () = self.context.stop.cancelled() => {}
                 term = leadership.acquired() => self.work_for(term).await,
             }
         }
@@ -188,32 +188,30 @@ impl Program {
     async fn work_for(&self, term: CancellationToken) {
         tracing::info!("leading: targets are corrected");
         reach(KillPoint::ControllerAfterLease);
-        let ended = self.stop.child_token();
+        let ended = self.context.stop.child_token();
         let acting = self.cut_off.child_token();
         // What is under way outside is cut off with the term, also while the program drains.
         let (lost, cut) = (term.clone(), acting.clone());
-        tasks::spawn("term", self.workplace.shared.failed.clone(), async move {
+        tasks::spawn("term", self.context.failed.clone(), async move {
             lost.cancelled().await;
             cut.cancel();
         });
-        let watches = KindWatches::default();
-        let identities = Identities::default();
-        let shared = Shared { watches: watches.clone(), identities, ..self.workplace.shared.clone() };
-        let place = Workplace { term: acting, estate: Arc::default(), shared, ..self.workplace.clone() };
-        place.shared.notes.begin(&self.lease);
-        let configuration = place.shared.configuration.clone();
-        let context = self.collector_context(&place);
-        let finalizers = Collector::new(&context, FinalizerCleaner(place.clone()), Pace::of_finalizers());
-        let conditions = Collector::new(&context, ConditionCleaner(place.clone()), Pace::of_conditions(self.patience));
+        let context = self.context.for_term(acting);
+        let Context { configuration, notes, watches, identities, .. } = &*context;
+        notes.begin(&self.lease);
+        let around = context.collector();
+        let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), Pace::of_finalizers());
+        let conditions = Collector::new(&around, ConditionCleaner(context.clone()), Pace::of_conditions(self.patience));
         // Boxed, since with them the future of a term would be large.
         let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
-        let hearing = Box::pin(watches.run(place.client.clone(), place.shared.health.clone(), configuration.clone()));
-        let working = supervise(configuration, ended.clone(), |target, stop| work(place.clone(), target, stop));
+        let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
+        let start = |target, stop| work(context.clone(), target, stop);
+        let working = supervise(configuration.clone(), ended.clone(), start);
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
-                () = place.shared.notes.keep(&self.lease) => {}
-                () = place.shared.identities.follow(place.shared.configuration.clone(), place.shared.notes.clone()) => {}
+                () = notes.keep(&self.lease) => {}
+                () = identities.follow(configuration.clone(), notes.clone()) => {}
                 _ = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
@@ -223,20 +221,9 @@ impl Program {
         tokio::join!(working, watching);
     }
 
-    fn collector_context(&self, place: &Workplace) -> CollectorContext {
-        CollectorContext {
-            client: place.client.clone(),
-            noted: place.shared.notes.clone(),
-            configuration: place.shared.configuration.clone(),
-            watches: place.shared.watches.clone(),
-            under_way: place.shared.under_way.clone(),
-            cleaned: self.cleaned.clone(),
-        }
-    }
-
     /// Lets what is under way end and be noted, then gives the Lease back, so that the next need not wait for it.
     async fn drain(self) {
-        let jobs = &self.workplace.shared.jobs;
+        let jobs = &self.context.jobs;
         jobs.close();
         if tokio::time::timeout(DRAIN_DEADLINE, jobs.wait()).await.is_err() {
             tracing::warn!("{} pieces of work did not end in time and are cut off", jobs.len());
@@ -253,28 +240,11 @@ impl Program {
     }
 }
 
-/// What all targets of the program share.
-fn shared(
-    site: &Site,
-    configuration: watch::Receiver<Arc<Configuration>>,
-    poller_lease: &str,
-    registry: &mut Registry,
-) -> Shared {
-    let Background { stop, failed } = site.background.clone();
+/// What the poller vouches for, kept up to date.
+fn watch_vouching(site: &Site, poller_lease: &str) -> watch::Receiver<Vouching> {
     let (lease_watch, observed) = LeaseWatch::new(site.client.clone(), &site.namespace, poller_lease);
-    site.background.spawn("poller lease", lease_watch.run(stop.clone()));
-    let (sender, vouching) = watch::channel(crate::core::vouching::Vouching::default());
-    site.background.spawn("vouching", vouch::follow(observed, sender, stop));
-    Shared {
-        vouching,
-        configuration,
-        watches: KindWatches::default(),
-        under_way: UnderWay::default(),
-        identities: Identities::default(),
-        notes: NotedSelections::default(),
-        jobs: TaskTracker::new(),
-        failed,
-        metrics: Metrics::register(registry),
-        health: site.health.clone(),
-    }
+    site.spawn("poller lease", lease_watch.run(site.stop.clone()));
+    let (sender, vouching) = watch::channel(Vouching::default());
+    site.spawn("vouching", vouch::follow(observed, sender, site.stop.clone()));
+    vouching
 }

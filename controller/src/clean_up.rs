@@ -3,6 +3,8 @@
 //!
 //! Nothing is deleted outside, and an Event says so. It must not know when anything is taken off.
 
+use std::sync::Arc;
+
 use drift_cluster::cleanup::Cleaner;
 use drift_cluster::client::WriteError;
 use drift_cluster::kinds::{KindName, ResolvedKind};
@@ -10,16 +12,16 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 
+use crate::context::Context;
 use crate::core::finalizer::release_patch;
 use crate::notices::Announcer;
-use crate::target_work::Workplace;
 
 /// Takes finalizers off.
-pub(crate) struct FinalizerCleaner(pub(crate) Workplace);
+pub(crate) struct FinalizerCleaner(pub(crate) Arc<Context>);
 
 /// Takes conditions off, and before them a finalizer that could not be taken off earlier: whoever sees the condition gone
 /// knows that nothing of ours holds the object.
-pub(crate) struct ConditionCleaner(pub(crate) Workplace);
+pub(crate) struct ConditionCleaner(pub(crate) Arc<Context>);
 
 impl Cleaner for FinalizerCleaner {
     const OUTCOME: &'static str = "released";
@@ -56,19 +58,19 @@ impl Cleaner for ConditionCleaner {
 }
 
 async fn release(
-    place: &Workplace,
+    context: &Context,
     kind: &ResolvedKind,
     object: &LeanObject,
     is_first_try: bool,
 ) -> Result<LeanObject, WriteError> {
-    place.ensure_may_act()?;
+    context.ensure_may_act()?;
     let patch = release_patch(object).ok_or(WriteError::Moved)?;
-    let writer = place.writer(kind.clone(), FieldPaths::default());
+    let writer = context.writer(kind.clone(), FieldPaths::default());
     let call = writer.slots.enter().await;
     reach(KillPoint::ControllerBeforeRelease);
     let written = writer.patch(&call, object, patch).await;
     reach(KillPoint::ControllerAfterRelease);
-    if let Some(announcer) = announcer(place, kind, object) {
+    if let Some(announcer) = announcer(context, kind, object) {
         match &written {
             Ok(_) | Err(WriteError::Gone) => announcer.left_behind(kind, object),
             Err(WriteError::Refused(sentence)) if is_first_try => announcer.write_refused(kind, object, sentence),
@@ -79,11 +81,11 @@ async fn release(
 }
 
 /// Speaks for a noted target that may have had the object.
-fn announcer(place: &Workplace, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
+fn announcer(context: &Context, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
     let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
     let namespace = object.id.namespace.as_deref();
-    place.shared.notes.read(|noted| {
+    context.notes.read(|noted| {
         let (selection, config_map) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
-        Some(Announcer::of_noted(place.events.clone(), (selection, config_map), &place.home))
+        Some(Announcer::of_noted(context.events.clone(), (selection, config_map), &context.home))
     })
 }

@@ -4,7 +4,9 @@
 
 pub mod app;
 mod clean_up;
+pub mod context;
 pub mod core;
+pub mod estate;
 pub mod executor;
 pub mod metrics;
 pub mod notices;

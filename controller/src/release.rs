@@ -18,7 +18,6 @@ use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
-use drift_cluster::process::tasks::Background;
 use drift_cluster::telemetry::metrics;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
@@ -45,12 +44,11 @@ const TRIES: usize = 5;
 pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let client = client::connect().await?;
-    let background = Background::default();
-    background.spawn("signals", signals.forward(background.stop.clone()));
     // A name that no controller has.
     let instance = format!("release-{}", settings.instance());
     let settings = HomeSettings { instance: Some(instance), ..settings.clone() };
-    let site = Site::new(&background, client, &settings, CONTROLLER_MANAGER);
+    let site = Site::new(client, &settings, CONTROLLER_MANAGER);
+    site.spawn("signals", signals.forward(site.stop.clone()));
     let lease_name = settings.lease_name(CONTROLLER_LEASE);
     let targets = Targets::read(&site).await?;
     if targets.0.is_empty() && !lease_exists(&site, &lease_name).await? {
@@ -64,13 +62,13 @@ pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
     let (lease, lease_task) = site.hold_lease(lease_name.clone(), BTreeMap::new(), &lease_stop);
     let ended = tokio::select! {
         ended = with_lease(&site, &lease, (&lease_name, &targets)) => ended,
-        () = background.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
-        () = background.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
+        () = site.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
+        () = site.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
     };
     lease_stop.cancel();
     // The task bounds its release by itself.
     let _ = lease_task.await;
-    background.stop.cancel();
+    site.stop.cancel();
     ended
 }
 

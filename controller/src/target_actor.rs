@@ -11,31 +11,26 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::cleanup::NotedSelections;
-use drift_cluster::config::Configuration;
-use drift_cluster::identities::{Identities, Member};
+use drift_cluster::identities::Member;
 use drift_cluster::process::clock;
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::{KindWatches, ObjectEvent};
+use drift_cluster::watch::ObjectEvent;
 use drift_model::fifo::Fifo;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::voucher::Voucher;
 use drift_model::work_queue::WorkQueue;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use crate::context::Context;
 use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Heritage, Roster};
-use crate::core::vouching::Vouching;
 use crate::executor::{Executor, Question};
-use crate::metrics::{Metrics, of_target};
+use crate::metrics::of_target;
 use crate::tally::Tally;
 use supervision::{Report, Underway, Unreadable};
 
@@ -53,36 +48,11 @@ const WRITES_AT_ONCE: usize = 8;
 /// Watch events taken in before others get their turn again.
 const EVENTS_AT_ONCE: usize = 256;
 
-/// What all targets of the program share.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    /// What the poller vouches for.
-    pub vouching: watch::Receiver<Vouching>,
-    /// The targets in force.
-    pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// Who was told of which object.
-    pub watches: KindWatches,
-    /// The objects that are worked on.
-    pub under_way: UnderWay,
-    /// Which object has which external resource.
-    pub identities: Identities,
-    /// Where targets are noted before anything is written for them.
-    pub notes: NotedSelections,
-    /// Work that outlives its actor: a correction in flight ends, and its outcome is noted.
-    pub jobs: TaskTracker,
-    /// Cancelled when a job panics: the program ends.
-    pub failed: CancellationToken,
-    /// Counters.
-    pub metrics: Metrics,
-    /// Where the actors show that they turn.
-    pub health: Health,
-}
-
 /// One target at work.
 pub struct TargetActor {
     name: Arc<str>,
     executor: Executor,
-    shared: Shared,
+    context: Arc<Context>,
     roster: Roster,
     identities: Member,
     /// Memories from before the target's last edit, of objects that were not seen again yet.
@@ -111,17 +81,17 @@ pub struct TargetActor {
 impl TargetActor {
     /// An actor that has seen nothing yet; `heritage` is what the one before the target's last edit left.
     #[must_use]
-    pub fn new(executor: Executor, shared: Shared, heritage: Heritage) -> Self {
+    pub fn new(executor: Executor, context: Arc<Context>, heritage: Heritage) -> Self {
         let (roster, memories) = Roster::new(TargetFacts::of(&executor.target), heritage);
         let (reports, inbox) = mpsc::unbounded_channel();
         let (questions, asked) = mpsc::unbounded_channel();
         let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
             name,
-            identities: shared.identities.join(&executor.target),
-            tally: Tally::new(&executor.target.name, shared.metrics.clone()),
+            identities: context.identities.join(&executor.target),
+            tally: Tally::new(&executor.target.name, context.metrics.clone()),
             executor,
-            shared,
+            context,
             roster,
             memories,
             reports,
@@ -150,9 +120,9 @@ impl TargetActor {
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Heritage {
         self.show_breaker();
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
-        let mut vouching = self.shared.vouching.clone();
+        let mut vouching = self.context.vouching.clone();
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
-        let heartbeat = self.shared.health.heartbeat(format!("target {}", self.name), STANDSTILL, clock::now());
+        let heartbeat = self.context.health.heartbeat(format!("target {}", self.name), STANDSTILL, clock::now());
         loop {
             heartbeat.tick(clock::now());
             self.attend();
@@ -177,7 +147,7 @@ impl TargetActor {
 
     fn end(self) -> Heritage {
         self.superseded.cancel();
-        for gauge in [&self.shared.metrics.vouched, &self.shared.metrics.breaker_open] {
+        for gauge in [&self.context.metrics.vouched, &self.context.metrics.breaker_open] {
             gauge.get_or_create(&of_target(&self.name)).set(0);
         }
         self.roster.into_heritage(self.memories)
@@ -265,7 +235,7 @@ impl TargetActor {
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
         let target = &self.executor.target;
-        let vouched = self.shared.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
+        let vouched = self.context.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
         let claimant = self.roster.claimant(uid);
         let rights = claimant.map(|claimant| self.identities.rights(uid, &claimant)).unwrap_or_default();
         Around { vouched, rights, scope_complete: self.identities.is_scope_complete() }
@@ -273,6 +243,6 @@ impl TargetActor {
 
     fn word(&self, now: Moment) -> Option<Voucher> {
         let target = &self.executor.target;
-        self.shared.vouching.borrow().word_for(&target.name, &target.verdict_hash, now).cloned()
+        self.context.vouching.borrow().word_for(&target.name, &target.verdict_hash, now).cloned()
     }
 }

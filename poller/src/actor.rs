@@ -9,15 +9,13 @@ mod writes;
 
 use std::collections::HashSet;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use drift_cluster::events::EventWriter;
-use drift_cluster::identities::{Identities, Member, Wake};
+use drift_cluster::identities::{Member, Wake};
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::{KindWatches, ObjectEvent};
+use drift_cluster::watch::ObjectEvent;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
@@ -29,17 +27,14 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Context;
 use crate::core::roster::Roster;
 use crate::core::schedule::Now;
-use crate::core::slow_lane::SlowLane;
 use crate::core::track::{NextWrite, Track};
 use crate::core::traversals::Traversals;
 use crate::counts::TargetCounts;
-use crate::in_force::InForceList;
-use crate::metrics::{Metrics, of_target};
-use crate::outside::Outside;
+use crate::metrics::of_target;
 use crate::poll::PollResults;
-use crate::unnamed::UnnamedEntries;
 use crate::write::WriteResult;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
@@ -52,33 +47,10 @@ const EVENTS_AT_ONCE: usize = 256;
 
 type Pending<T> = FuturesUnordered<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// What all targets of the program share.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    /// The way to the external systems.
-    pub outside: Outside,
-    /// The list on the Lease.
-    pub in_force: InForceList,
-    /// The lane for writes that nobody waits for.
-    pub slow_lane: Arc<Mutex<SlowLane>>,
-    /// Events for people.
-    pub events: EventWriter,
-    /// Counters.
-    pub metrics: Metrics,
-    /// Where the actors show that they turn.
-    pub health: Health,
-    /// Which object has which external resource.
-    pub identities: Identities,
-    /// Who was told of which object.
-    pub watches: KindWatches,
-    /// What stands in collections and belongs to no object.
-    pub unnamed: UnnamedEntries,
-}
-
 /// One target at work.
 pub struct TargetActor {
     target: Arc<Target>,
-    shared: Shared,
+    context: Arc<Context>,
     writer: ObjectWriter,
     roster: Roster,
     identities: Member,
@@ -97,20 +69,20 @@ pub struct TargetActor {
 impl TargetActor {
     /// An actor that has seen nothing yet.
     #[must_use]
-    pub fn new(target: Arc<Target>, shared: Shared, writer: ObjectWriter) -> Self {
+    pub fn new(target: Arc<Target>, context: Arc<Context>, writer: ObjectWriter) -> Self {
         let per_second = target.read.limits.per_second.max(1);
         Self {
             roster: Roster::new(target.clone()),
-            identities: shared.identities.join(&target),
+            identities: context.identities.join(&target),
             read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
             polls: FuturesUnordered::new(),
             traversals: Traversals::default(),
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
-            counts: TargetCounts::new(&target.name, shared.metrics.clone()),
+            counts: TargetCounts::new(&target.name, context.metrics.clone()),
             skipped: HashSet::new(),
             target,
-            shared,
+            context,
             writer,
         }
     }
@@ -121,7 +93,7 @@ impl TargetActor {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let name = format!("target {}", self.target.name);
-        let heartbeat = self.shared.health.heartbeat(name, STANDSTILL, clock::now());
+        let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
         loop {
             heartbeat.tick(clock::now());
             self.attend();
@@ -243,7 +215,7 @@ impl TargetActor {
     fn skip(&mut self, object: &ObjectId, now: Now) {
         self.forget(&object.uid, now.moment);
         self.skipped.insert(object.uid.clone());
-        crate::notices::tell_of_overlap(&self.shared.events, &self.target, &self.writer.kind, object);
+        crate::notices::tell_of_overlap(&self.context.events, &self.target, &self.writer.kind, object);
     }
 
     /// An object that left meanwhile stays forgotten.
@@ -257,14 +229,14 @@ impl TargetActor {
         let now = read_clock();
         self.counts.count(self.roster.tracks(), now.moment);
         let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
-        self.shared.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
+        self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
     }
 
     fn vouch(&self, now: Moment) {
         let hash = || self.target.verdict_hash.clone();
         let voucher = self.roster.vouched_except(now).map(|except| Voucher { hash: hash(), except });
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(voucher.is_some()));
-        self.shared.in_force.set(&self.target.name, voucher);
+        self.context.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(voucher.is_some()));
+        self.context.in_force.set(&self.target.name, voucher);
     }
 
     fn next_wake(&self) -> Moment {
@@ -280,12 +252,12 @@ impl Drop for TargetActor {
     /// However it ends, by a panic too: nobody vouches for the target any more, and its places in the slow lane are
     /// others'.
     fn drop(&mut self) {
-        let mut lane = self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lane = self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner);
         self.roster.slow_slots().for_each(|slot| lane.give_back(slot));
         drop(lane);
-        self.shared.in_force.set(&self.target.name, None);
-        self.shared.unnamed.forget(&self.target.name);
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
+        self.context.in_force.set(&self.target.name, None);
+        self.context.unnamed.forget(&self.target.name);
+        self.context.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
     }
 }
 

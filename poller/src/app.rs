@@ -10,10 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_cluster::access::rights::{Need, rights_at_home};
-use drift_cluster::cleanup::{CleanedObjects, Collector, CollectorContext, NotedSelections, Pace};
-use drift_cluster::client::ObjectClient;
-use drift_cluster::config::Configuration;
-use drift_cluster::events::EventWriter;
+use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
 use drift_cluster::object_writer::CallSlots;
@@ -22,25 +19,21 @@ use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
-use drift_cluster::process::tasks::Background;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
-use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_outside::HttpSender;
-use prometheus_client::registry::Registry;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::Shared;
 use crate::clean_up::VerdictCleaner;
+use crate::context::Context;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::outside::Outside;
-use crate::target_work::{Workplace, work};
+use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
 
 /// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
@@ -86,29 +79,25 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let client = client::connect().await?;
-    let background = Background::default();
-    let Background { stop, failed } = background.clone();
-    background.spawn("signals", signals.forward(stop.clone()));
+    let site = Site::new(client, &settings.run.home, POLLER_MANAGER);
+    site.spawn("signals", signals.forward(site.stop.clone()));
 
-    let program = Program::assemble(&background, settings, client, admin);
+    let program = Program::assemble(&site, settings, admin);
     let work = program.lead();
     tokio::select! {
         () = work => {}
-        () = failed.cancelled() => {}
+        () = site.failed.cancelled() => {}
     }
-    stop.cancel();
+    site.stop.cancel();
     program.release().await;
-    Ok(if failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Everything that the work needs, and what ends last.
 struct Program {
-    workplace: Workplace,
-    cleaned: CleanedObjects,
+    context: Context,
     /// How long no target must have selected an object that keeps a condition of ours.
     patience: Duration,
-    configuration: watch::Receiver<Arc<Configuration>>,
-    in_force: InForceList,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -117,45 +106,41 @@ struct Program {
 }
 
 impl Program {
-    fn assemble(background: &Background, settings: &Settings, client: kube::Client, admin: AdminServer) -> Self {
-        let site = Site::new(background, client, &settings.run.home, POLLER_MANAGER);
-        let stop = background.stop.clone();
+    fn assemble(site: &Site, settings: &Settings, admin: AdminServer) -> Self {
         let mut registry = metrics::registry("poller");
-        let (events, _) = site.write_events(&mut registry, stop.clone());
+        let (events, _) = site.write_events(&mut registry, site.stop.clone());
         let lease_name = settings.run.home.lease_name(POLLER_LEASE);
-        let (rights, home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
+        let (rights, _home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
         let lease_stop = CancellationToken::new();
         let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
-        let configuration = site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry);
-        let shared = shared(&site, events, &mut registry);
-        let in_force = shared.in_force.clone();
-        let unnamed = shared.unnamed.clone();
-        let (cleaned, patience) = (CleanedObjects::register(&mut registry), settings.clean_up.clean_up_after);
-        let workplace = Workplace {
+        let context = Context {
             home: site.namespace.clone(),
-            objects: ObjectClient::new(site.client.clone(), POLLER_MANAGER),
             client: site.client.clone(),
             kinds: site.search_kinds(),
-            call_slots: CallSlots::default(),
-            leadership: lease.leadership(),
+            configuration: site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry),
+            outside: Outside {
+                sender: HttpSender::new(site.watch_secrets(CREDENTIAL_POLLER), POLLER_MANAGER),
+                gate: Arc::default(),
+                troubles: Arc::default(),
+            },
+            slots: CallSlots::default(),
+            slow_lane: Arc::default(),
             rights,
+            events,
+            metrics: Metrics::register(&mut registry),
+            cleaned: CleanedObjects::register(&mut registry),
+            health: site.health.clone(),
+            leadership: lease.leadership(),
+            in_force: InForceList::default(),
             notes: NotedSelections::default(),
-            shared,
+            watches: KindWatches::default(),
+            identities: Identities::default(),
+            unnamed: UnnamedEntries::default(),
         };
-        background.spawn("admin", admin.serve(site.health, registry, unnamed.pages(), stop.clone()));
-        let _home_rights = home_rights;
-        Self {
-            workplace,
-            cleaned,
-            patience,
-            configuration,
-            in_force,
-            lease,
-            lease_stop,
-            lease_task,
-            stop,
-            _home_rights,
-        }
+        let (pages, stop) = (context.unnamed.pages(), site.stop.clone());
+        site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
+        let patience = settings.clean_up.clean_up_after;
+        Self { context, patience, lease, lease_stop, lease_task, stop, _home_rights }
     }
 
     /// Works while we hold the Lease, again and again, until told to stop.
@@ -173,36 +158,22 @@ impl Program {
         tracing::info!("leading: targets are polled");
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
-        let watches = KindWatches::default();
-        let identities = Identities::default();
-        let shared = Shared { watches: watches.clone(), identities, ..self.workplace.shared.clone() };
-        let place = Workplace { shared, ..self.workplace.clone() };
-        let start = |target, stop| work(place.clone(), target, stop);
-        place.notes.begin(&self.lease);
-        let cleaner = VerdictCleaner {
-            objects: self.workplace.objects.clone(),
-            leadership: self.lease.leadership(),
-            slots: self.workplace.call_slots.clone(),
-        };
-        let working = supervise(self.configuration.clone(), ended.clone(), start);
-        let health = place.shared.health.clone();
+        let context = self.context.for_term();
+        let Context { configuration, notes, watches, identities, .. } = &*context;
+        notes.begin(&self.lease);
+        let start = |target, stop| work(context.clone(), target, stop);
+        let working = supervise(configuration.clone(), ended.clone(), start);
+        let cleaner = VerdictCleaner(context.clone());
+        let collector = Collector::new(&context.collector(), cleaner, Pace::of_conditions(self.patience));
         // Boxed, since with them the future of a term would be large.
-        let hearing = Box::pin(watches.run(place.client.clone(), health, self.configuration.clone()));
-        let context = CollectorContext {
-            client: place.client.clone(),
-            noted: place.notes.clone(),
-            configuration: self.configuration.clone(),
-            watches: watches.clone(),
-            under_way: UnderWay::default(),
-            cleaned: self.cleaned.clone(),
-        };
-        let collecting = Box::pin(Collector::new(&context, cleaner, Pace::of_conditions(self.patience)).run());
+        let collecting = Box::pin(collector.run());
+        let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.keep_list() => {}
-                () = place.notes.keep(&self.lease) => {}
-                () = place.shared.identities.follow(self.configuration.clone(), place.notes.clone()) => {}
+                () = notes.keep(&self.lease) => {}
+                () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
@@ -214,7 +185,7 @@ impl Program {
 
     /// Puts the list of targets that are vouched for onto the Lease whenever it changes.
     async fn keep_list(&self) {
-        let mut list = self.in_force.subscribe();
+        let mut list = self.context.in_force.subscribe();
         loop {
             let annotations = annotations(&list.borrow_and_update());
             self.lease.annotate(annotations);
@@ -229,24 +200,5 @@ impl Program {
         self.lease_stop.cancel();
         // The task bounds its release by itself.
         let _ = self.lease_task.await;
-    }
-}
-
-/// What all targets of the program share.
-fn shared(site: &Site, events: EventWriter, registry: &mut Registry) -> Shared {
-    Shared {
-        outside: Outside {
-            sender: HttpSender::new(site.watch_secrets(CREDENTIAL_POLLER), POLLER_MANAGER),
-            gate: Arc::default(),
-            troubles: Arc::default(),
-        },
-        in_force: InForceList::default(),
-        slow_lane: Arc::default(),
-        events,
-        metrics: Metrics::register(registry),
-        health: site.health.clone(),
-        watches: KindWatches::default(),
-        identities: Identities::default(),
-        unnamed: UnnamedEntries::default(),
     }
 }

@@ -2,23 +2,18 @@
 //!
 //! It must not know when that is.
 
+use std::sync::Arc;
+
 use drift_cluster::cleanup::Cleaner;
-use drift_cluster::client::{ObjectClient, WriteError};
+use drift_cluster::client::WriteError;
 use drift_cluster::kinds::ResolvedKind;
-use drift_cluster::lease::Leadership;
-use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 
+use crate::context::Context;
+
 /// Takes verdicts away.
-pub(crate) struct VerdictCleaner {
-    /// The way to the objects.
-    pub(crate) objects: ObjectClient,
-    /// Whether we lead, asked before each write.
-    pub(crate) leadership: Leadership,
-    /// The limit of calls.
-    pub(crate) slots: CallSlots,
-}
+pub(crate) struct VerdictCleaner(pub(crate) Arc<Context>);
 
 impl Cleaner for VerdictCleaner {
     const OUTCOME: &'static str = "cleaned";
@@ -29,13 +24,7 @@ impl Cleaner for VerdictCleaner {
 
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
-        let writer = ObjectWriter {
-            objects: self.objects.clone(),
-            kind: kind.clone(),
-            fields: FieldPaths::default(),
-            leadership: self.leadership.clone(),
-            slots: self.slots.clone(),
-        };
+        let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let slot = writer.slots.enter().await;
         writer.remove_condition(&slot, &object, placed).await.map(drop)
     }

@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod app;
 mod clean_up;
+pub mod context;
 pub mod core;
 pub mod counts;
 pub mod in_force;

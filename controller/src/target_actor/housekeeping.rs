@@ -20,7 +20,7 @@ impl TargetActor {
 
     pub(super) fn show_breaker(&self) {
         let open = i64::from(self.roster.breaker_is_open());
-        self.shared.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
+        self.context.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
     }
 
     pub(super) fn reconsider_all(&mut self) {
@@ -38,7 +38,7 @@ impl TargetActor {
         let excepted = word.as_ref().map_or(0, |word| word.except.len());
         self.last_word = word;
         tracing::info!(target_name = %self.name, vouched, excepted, "the poller's word for this target changed");
-        self.shared.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
+        self.context.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
         self.reconsider_all();
     }
 

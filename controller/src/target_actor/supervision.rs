@@ -74,7 +74,7 @@ impl TargetActor {
             self.queue.add_after(uid, ready_at);
             return false;
         }
-        let busy = if self.executor.requests.may_begin() { self.shared.under_way.begin(uid) } else { None };
+        let busy = if self.executor.requests.may_begin() { self.context.under_way.begin(uid) } else { None };
         let (Some(busy), Some(object)) = (busy, self.roster.object(uid).cloned()) else {
             self.queue.add_after(uid, now + LOOK_AGAIN);
             return false;
@@ -214,6 +214,6 @@ impl TargetActor {
             // Without an actor nobody needs the report.
             let _ = reports.send(work.await);
         };
-        tasks::spawn("job", self.shared.failed.clone(), self.shared.jobs.track_future(job));
+        tasks::spawn("job", self.context.failed.clone(), self.context.jobs.track_future(job));
     }
 }

@@ -9,14 +9,13 @@ use drift_cluster::cleanup::NotedSelections;
 use drift_cluster::config::Configuration;
 use drift_cluster::identities::{Identities, Wake};
 use drift_cluster::process::{clock, tasks};
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::{KindWatches, ObjectEvent};
+use drift_cluster::watch::ObjectEvent;
+use drift_controller::context::Context;
 use drift_controller::core::held::Held;
 use drift_controller::core::roster::Heritage;
 use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::{HeldLabels, Metrics};
-use drift_controller::target_actor::{Shared, TargetActor};
+use drift_controller::target_actor::TargetActor;
 use drift_model::identity::{Claimant, Uid};
 use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_model::object::LeanObject;
@@ -49,28 +48,17 @@ impl Running {
         // Nothing watches here, so the actor is alone with its kind; the scopes follow the target that is in force.
         let (publish, configuration) = watch::channel(Arc::default());
         let identities = Identities::default();
-        let metrics = Metrics::default();
-        let shared = Shared {
-            vouching: vouched,
-            configuration,
-            identities: identities.clone(),
-            watches: KindWatches::default(),
-            under_way: UnderWay::default(),
-            notes: NotedSelections::default(),
-            jobs: TaskTracker::new(),
-            failed: CancellationToken::new(),
-            metrics: metrics.clone(),
-            health: Health::default(),
-        };
+        let context =
+            Context { vouching: vouched, configuration, identities: identities.clone(), ..bench.context.clone() };
+        let (metrics, jobs) = (context.metrics.clone(), context.jobs.clone());
         let followed = identities.clone();
         tasks::spawn("identities", CancellationToken::new(), async move {
             let (_in_force, configuration) = watch::channel(Arc::new(loaded));
             followed.follow(configuration, NotedSelections::default()).await;
         });
-        let jobs = shared.jobs.clone();
         let (events, receiver) = mpsc::channel(256);
         let stop = CancellationToken::new();
-        let actor = TargetActor::new(bench.executor.clone(), shared, Heritage::default());
+        let actor = TargetActor::new(bench.executor.clone(), Arc::new(context), Heritage::default());
         let run = actor.run(receiver, stop.clone());
         tasks::spawn("actor", CancellationToken::new(), async move {
             run.await;

@@ -9,21 +9,28 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use drift_cluster::client::ObjectClient;
+use drift_cluster::access::rights::RightsNeeded;
+use drift_cluster::cleanup::{CleanedObjects, NotedSelections};
+use drift_cluster::config::document_counts::DocumentCounts;
 use drift_cluster::events::event_writer;
-use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::identities::Identities;
+use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::{LeaseSettings, lease};
-use drift_cluster::object_writer::{CallSlots, ObjectWriter};
+use drift_cluster::object_writer::CallSlots;
 use drift_cluster::telemetry::health::Health;
+use drift_cluster::under_way::UnderWay;
+use drift_cluster::watch::KindWatches;
+use drift_controller::context::Context;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::memory::ObjectMemory;
+use drift_controller::core::vouching::Vouching;
+use drift_controller::estate::Estate;
 use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
-use drift_controller::requests::RequestSender;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
@@ -33,8 +40,9 @@ use drift_target::{DocumentName, Target, parse_document};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// What to answer instead of the usual.
 pub(crate) type Replace = Box<dyn FnMut(&str, &mut Value) -> Option<StatusCode> + Send>;
@@ -56,6 +64,7 @@ pub(crate) struct Bench {
     /// `host:port` of the external system.
     pub(crate) outside: String,
     pub(crate) state: Arc<Mutex<State>>,
+    pub(crate) context: Context,
     pub(crate) executor: Executor,
     pub(crate) stop_lease: CancellationToken,
 }
@@ -93,8 +102,8 @@ impl Bench {
             axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
-        let executor = executor(&client, &target("proxies", &outside, existing, auth), &stop_lease).await;
-        Self { outside, state, executor, stop_lease }
+        let (context, executor) = executor(&client, &target("proxies", &outside, existing, auth), &stop_lease).await;
+        Self { outside, state, context, executor, stop_lease }
     }
 
     /// The object as the controller reads it.
@@ -236,7 +245,7 @@ spec:
     Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")))
 }
 
-async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> Executor {
+async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> (Context, Executor) {
     let mut registry = Registry::default();
     let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
     let settings = LeaseSettings {
@@ -251,27 +260,41 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
     drift_cluster::process::tasks::spawn("turning", CancellationToken::new(), task.turning().keep());
     drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
+    let context = Context {
+        home: "drift-system".to_owned(),
+        client: client.clone(),
+        kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),
+        configuration: watch::channel(Arc::default()).1,
+        vouching: watch::channel(Vouching::default()).1,
+        sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
+        gate: Arc::default(),
+        slots: CallSlots::new(CALLS),
+        rights: RightsNeeded::default(),
+        events,
+        metrics: Metrics::default(),
+        cleaned: CleanedObjects::default(),
+        health: Health::default(),
+        leadership: lease.leadership(),
+        term,
+        stop: CancellationToken::new(),
+        failed: CancellationToken::new(),
+        jobs: TaskTracker::new(),
+        under_way: UnderWay::default(),
+        notes: NotedSelections::default(),
+        watches: KindWatches::default(),
+        identities: Identities::default(),
+        estate: Estate::default(),
+    };
     let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");
-    Executor {
-        writer: ObjectWriter {
-            objects: ObjectClient::new(client.clone(), CONTROLLER_MANAGER),
-            kind: ResolvedKind { resource, namespaced: true },
-            fields: target.all_fields.clone(),
-            leadership: lease.leadership(),
-            slots: CallSlots::new(CALLS),
-        },
-        requests: RequestSender {
-            sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
-            leadership: lease.leadership(),
-            term,
-            stop: CancellationToken::new(),
-            gate: Arc::default(),
-        },
-        announcer: Announcer::new(events, target, "drift-system"),
+    let executor = Executor {
+        writer: context.writer(ResolvedKind { resource, namespaced: true }, target.all_fields.clone()),
+        requests: context.request_sender(),
+        announcer: Announcer::new(context.events.clone(), target, &context.home),
         target: target.clone(),
-        metrics: Metrics::default(),
-    }
+        metrics: context.metrics.clone(),
+    };
+    (context, executor)
 }
 
 /// An idempotency key without the fingerprints of the wish and of the requests, which have their own tests.

@@ -41,7 +41,7 @@ impl TargetActor {
         let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
         let prepared = prepare(&self.target, &view);
         if let Ok((_, request)) = &prepared
-            && let Some(postponed) = self.shared.outside.postponed(request, now.moment)
+            && let Some(postponed) = self.context.outside.postponed(request, now.moment)
         {
             self.postpone(uid, None, postponed);
             return;
@@ -52,7 +52,7 @@ impl TargetActor {
         match prepared {
             Ok((wished, request)) => {
                 let order = PollOrder { uid: uid.clone(), begun, view, wished, request };
-                let (outside, target) = (self.shared.outside.clone(), self.target.clone());
+                let (outside, target) = (self.context.outside.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { poll(&outside, &target, order).await }));
             }
             Err(finding) => self.take_finding(uid, begun, finding),
@@ -89,7 +89,7 @@ impl TargetActor {
 
     /// A poll that was not begun is late, not failed.
     pub(super) fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, Postponed { until, cause }: Postponed) {
-        self.shared.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
+        self.context.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
         self.roster.update(uid, clock::now(), |track| track.postpone_poll(begun, until, cause));
     }
 }

@@ -69,7 +69,7 @@ impl TargetActor {
 
     fn begin_traversal(&mut self, key: RequestKey, group: Vec<Due>, now: Now) {
         let Some(request) = group.first().map(|due| due.prepared.request.clone()) else { return };
-        if let Some(postponed) = self.shared.outside.postponed(&request, now.moment) {
+        if let Some(postponed) = self.context.outside.postponed(&request, now.moment) {
             return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
         }
         if let Some(until) = self.traversals.not_before(&key, now.moment) {
@@ -89,7 +89,7 @@ impl TargetActor {
         }
         self.traversals.begin(key.clone(), now.moment);
         let order = TraversalOrder { key, request, members };
-        let (outside, target) = (self.shared.outside.clone(), self.target.clone());
+        let (outside, target) = (self.context.outside.clone(), self.target.clone());
         self.polls.push(Box::pin(async move { traverse(&outside, &target, order).await }));
     }
 
@@ -106,7 +106,7 @@ impl TargetActor {
         self.traversals.note_unnamed(key, names);
         let unnamed = self.traversals.unnamed();
         let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
-        self.shared.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
-        self.shared.unnamed.set(&self.target.name, unnamed);
+        self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
+        self.context.unnamed.set(&self.target.name, unnamed);
     }
 }

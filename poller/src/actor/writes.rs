@@ -22,7 +22,7 @@ impl TargetActor {
     /// Its moment in the lane, where it has not come yet, is another's.
     pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
         if let Some(slot) = self.roster.slow_slot(uid).filter(|slot| *slot > now) {
-            self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
+            self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
         }
         self.roster.set_slow_slot(uid, None, now);
     }
@@ -35,7 +35,7 @@ impl TargetActor {
         let slot = self
             .roster
             .slow_slot(uid)
-            .unwrap_or_else(|| self.shared.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
+            .unwrap_or_else(|| self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
         self.roster.set_slow_slot(uid, Some(slot), now);
         slot <= now
     }
@@ -71,7 +71,7 @@ impl TargetActor {
             track.has_given_up()
         });
         if lost == Some(true) {
-            self.shared.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
+            self.context.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
         }
         if result.outcome == WriteOutcome::Gone {
             self.forget(&uid, now);
@@ -89,7 +89,7 @@ impl TargetActor {
     }
 
     fn tell(&mut self, uid: &Uid, result: &WriteResult, now: Moment) {
-        let (events, target, kind) = (&self.shared.events, &self.target, &self.writer.kind);
+        let (events, target, kind) = (&self.context.events, &self.target, &self.writer.kind);
         if let WriteOutcome::Refused(sentence) = &result.outcome
             && self.roster.update(uid, now, Track::refusal_is_news) == Some(true)
         {
@@ -100,6 +100,6 @@ impl TargetActor {
 
     pub(super) fn tell_of_flapping(&self, uid: &Uid) {
         let Some(track) = self.roster.track(uid) else { return };
-        notices::tell_of_flapping(&self.shared.events, &self.target, &self.writer.kind, &track.object().id);
+        notices::tell_of_flapping(&self.context.events, &self.target, &self.writer.kind, &track.object().id);
     }
 }

@@ -23,7 +23,7 @@ use crate::kinds::KindSearch;
 use crate::lease::{Leadership, LeaseHandle};
 use crate::lease::{LeaseSettings, lease};
 use crate::process::settings::HomeSettings;
-use crate::process::tasks::{self, Background};
+use crate::process::tasks;
 use crate::telemetry::health::Health;
 use crate::watch::SecretWatch;
 use drift_model::labelled_secrets::LabelledSecrets;
@@ -31,8 +31,10 @@ use drift_model::labelled_secrets::LabelledSecrets;
 /// What every part of a program is made with.
 #[derive(Clone)]
 pub struct Site {
-    /// Where tasks run.
-    pub background: Background,
+    /// Cancelled when the program is told to end.
+    pub stop: CancellationToken,
+    /// Cancelled when a background task panicked: the program ends, and is started anew.
+    pub failed: CancellationToken,
     /// The API server.
     pub client: kube::Client,
     /// Our own namespace.
@@ -49,9 +51,10 @@ pub struct Site {
 impl Site {
     /// The site of one process.
     #[must_use]
-    pub fn new(background: &Background, client: kube::Client, settings: &HomeSettings, manager: &'static str) -> Self {
+    pub fn new(client: kube::Client, settings: &HomeSettings, manager: &'static str) -> Self {
         Self {
-            background: background.clone(),
+            stop: CancellationToken::new(),
+            failed: CancellationToken::new(),
             namespace: settings.namespace(&client),
             instance: settings.instance(),
             client,
@@ -61,13 +64,21 @@ impl Site {
         }
     }
 
+    /// Runs a task in the background.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        tasks::spawn(name, self.failed.clone(), task)
+    }
+
     /// Keeps asking whether we may do what is needed; `at_home` is needed for as long as the [`Need`] lives.
     pub fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
         let rights = RightsNeeded::default();
         let need = rights.need(at_home);
         let part = self.health.part("rights");
-        let watching = watch_access(self.client.clone(), rights.subscribe(), part, self.background.stop.clone());
-        self.background.spawn("rights", watching);
+        let watching = watch_access(self.client.clone(), rights.subscribe(), part, self.stop.clone());
+        self.spawn("rights", watching);
         (rights, need)
     }
 
@@ -88,8 +99,8 @@ impl Site {
             part: self.health.part("lease"),
         };
         let (lease, task) = lease(settings, stop.clone());
-        self.background.spawn("turning", task.turning().keep());
-        let failed = self.background.failed.clone();
+        self.spawn("turning", task.turning().keep());
+        let failed = self.failed.clone();
         let hold = async move || match client::connect().await {
             Ok(client) => task.run(client).await,
             Err(error) => {
@@ -97,8 +108,8 @@ impl Site {
                 failed.cancel();
             }
         };
-        let held = tasks::spawn_thread("lease", self.background.failed.clone(), hold);
-        (lease, self.background.spawn("lease", held))
+        let held = tasks::spawn_thread("lease", self.failed.clone(), hold);
+        (lease, self.spawn("lease", held))
     }
 
     /// The Secrets that are labelled for this program, kept up to date.
@@ -106,7 +117,7 @@ impl Site {
     pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
         let part = self.health.part("secrets");
         let (watch, secrets) = SecretWatch::new(self.client.clone(), &self.namespace, credential, part);
-        self.background.spawn("secrets", watch.run(self.background.stop.clone()));
+        self.spawn("secrets", watch.run(self.stop.clone()));
         secrets
     }
 
@@ -127,7 +138,7 @@ impl Site {
         };
         self.documents.register(registry);
         let (watch, configuration) = ConfigWatch::new(settings);
-        self.background.spawn("configuration", watch.run(self.background.stop.clone()));
+        self.spawn("configuration", watch.run(self.stop.clone()));
         configuration
     }
 
@@ -140,6 +151,6 @@ impl Site {
     /// A writer of Events, whose task ends with `stop`.
     pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
         let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
-        (events, self.background.spawn("events", task.run(stop)))
+        (events, self.spawn("events", task.run(stop)))
     }
 }

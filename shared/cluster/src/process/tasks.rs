@@ -55,25 +55,6 @@ where
     ended.cancelled_owned()
 }
 
-/// Where a program's background tasks run: a panic in any of them ends the program, which is then started anew.
-#[derive(Clone, Debug, Default)]
-pub struct Background {
-    /// Cancelled when the program is told to end.
-    pub stop: CancellationToken,
-    /// Cancelled when a task panicked.
-    pub failed: CancellationToken,
-}
-
-impl Background {
-    /// Runs a task in the background.
-    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        spawn(name, self.failed.clone(), task)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
