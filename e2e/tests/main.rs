@@ -18,6 +18,7 @@ mod ordering;
 mod other_writers;
 mod outside;
 mod process;
+mod reading;
 mod replicas;
 mod rights;
 mod secrets;

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_cluster::process::clock;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_target::cel::EvaluationError;
@@ -109,7 +110,9 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
         Err(postponed) => PollOutcome::Postponed(postponed),
         Ok((observed, pause)) => {
             let observation = observed.unwrap_or_else(Observation::Failed);
-            PollOutcome::Found { finding: compare(target, &wished, observation), pause }
+            let finding = compare(target, &wished, observation);
+            outside.troubles.note_finding(&target.name, &finding, clock::now());
+            PollOutcome::Found { finding, pause }
         }
     };
     let took = requests.took();
@@ -133,7 +136,9 @@ pub async fn traverse(outside: &Outside, target: &Target, order: TraversalOrder)
                 Ok(entries) => entries.observe(read, &member.view, &member.key),
                 Err(failure) => Observation::Failed(failure.clone()),
             };
-            PollOutcome::Found { finding: compare(target, &member.wished, observation), pause: *pause }
+            let finding = compare(target, &member.wished, observation);
+            outside.troubles.note_finding(&target.name, &finding, clock::now());
+            PollOutcome::Found { finding, pause: *pause }
         }
     };
     let outcomes: Vec<PollOutcome> = members.iter().map(outcome_of).collect();

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use drift_model::condition::ObservedReason;
 use drift_model::moment::Moment;
+
+use crate::core::finding::Finding;
 
 /// Between two lines about one target: whoever reads along learns of a change soon, and a flapping host fills no disk.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
@@ -32,6 +35,17 @@ impl Troubles {
     pub fn note(&self, target: &str, sentence: &str, now: Moment) {
         if self.is_news(target, sentence, now) {
             tracing::warn!(target_name = target, "reads fail: {sentence}");
+        }
+    }
+
+    /// What a read of the target found out. Why there was no answer has been told already, in more words.
+    pub fn note_finding(&self, target: &str, finding: &Finding, now: Moment) {
+        match finding {
+            Finding::Failed(failure) => match failure.reason {
+                ObservedReason::PollTimedOut | ObservedReason::ExternalUnreachable | ObservedReason::Settling => {}
+                _ => self.note(target, &failure.text, now),
+            },
+            _ => self.note_success(target),
         }
     }
 

@@ -98,7 +98,7 @@ pub(super) fn judge(step: &ReadStep, reply: &HttpReply, variables: &Variables<'_
 /// Statuses that speak of the request, the credential or the server, and so never of the resource.
 fn refuse_by_status(status: u16) -> Result<(), Failure> {
     match status {
-        401 | 403 | 407 => Err(Failure::of(ObservedReason::Unauthorized)),
+        401 | 403 | 407 => Err(by_status(ObservedReason::Unauthorized, status)),
         429 => Err(Failure::of(ObservedReason::RateLimited)),
         300..=399 | 408 | 425 | 500..=599 => Err(by_status(ObservedReason::ExternalError, status)),
         _ => Ok(()),

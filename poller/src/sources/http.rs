@@ -107,21 +107,9 @@ impl<'r> HttpRequests<'r> {
                 (Err(failure_of(&failure)), heard)
             }
             Ok(Ok(reply)) => {
-                self.tell_of_answer(&reply);
                 let pause = asked_pause(reply.status, &reply.headers, clock::wall());
                 (Ok(reply), Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
             }
-        }
-    }
-
-    fn tell_of_answer(&self, reply: &HttpReply) {
-        let (target, troubles) = (self.target, &self.outside.troubles);
-        match reply.status.as_u16() {
-            status @ (401 | 403 | 407) => {
-                let sentence = format!("the external system refuses the credential with status {status}");
-                troubles.note(&target.name, &sentence, clock::now());
-            }
-            _ => troubles.note_success(&target.name),
         }
     }
 }

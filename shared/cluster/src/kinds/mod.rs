@@ -2,12 +2,12 @@
 //!
 //! This file must not know what targets do with a kind; what a schema must have is decided in `kind_schema`.
 
+mod declared;
 mod name;
 mod schema;
 mod search;
 
 pub use name::KindName;
-pub use schema::schema_problems;
 pub use search::{KindNews, KindSearch, find_kind};
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -18,7 +18,10 @@ use serde_json::Value;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, within};
+use declared::undeclared_fields;
+use drift_model::field_paths::FieldPaths;
 use drift_model::object::ObjectId;
+use schema::{Schema, schema_problems};
 
 /// A kind that can carry the conditions.
 #[derive(Clone, Debug)]
@@ -71,11 +74,15 @@ impl From<CallError> for KindError {
     }
 }
 
-/// Looks a kind up and checks that it can be watched and carry the conditions.
+/// Looks a kind up and checks that it can be watched and carry the conditions, and that it has the fields that are `read`.
 ///
 /// # Errors
 /// [`KindError`].
-pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+pub async fn resolve_kind(
+    client: &kube::Client,
+    (api_version, kind): (&str, &str),
+    read: &FieldPaths,
+) -> Result<ResolvedKind, KindError> {
     let resolved = locate_kind(client, api_version, kind).await?;
     let request = http::Request::get(schema_path(&resolved.resource))
         .body(Vec::new())
@@ -87,7 +94,9 @@ pub async fn resolve_kind(client: &kube::Client, api_version: &str, kind: &str) 
         }
         other => other?,
     };
-    let problems = schema_problems(&document, &resolved);
+    let schema = Schema { document: &document, kind: &resolved };
+    let mut problems = schema_problems(&schema);
+    problems.extend(undeclared_fields(&schema, read));
     if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
 }
 
@@ -193,7 +202,8 @@ mod tests {
             "/openapi/v3/apis/demo.example/v1" => reply(200, &json!({})),
             _ => refuse(404, "NotFound", "404 page not found"),
         });
-        resolve_kind(&client, if kind == "Gone" { "gone.example/v1" } else { "demo.example/v1" }, kind).await
+        let version = if kind == "Gone" { "gone.example/v1" } else { "demo.example/v1" };
+        resolve_kind(&client, (version, kind), &FieldPaths::default()).await
     }
 
     #[tokio::test]
@@ -216,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn an_api_server_without_an_answer_says_nothing_about_the_kind() {
         let (client, _) = answering(|_| refuse(503, "ServiceUnavailable", "no"));
-        let error = resolve_kind(&client, "demo.example/v1", "Proxy").await.unwrap_err();
+        let error = resolve_kind(&client, ("demo.example/v1", "Proxy"), &FieldPaths::default()).await.unwrap_err();
         assert!(matches!(error, KindError::Unavailable(_)), "{error}");
     }
 

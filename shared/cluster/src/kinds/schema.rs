@@ -25,8 +25,7 @@ const MAX_REFERENCES: usize = 8;
 
 /// Everything that keeps the kind from carrying the conditions, each a sentence that says what to add and where.
 #[must_use]
-pub fn schema_problems(document: &Value, kind: &ResolvedKind) -> Vec<String> {
-    let schema = Schema { document, kind };
+pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
     let mut problems = Vec::new();
     if !schema.has_status_subresource() {
         problems.push(schema.say("has no /status subresource", "subresources: {status: {}}", ""));
@@ -38,13 +37,15 @@ pub fn schema_problems(document: &Value, kind: &ResolvedKind) -> Vec<String> {
     problems
 }
 
-struct Schema<'a> {
-    document: &'a Value,
-    kind: &'a ResolvedKind,
+/// A schema document, and the kind that is looked for in it.
+pub(super) struct Schema<'a> {
+    pub(super) document: &'a Value,
+    pub(super) kind: &'a ResolvedKind,
 }
 
 impl<'a> Schema<'a> {
-    fn name(&self) -> String {
+    /// The kind with its version, for people.
+    pub(super) fn name(&self) -> String {
         format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
     }
 
@@ -70,7 +71,8 @@ impl<'a> Schema<'a> {
         paths.into_iter().flatten().any(|(path, methods)| path.ends_with(&ending) && methods.get("patch").is_some())
     }
 
-    fn of_kind(&self) -> Option<&'a Value> {
+    /// The schema of the kind itself.
+    pub(super) fn of_kind(&self) -> Option<&'a Value> {
         let resource = &self.kind.resource;
         let is_it = |named: &Value| {
             let text = |field: &str| named.get(field).and_then(Value::as_str);
@@ -161,7 +163,15 @@ impl<'a> Schema<'a> {
         (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
     }
 
-    fn property(&self, schema: &'a Value, name: &str) -> Option<&'a Value> {
+    /// Whether an object here has no other fields than those that are declared.
+    pub(super) fn declares_all(schema: &Value) -> bool {
+        let is_object = schema.get("properties").is_some() || schema.get("type").is_some_and(|kind| kind == "object");
+        let is_embedded = schema.get("x-kubernetes-embedded-resource").is_some_and(|embedded| *embedded == true);
+        is_object && !is_embedded && !keeps_everything(schema)
+    }
+
+    /// The schema of a field, if it is declared.
+    pub(super) fn property(&self, schema: &'a Value, name: &str) -> Option<&'a Value> {
         schema.get("properties")?.get(name).map(|property| self.resolve(property))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::config::document_counts::DocumentCounts;
 use crate::kinds::{KindError, ResolvedKind, resolve_kind};
 use crate::telemetry::health::Health;
-use drift_target::{ObjectSelection, Target};
+use drift_target::Target;
 
 /// How soon a kind that cannot be used is looked up again: a CRD is installed rarely, and a quarter of a minute is short
 /// for whoever just did.
@@ -53,7 +53,7 @@ impl KindSearch {
     /// Looks the kind of a target up until it can be used; says each change of what is wrong with it, and its end.
     pub async fn find(&self, target: &Target, say: impl Fn(KindNews)) -> ResolvedKind {
         let mut shown = None;
-        let kind = find_kind(&self.client, &target.objects, |error| {
+        let kind = find_kind(&self.client, target, |error| {
             let sentence = error.to_string();
             // What was shown goes only when its successor stands.
             let remark = self.health.remark(format!("target {}", target.name), sentence.clone());
@@ -76,17 +76,13 @@ impl KindSearch {
     }
 }
 
-/// Looks the kind of a selection up until it can be used; says each trouble once, and that the kind is missing only if it
+/// Looks the kind of a target up until it can be used; says each trouble once, and that the kind is missing only if it
 /// stays so for some seconds.
-pub async fn find_kind(
-    client: &kube::Client,
-    selection: &ObjectSelection,
-    mut say: impl FnMut(&KindError),
-) -> ResolvedKind {
+pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
     let mut said = None;
     for look in 0_u32.. {
         let may_be_new = look < UNTOLD_LOOKS;
-        match resolve_kind(client, &selection.api_version, &selection.kind).await {
+        match resolve_kind(client, (&target.objects.api_version, &target.objects.kind), &target.all_fields).await {
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
             Err(KindError::Missing { .. }) if may_be_new => {}
@@ -150,7 +146,7 @@ spec:
         });
         let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
         let target = parse_document(&name, TEXT).unwrap();
-        let kind = find_kind(&client, &target.objects, |error| panic!("told {error}")).await;
+        let kind = find_kind(&client, &target, |error| panic!("told {error}")).await;
         assert_eq!((kind.resource.plural.as_str(), clock::now() - begun), ("proxies", 3 * LOOK_UP_SOON));
     }
 

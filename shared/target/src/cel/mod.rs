@@ -32,6 +32,7 @@ pub(crate) use names::Names;
 pub use parse::TemplateError;
 pub(crate) use parse::{is_template, without_expressions};
 pub use site::{EvaluationError, Site};
+pub use suggest::did_you_mean;
 pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;

@@ -14,7 +14,8 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// `: did you mean …?`, or nothing.
-pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+#[must_use]
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(word, known).map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
 }
 

@@ -1,6 +1,10 @@
 use super::*;
 use serde_json::json;
 
+fn schema_problems(document: &Value, kind: &ResolvedKind) -> Vec<String> {
+    super::schema_problems(&Schema { document, kind })
+}
+
 fn kind() -> ResolvedKind {
     let resource = kube::core::ApiResource {
         group: "demo.example".to_owned(),
