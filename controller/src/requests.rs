@@ -17,7 +17,7 @@ use drift_cluster::process::clock;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::object::LeanObject;
-use drift_outside::{Heard, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, asked_pause, retry_after};
+use drift_outside::{ExchangeProgress, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, heard, retry_after};
 use drift_target::cel::Variables;
 use drift_target::{Destination, HttpCorrect, HttpStep, Target};
 use http::HeaderName;
@@ -236,15 +236,16 @@ impl RequestSender {
             return Sent::NotSent;
         }
         let note = |heard| self.gate.note(&place.permit, &rendered.object, heard, clock::now());
-        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &rendered.options));
+        let progress = ExchangeProgress::default();
+        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &rendered.options, &progress));
         match self.while_leading(sent).await {
             None => Sent::CutOff,
             Some(Err(_)) => {
-                note(Heard::TimedOut);
+                progress.heard().map(note);
                 Sent::Answered(in_doubt(Doubt::TimedOut))
             }
             Some(Ok(answer)) => {
-                heard(&answer).map(note);
+                heard(&answer, clock::wall()).map(note);
                 Sent::Answered(judge_answer(&host, step, answer))
             }
         }
@@ -264,18 +265,6 @@ impl RequestSender {
             send.as_mut().poll(context).map(Some)
         })
         .await
-    }
-}
-
-/// What an answer says of the host, if anything.
-fn heard(answer: &Result<HttpReply, HttpFailure>) -> Option<Heard> {
-    match answer {
-        Ok(reply) => {
-            let pause = asked_pause(reply.status, &reply.headers, clock::wall());
-            Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
-        }
-        Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
-        Err(HttpFailure::CredentialUnavailable(_) | HttpFailure::AddressRefused { .. }) => None,
     }
 }
 

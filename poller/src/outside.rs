@@ -31,7 +31,7 @@ impl Outside {
     }
 }
 
-/// A poll that was not begun is late, not failed.
+/// A poll that was not begun, or that had to wait for others, is late, not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Postponed {
     /// Until when.

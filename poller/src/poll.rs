@@ -168,39 +168,4 @@ pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), F
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use arc_swap::ArcSwap;
-    use drift_model::condition::ObservedReason;
-    use drift_model::labelled_secrets::LabelledSecrets;
-    use drift_outside::HttpSender;
-    use serde_json::json;
-
-    use super::*;
-    use crate::core::fixtures::{TEXT, at, object, target};
-    use crate::core::roster::Roster;
-
-    #[tokio::test]
-    async fn a_poll_waits_until_the_secrets_are_listed() {
-        let secrets = Arc::new(ArcSwap::<LabelledSecrets>::default());
-        let sender = HttpSender::new(secrets.clone(), "test");
-        let outside = Outside { sender, gate: Arc::default(), troubles: Arc::default() };
-        let target = target(&TEXT.replace(
-            r#"url: "http://h/${self.spec.id}""#,
-            r#"url: "http://127.0.0.1:1/${self.spec.id}", auth: {bearer: {secretRef: {name: s, key: k}}}"#,
-        ));
-        let outcome = async || {
-            let mut roster = Roster::new(target.clone());
-            let object = object(&target, "u", &json!({"id": "x", "a": 1}), &json!({}));
-            let (uid, view) = (object.id.uid.clone(), object.view.clone());
-            roster.see(object, at(0), |_| true);
-            let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-            let (wished, request) = prepare(&target, &view).unwrap();
-            poll(&outside, &target, PollOrder { uid, begun, view, wished, request }).await.results.remove(0).outcome
-        };
-        assert!(matches!(outcome().await, PollOutcome::Postponed(_)), "a Secret that was not listed yet is missed");
-        secrets.store(Arc::new(std::iter::empty().collect()));
-        let unauthorized = Finding::from(ObservedReason::Unauthorized);
-        let outcome = outcome().await;
-        assert!(matches!(&outcome, PollOutcome::Found { finding, .. } if *finding == unauthorized), "{outcome:?}");
-    }
-}
+mod tests;

@@ -122,6 +122,18 @@ pub const NARROW: &[Narrow] = &[
         test: "shared/outside/src/host_health.rs three_objects_in_a_row_without_an_answer_pause_the_host",
     },
     Narrow {
+        sequence: "Many corrections wait for a silent host",
+        injected: "the look at the host's pause, the claim, and what others see of the host while it is written",
+        held: "one has the probe from before its claim on; called off, it gives it back",
+        test: "controller/tests/acting/acts.rs a_silent_host_is_kept_for_one_correction_from_before_its_claim",
+    },
+    Narrow {
+        sequence: "Large answers that trickle",
+        injected: "four at once from one host; then from four hosts, while another answer waits for memory",
+        held: "a host has a share of the memory; who waits is late, and no host is held to be silent because of it",
+        test: "shared/outside/src/http/tests/memory.rs a_host_that_trickles_keeps_no_other_waiting",
+    },
+    Narrow {
         sequence: "Live reads that fail",
         injected: "the API server answers none of them",
         held: "they are tried less and less often",

@@ -9,7 +9,7 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
-use drift_outside::{Heard, HttpFailure, HttpOptions, HttpReply, Permit, asked_pause};
+use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, heard};
 use drift_target::{HttpRead, Source, Target};
 
 use crate::core::finding::Failure;
@@ -19,6 +19,10 @@ use crate::outside::{Outside, Postponed};
 /// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
+/// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
+/// timeout, and to ask again each second is no load.
+const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
+
 /// Requests of one read under way.
 #[derive(Debug)]
 pub(crate) struct HttpRequests<'r> {
@@ -27,6 +31,7 @@ pub(crate) struct HttpRequests<'r> {
     uid: &'r Uid,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
     left: Duration,
+    progress: ExchangeProgress,
 }
 
 /// What the answers gave, and how long the objects are to be left alone.
@@ -35,7 +40,7 @@ pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
 impl<'r> HttpRequests<'r> {
     /// None was sent yet; `uid` is the object that they are sent for, or one of several.
     pub(crate) fn new(outside: &'r Outside, target: &'r Target, uid: &'r Uid) -> Self {
-        Self { outside, target, uid, left: target.timeout }
+        Self { outside, target, uid, left: target.timeout, progress: ExchangeProgress::default() }
     }
 
     /// How long the requests took so far.
@@ -46,7 +51,7 @@ impl<'r> HttpRequests<'r> {
     /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.
     ///
     /// # Errors
-    /// Nothing was found out, since a host is to be left alone.
+    /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
     pub(crate) async fn run<T>(
         &mut self,
         first: HttpRequest,
@@ -60,7 +65,7 @@ impl<'r> HttpRequests<'r> {
                 Some((_, permit)) => permit,
                 None => self.enter(&host).await?,
             };
-            let (answer, heard) = self.ask(&request).await;
+            let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
                 self.outside.gate.note(&permit, self.uid, heard, clock::now());
             }
@@ -87,30 +92,33 @@ impl<'r> HttpRequests<'r> {
     }
 
     /// The answer to one request, or why there is none, and what that says of the host.
-    async fn ask(&mut self, request: &HttpRequest) -> (Result<HttpReply, Failure>, Option<Heard>) {
+    async fn ask(&mut self, request: &HttpRequest) -> Result<(Result<HttpReply, Failure>, Option<Heard>), Postponed> {
         let (target, troubles) = (self.target, &self.outside.troubles);
         let options = options_of(target);
         let began = clock::now();
-        let sending = self.outside.sender.send(request, &options);
+        let sending = self.outside.sender.send(request, &options, &self.progress);
         reach(KillPoint::PollerBeforeRead);
         let answer = tokio::time::timeout(self.left, sending).await;
         reach(KillPoint::PollerAfterRead);
         self.left = self.left.saturating_sub(clock::now() - began);
-        match answer {
+        Ok(match answer {
+            Err(_) if self.progress.has_waited() => {
+                troubles.note(&target.name, "an answer waits for memory that other answers take", clock::now());
+                let cause = Failure::of(ObservedReason::PollTimedOut);
+                return Err(Postponed { until: clock::now() + UNTIL_THERE_IS_MEMORY, cause });
+            }
             Err(_) => {
                 troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-                (Err(Failure::of(ObservedReason::PollTimedOut)), Some(Heard::TimedOut))
+                (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
             }
-            Ok(Err(failure)) => {
-                troubles.note(&target.name, &failure.to_string(), clock::now());
-                let heard = matches!(failure, HttpFailure::Unreachable(_)).then_some(Heard::Unreachable);
-                (Err(failure_of(&failure)), heard)
+            Ok(answer) => {
+                let heard = heard(&answer, clock::wall());
+                if let Err(failure) = &answer {
+                    troubles.note(&target.name, &failure.to_string(), clock::now());
+                }
+                (answer.map_err(|failure| failure_of(&failure)), heard)
             }
-            Ok(Ok(reply)) => {
-                let pause = asked_pause(reply.status, &reply.headers, clock::wall());
-                (Ok(reply), Some(pause.map_or(Heard::Answer, Heard::AskedToWait)))
-            }
-        }
+        })
     }
 }
 

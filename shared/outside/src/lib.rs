@@ -10,7 +10,7 @@ pub mod http;
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{
-    Answer, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, ReplyBody,
-    Unreadable,
+    Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD,
+    ReplyBody, Unreadable,
 };
-pub use http::{asked_pause, retry_after};
+pub use http::{heard, retry_after};

@@ -6,11 +6,9 @@
 use std::fmt;
 
 use http::{HeaderMap, StatusCode};
-use tokio::sync::Semaphore;
 
-/// Memory that bodies may take together while they are read: a quarter of what a program may use in the manifests, and
-/// four of the largest.
-pub(super) const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+use crate::ExchangeProgress;
+use crate::http::memory::BodyMemory;
 
 /// Bytes of each body that are read unasked: so a slow large answer keeps no small one waiting. The limits of polls under
 /// way bound these.
@@ -38,28 +36,37 @@ pub enum ReplyBody {
     Truncated,
 }
 
-/// Reads the answer whole, or up to `max_bytes` of its decoded body. A large one waits until `memory` has room for it; it
-/// gives the room back when it is read, since it is judged right after, by the same thread.
-pub(super) async fn read(
-    mut response: reqwest::Response,
-    wants_body: bool,
-    max_bytes: usize,
-    memory: &Semaphore,
-) -> HttpReply {
+/// What a body may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds<'a> {
+    /// Of its decoded bytes.
+    pub(super) max_bytes: usize,
+    /// Where a large one finds room.
+    pub(super) memory: &'a BodyMemory,
+    /// `host:port`.
+    pub(super) host: &'a str,
+    /// Where it is said that it waits.
+    pub(super) progress: &'a ExchangeProgress,
+}
+
+/// Reads the answer whole, or as far as it may be. A large one waits until there is room for it; it gives the room back
+/// when it is read, since it is judged right after, by the same thread.
+pub(super) async fn read(mut response: reqwest::Response, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
     let status = response.status();
     let headers = std::mem::take(response.headers_mut());
     // The answer to a HEAD describes a body that never comes; a decoder would wait for it and call it broken.
-    let body = if wants_body { read_body(response, max_bytes, memory).await } else { ReplyBody::Whole(Vec::new()) };
+    let body = if wants_body { read_body(response, bounds).await } else { ReplyBody::Whole(Vec::new()) };
     HttpReply { status, headers, body }
 }
 
-async fn read_body(mut response: reqwest::Response, max_bytes: usize, memory: &Semaphore) -> ReplyBody {
+async fn read_body(mut response: reqwest::Response, bounds: Bounds<'_>) -> ReplyBody {
+    let Bounds { max_bytes, memory, host, progress } = bounds;
     let announced = response.content_length().map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
     if announced.is_some_and(|announced| announced > max_bytes) {
         return ReplyBody::TooLarge;
     }
     // All that it may become at once: two that hold a part and want more would wait for each other.
-    let most = announced.unwrap_or(max_bytes).min(MAX_BYTES_UNDER_WAY);
+    let most = announced.unwrap_or(max_bytes);
     let mut room = None;
     let mut body = Vec::new();
     loop {
@@ -67,7 +74,11 @@ async fn read_body(mut response: reqwest::Response, max_bytes: usize, memory: &S
             Ok(Some(chunk)) if chunk.len() > max_bytes - body.len() => return ReplyBody::TooLarge,
             Ok(Some(chunk)) => {
                 if room.is_none() && body.len() + chunk.len() > UNASKED_BYTES {
-                    room = memory.acquire_many(u32::try_from(most).unwrap_or(u32::MAX)).await.ok();
+                    room = memory.try_take(host, most);
+                    if room.is_none() {
+                        progress.note_waiting();
+                        room = memory.take(host, most).await;
+                    }
                 }
                 body.extend_from_slice(&chunk);
             }

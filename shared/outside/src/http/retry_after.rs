@@ -19,7 +19,7 @@ pub const PAUSE_WHEN_NOT_TOLD: Duration = Duration::from_secs(5);
 
 /// How long the host is to be left alone after this answer: a 429 always asks for it, a 503 only with `Retry-After`.
 #[must_use]
-pub fn asked_pause(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub(super) fn asked_pause(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let told = retry_after(headers, now);
     match status {
         StatusCode::TOO_MANY_REQUESTS => Some(told.unwrap_or(PAUSE_WHEN_NOT_TOLD)),

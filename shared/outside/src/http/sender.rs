@@ -11,15 +11,16 @@ use arc_swap::ArcSwap;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::dns::Resolve;
-use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::http::clients::ClientStore;
 use crate::http::failure::was_dropped_unanswered;
+use crate::http::memory::BodyMemory;
 use crate::http::opened::noting_opened;
+use crate::http::reply::Bounds;
 use crate::http::resolver::SystemResolver;
 use crate::http::{auth, reply};
-use crate::{HttpFailure, HttpOptions, HttpReply};
+use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
 
@@ -33,7 +34,7 @@ struct Shared {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     clients: ClientStore,
     /// Bytes that bodies may still take.
-    memory: Semaphore,
+    memory: BodyMemory,
 }
 
 impl HttpSender {
@@ -53,7 +54,7 @@ impl HttpSender {
             shared: Arc::new(Shared {
                 secrets,
                 clients: ClientStore::new(names, program),
-                memory: Semaphore::new(reply::MAX_BYTES_UNDER_WAY),
+                memory: BodyMemory::default(),
             }),
         }
     }
@@ -78,11 +79,17 @@ impl HttpSender {
     }
 
     /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more.
-    /// The caller sets the deadline (drop the future).
+    /// The caller sets the deadline (drop the future), and finds in `progress` what was waited for.
     ///
     /// # Errors
     /// When no reply came.
-    pub async fn send(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {
+    pub async fn send(
+        &self,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        progress: &ExchangeProgress,
+    ) -> Result<HttpReply, HttpFailure> {
+        progress.note_sent();
         let url = without_userinfo(&request.url);
         let clients = self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
         let headers = self.shared.headers(request, options)?;
@@ -101,7 +108,10 @@ impl HttpSender {
             answer => answer,
         };
         let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
-        Ok(reply::read(response, request.method != Method::HEAD, options.max_bytes, &self.shared.memory).await)
+        progress.note_answered();
+        let (memory, host) = (&self.shared.memory, &*request.host());
+        let bounds = Bounds { max_bytes: options.max_bytes, memory, host, progress };
+        Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
     }
 }
 

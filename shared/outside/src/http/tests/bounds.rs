@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -54,32 +53,6 @@ async fn a_small_answer_that_unpacks_into_a_huge_one_is_stopped_at_the_cap() {
     let bomb = gzipped(&vec![b' '; 64 * 1024 * 1024]);
     assert!(bomb.len() < 1024 * 1024, "{} bytes are no bomb", bomb.len());
     assert_eq!(body_of(&bomb, 1024 * 1024).await, ReplyBody::TooLarge);
-}
-
-#[tokio::test]
-async fn large_answers_wait_for_one_another_and_small_ones_do_not() {
-    const CAP: usize = 8 * 1024 * 1024;
-    let stalling = Server::start(|mut connection: Connection| async move {
-        connection.request().await;
-        connection.answer(b"HTTP/1.1 200 OK\r\n\r\n").await;
-        connection.answer(&[b'x'; 200_000]).await;
-        std::future::pending::<()>().await;
-    })
-    .await;
-    let large =
-        Server::answering(format!("HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n{}", "x".repeat(200_000))).await;
-    let small = Server::answering(ok("abc")).await;
-    let (sender, options, url) = (sender(), capped(CAP), stalling.url("/"));
-    let request = get(&url);
-    let mut stalled: Vec<_> = (0..4).map(|_| Box::pin(send(&sender, &request, &options))).collect();
-    let is_stalled = futures::future::select_all(&mut stalled);
-    assert!(tokio::time::timeout(Duration::from_secs(1), is_stalled).await.is_err(), "one came to an end");
-    let (large, small) = (get(&large.url("/")), get(&small.url("/")));
-    let mut waiting = Box::pin(send(&sender, &large, &options));
-    assert!(tokio::time::timeout(Duration::from_secs(1), &mut waiting).await.is_err(), "it did not wait");
-    assert_eq!(send(&sender, &small, &options).await.unwrap().body, ReplyBody::Whole(b"abc".to_vec()));
-    stalled.pop();
-    assert_eq!(waiting.await.unwrap().body, ReplyBody::Whole(vec![b'x'; 200_000]));
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod client_certificate;
 mod dialling;
 mod guards;
 mod http2;
+mod memory;
 mod reuse;
 mod secrecy;
 mod server;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use crate::{HttpFailure, HttpOptions, HttpReply, HttpSender};
+use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender};
 use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 
@@ -61,7 +62,8 @@ fn plain() -> HttpOptions<'static> {
 }
 
 async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {
-    tokio::time::timeout(DEADLINE, sender.send(request, options)).await.expect("the exchange hangs")
+    let progress = ExchangeProgress::default();
+    tokio::time::timeout(DEADLINE, sender.send(request, options, &progress)).await.expect("the exchange hangs")
 }
 
 fn unreachable(text: &str) -> Option<HttpFailure> {

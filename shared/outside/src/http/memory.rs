@@ -1,0 +1,101 @@
+//! Memory for the bodies of answers that are being read, and each host's share of it.
+//!
+//! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than
+//! a share: a few that do so leave room for the others. This file must not know what is read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Memory that bodies may take together: a quarter of what a program may use in the manifests.
+pub(super) const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+
+/// Memory that the bodies of one host may take together: one of the largest that a target may ask for, and a quarter of
+/// all.
+pub(super) const MAX_BYTES_OF_A_HOST: usize = 8 * 1024 * 1024;
+
+/// The memory of all bodies. Each host is told by `host:port`.
+#[derive(Debug)]
+pub(super) struct BodyMemory {
+    all: Arc<Semaphore>,
+    /// Those of which anything is read or waited for.
+    hosts: Mutex<HashMap<String, Weak<Semaphore>>>,
+}
+
+/// Room for a body, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Room {
+    _of_host: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl Default for BodyMemory {
+    fn default() -> Self {
+        Self { all: Arc::new(Semaphore::new(MAX_BYTES_UNDER_WAY)), hosts: Mutex::default() }
+    }
+}
+
+impl BodyMemory {
+    /// Room for so many bytes, if there is any now.
+    pub(super) fn try_take(&self, host: &str, bytes: usize) -> Option<Room> {
+        let bytes = permits(bytes);
+        let of_host = self.share(host).try_acquire_many_owned(bytes).ok()?;
+        let of_all = self.all.clone().try_acquire_many_owned(bytes).ok()?;
+        Some(Room { _of_host: of_host, _of_all: of_all })
+    }
+
+    /// Waits for room; first come, first served. A host waits for its own share first, so that it stands in nobody's way.
+    pub(super) async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
+        let bytes = permits(bytes);
+        // Only a closed semaphore gives an error, and nobody closes these.
+        let of_host = self.share(host).acquire_many_owned(bytes).await.ok()?;
+        let of_all = self.all.clone().acquire_many_owned(bytes).await.ok()?;
+        Some(Room { _of_host: of_host, _of_all: of_all })
+    }
+
+    fn share(&self, host: &str) -> Arc<Semaphore> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = hosts.get(host).and_then(Weak::upgrade) {
+            return share;
+        }
+        hosts.retain(|_, share| share.strong_count() > 0);
+        let share = Arc::new(Semaphore::new(MAX_BYTES_OF_A_HOST));
+        hosts.insert(host.to_owned(), Arc::downgrade(&share));
+        share
+    }
+}
+
+/// No body waits for more than there will ever be.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes.min(MAX_BYTES_OF_A_HOST)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[test]
+    fn a_host_has_no_more_than_its_share_and_gives_it_back() {
+        let memory = BodyMemory::default();
+        let room = memory.try_take("a:1", MAX_BYTES_OF_A_HOST).unwrap();
+        assert!(memory.try_take("a:1", 1).is_none() && memory.take("a:1", 1).now_or_never().is_none());
+        assert!(memory.try_take("b:1", MAX_BYTES_OF_A_HOST).is_some());
+        drop(room);
+        assert!(memory.try_take("a:1", usize::MAX).is_some(), "as much as a host may have");
+        assert!(memory.try_take("c:1", 1).is_some());
+        assert_eq!(memory.hosts.lock().unwrap().len(), 1, "hosts that hold nothing are forgotten");
+    }
+
+    #[test]
+    fn all_hosts_together_have_no_more_than_there_is() {
+        let memory = BodyMemory::default();
+        let hosts: Vec<String> = (0..4).map(|number| format!("h{number}:1")).collect();
+        let rooms: Vec<_> = hosts.iter().map(|host| memory.try_take(host, MAX_BYTES_OF_A_HOST).unwrap()).collect();
+        assert!(memory.try_take("z:1", 1).is_none());
+        drop(rooms);
+        assert!(memory.try_take("z:1", 1).is_some());
+    }
+}

@@ -1,0 +1,58 @@
+//! What an exchange says of its host, be it that it ended or that somebody gave up on it: a deadline that is over does not
+//! say whose fault that is.
+//!
+//! This file must not know what the deadline is.
+
+use jiff::Timestamp;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::http::retry_after::asked_pause;
+use crate::{Heard, HttpFailure, HttpReply};
+
+/// What the end of an exchange says of its host, if anything; `now` is the time of day.
+#[must_use]
+pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<Heard> {
+    match answer {
+        Ok(reply) => {
+            let pause = asked_pause(reply.status, &reply.headers, now);
+            Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
+        }
+        Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
+        Err(HttpFailure::CredentialUnavailable(_) | HttpFailure::AddressRefused { .. }) => None,
+    }
+}
+
+/// How far an exchange, or several in a row, has come.
+#[derive(Debug, Default)]
+pub struct ExchangeProgress {
+    answered: AtomicBool,
+    waited: AtomicBool,
+}
+
+impl ExchangeProgress {
+    /// Whether the answer had to wait for memory, which other hosts' answers took.
+    #[must_use]
+    pub fn has_waited(&self) -> bool {
+        self.waited.load(Ordering::Relaxed)
+    }
+
+    /// What it says of the host that the deadline is over: nothing where we kept it waiting. A host whose answer has begun
+    /// is not silent, however slowly it goes on.
+    #[must_use]
+    pub fn heard(&self) -> Option<Heard> {
+        let is_answered = self.answered.load(Ordering::Relaxed);
+        (!self.has_waited()).then_some(if is_answered { Heard::Answer } else { Heard::TimedOut })
+    }
+
+    pub(super) fn note_sent(&self) {
+        self.answered.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_answered(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_waiting(&self) {
+        self.waited.store(true, Ordering::Relaxed);
+    }
+}
