@@ -21,6 +21,7 @@ mod process;
 mod reading;
 mod replicas;
 mod rights;
+mod scopes;
 mod secrets;
 mod silence;
 mod staleness;
