@@ -1,7 +1,7 @@
 //! A whole target at work, from what its watch says to what is written.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -392,12 +392,12 @@ async fn live_reads_that_fail_back_off() {
 #[tokio::test]
 async fn a_claim_is_never_given_up_between_its_write_and_its_end() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
-    let other = Arc::new(running.identities.join(&running.bench.another_target()));
+    let other = Arc::new(Mutex::new(running.identities.join(&running.bench.another_target())));
     let (older, resource, member) = (Uid::from("u-0"), running.bench.resource(), other.clone());
     running.bench.replace(move |line, object| {
         if line.contains("creating") {
             let (wants, created) = (Some(resource.clone()), "2025-01-01T00:00:00Z".to_owned());
-            member.insert(&older, Claimant { wants, owns: None, created, deleting: false });
+            member.lock().unwrap().insert(&older, Claimant { wants, owns: None, created, deleting: false });
             // So nothing is sent, and the claim cannot be taken back.
             object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
         }
@@ -414,7 +414,7 @@ async fn a_claim_is_never_given_up_between_its_write_and_its_end() {
     ];
     running.bench.wait_for(&interrupted).await;
     running.bench.replace(|_, _| None);
-    let mut other = Arc::into_inner(other).unwrap();
+    let mut other = Arc::into_inner(other).unwrap().into_inner().unwrap();
     while let Ok(told) = tokio::time::timeout(Duration::ZERO, other.next_wake()).await {
         assert_eq!(told, Wake::Scopes, "an older object that wants the resource seemed to have it");
     }

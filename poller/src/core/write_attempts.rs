@@ -9,9 +9,7 @@ use drift_model::backoff::{Backoff, Series};
 use drift_model::condition::Condition;
 use drift_model::moment::Moment;
 
-/// Tries against another writer that moves the object in between, before the object is polled anew.
-pub const MAX_LOST_RACES: u32 = 5;
-/// When the object is polled again after that many lost races.
+/// When the object is polled again after so many lost races that the next try would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
 
 /// How a write ended.
@@ -85,7 +83,7 @@ impl WriteAttempts {
     /// Whether so many races were lost that the object is to be polled anew.
     #[must_use]
     pub const fn gave_up(&self) -> bool {
-        self.lost_races >= MAX_LOST_RACES
+        self.lost_races > Series::RACE_LOST.at_once
     }
 
     /// Whether the last write was refused or not answered.
@@ -170,7 +168,7 @@ mod tests {
     #[test]
     fn five_lost_races_end_the_attempt() {
         let mut attempts = WriteAttempts::default();
-        for _ in 0..MAX_LOST_RACES {
+        for _ in 0..5 {
             assert!(!attempts.gave_up());
             attempts.finish(&WriteOutcome::Moved, Moment::START);
         }

@@ -33,8 +33,6 @@ pub struct Identities {
 struct State {
     index: IdentityIndex,
     mailboxes: HashMap<Arc<str>, UnboundedSender<Wake>>,
-    /// What the actors that work now told of, by target.
-    told: HashMap<Arc<str>, HashSet<Uid>>,
     /// Targets whose list is read, each with the hash of the text that it was read for.
     listed: HashMap<Arc<str>, String>,
     in_force: BTreeSet<Arc<str>>,
@@ -57,6 +55,8 @@ pub struct Member {
     target: Arc<str>,
     scope: ScopeId,
     text: String,
+    /// What it told of until its list was read.
+    told: Option<HashSet<Uid>>,
     wakes: UnboundedReceiver<Wake>,
 }
 
@@ -68,7 +68,6 @@ impl Identities {
         let (mailbox, wakes) = unbounded_channel();
         let mut state = self.state();
         state.mailboxes.insert(name.clone(), mailbox);
-        state.told.remove(&name);
         // A kind that was missing may be there now.
         state.listed.remove(&name);
         drop(state);
@@ -78,6 +77,7 @@ impl Identities {
             target: name,
             scope: target.scope.id,
             text: target.document_hash.clone(),
+            told: Some(HashSet::new()),
             wakes,
         }
     }
@@ -94,8 +94,7 @@ impl Identities {
             if matches!(found, Err(KindError::Missing { .. })) {
                 let name = target.name.as_str().into();
                 // What the actor of the former text told is of another kind.
-                self.state().told.remove(&name);
-                self.note_listed(&name, &target.document_hash);
+                self.note_listed(&name, &target.document_hash, &HashSet::new());
             }
         }
     }
@@ -112,10 +111,9 @@ impl Identities {
         }
     }
 
-    fn note_listed(&self, target: &Arc<str>, text: &str) {
+    fn note_listed(&self, target: &Arc<str>, text: &str, objects: &HashSet<Uid>) {
         let mut state = self.state();
-        let objects = state.told.get(target).cloned().unwrap_or_default();
-        let concerned = state.index.keep_only(target, &objects);
+        let concerned = state.index.keep_only(target, objects);
         state.tell(concerned, None);
         if state.listed.insert(target.clone(), text.to_owned()).as_deref() != Some(text) {
             self.listing.notify_one();
@@ -147,7 +145,6 @@ impl State {
 
     fn drop_target(&mut self, target: &Arc<str>) {
         self.listed.remove(target);
-        self.told.remove(target);
         let concerned = self.index.keep_only(target, &HashSet::new());
         self.tell(concerned, None);
     }
@@ -175,19 +172,21 @@ impl Member {
     }
 
     /// Takes an object in as it is now; gives the target's other objects whose right to act may have changed.
-    pub fn insert(&self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+    pub fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+        if let Some(told) = &mut self.told {
+            told.insert(uid.clone());
+        }
         let mut state = self.identities.state();
-        state.told.entry(self.target.clone()).or_default().insert(uid.clone());
         let concerned = state.index.insert(&self.selected(uid), claimant);
         state.tell(concerned, Some(&self.target))
     }
 
     /// Drops an object; gives the target's other objects whose right to act may have changed.
-    pub fn remove(&self, uid: &Uid) -> Vec<Uid> {
-        let mut state = self.identities.state();
-        if let Some(told) = state.told.get_mut(&self.target) {
+    pub fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
+        if let Some(told) = &mut self.told {
             told.remove(uid);
         }
+        let mut state = self.identities.state();
         let concerned = state.index.remove(&self.selected(uid));
         state.tell(concerned, Some(&self.target))
     }
@@ -220,8 +219,10 @@ impl Member {
     }
 
     /// The target's list is read: its objects are those that this actor took in.
-    pub fn note_listed(&self) {
-        self.identities.note_listed(&self.target, &self.text);
+    pub fn note_listed(&mut self) {
+        if let Some(told) = self.told.take() {
+            self.identities.note_listed(&self.target, &self.text, &told);
+        }
     }
 
     /// What to look at again.

@@ -95,12 +95,6 @@ impl WorkQueue {
         self.drop_if_idle(uid);
     }
 
-    /// Whether the object was handed out and is not done.
-    #[must_use]
-    pub fn is_working(&self, uid: &Uid) -> bool {
-        self.items.get(uid).is_some_and(|item| item.working)
-    }
-
     /// How many objects wait for their turn, without those whose time has not come.
     #[must_use]
     pub fn ready(&self) -> usize {
@@ -170,7 +164,7 @@ mod tests {
         assert_eq!(queue.next(at(2)), None);
         queue.done(&a);
         assert_eq!(all(&mut queue, 2), std::slice::from_ref(&a));
-        assert!(queue.is_working(&a));
+        assert!(queue.items[&a].working);
         queue.done(&a);
         assert_eq!((queue.next(at(9)), queue.items.len()), (None, 0));
     }

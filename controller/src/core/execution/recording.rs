@@ -61,7 +61,7 @@ impl Execution {
                     Some(Interrupt::CutOff) => refused || !recording.outcome.is_definite(),
                     // Whoever works for the object by the present text must not wait for a write that is refused.
                     Some(Interrupt::Superseded) => refused,
-                    Some(Interrupt::Deleting) | None => false,
+                    None => false,
                 };
                 if given_up { self.give_up() } else { Step::ReadAgain }
             }

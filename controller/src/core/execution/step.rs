@@ -116,8 +116,6 @@ pub enum Failure {
 /// What cut a pause short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// The object is being deleted.
-    Deleting,
     /// The target works by another text, or is gone.
     Superseded,
     /// The Lease is lost, or the time to drain is over.

@@ -143,7 +143,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(StepOutcome::Refused { status: 409 }),
         Just(StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None }),
     ];
-    let interrupt = prop_oneof![Just(Interrupt::Deleting), Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
+    let interrupt = prop_oneof![Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
     // Most histories are to come as far as the outcome.
     prop_oneof![
         6 => Just(Event::Begin),

@@ -13,13 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Configuration;
 use crate::process::clock;
+use drift_model::backoff::{Backoff, Series};
 use drift_model::moment::Moment;
 use drift_target::Target;
 
-/// Wait before a task that ended by itself is started again; it doubles each time.
-const FIRST_RESTART: Duration = Duration::from_secs(1);
-/// The longest wait: long enough to be no load, short enough that a mended cause shows within a minute.
-const MAX_RESTART: Duration = Duration::from_secs(60);
 /// A task that lived this long starts its waits anew.
 const LONG_LIFE: Duration = Duration::from_secs(300);
 
@@ -65,8 +62,7 @@ struct Child {
     stop: CancellationToken,
     task: Option<Id>,
     began: Moment,
-    restarts: u32,
-    restart_at: Moment,
+    backoff: Backoff,
 }
 
 impl<S, F> Supervisor<S>
@@ -85,24 +81,21 @@ where
             stays || child.task.is_some()
         });
         for (name, target) in targets {
-            let (restarts, due) = self
-                .children
-                .get(name)
-                .map_or((0, true), |child| (child.restarts, child.task.is_none() && child.restart_at <= now));
+            let child = self.children.get(name);
+            let due = child.is_none_or(|child| child.task.is_none() && child.backoff.ready_at() <= now);
+            let backoff = child.map_or_else(|| Backoff::new(Series::TASK_ENDED), |child| child.backoff);
             if due {
-                self.begin(name, target, restarts);
+                self.begin(name, target, backoff);
             }
         }
     }
 
-    fn begin(&mut self, name: &str, target: &Arc<Target>, restarts: u32) {
+    fn begin(&mut self, name: &str, target: &Arc<Target>, backoff: Backoff) {
         let stop = self.stop.child_token();
         let task = self.tasks.spawn((self.start)(target.clone(), stop.clone())).id();
         self.names.insert(task, name.to_owned());
-        let now = clock::now();
-        let hash = target.document_hash.clone();
-        self.children
-            .insert(name.to_owned(), Child { hash, stop, task: Some(task), began: now, restarts, restart_at: now });
+        let child = Child { hash: target.document_hash.clone(), stop, task: Some(task), began: clock::now(), backoff };
+        self.children.insert(name.to_owned(), child);
     }
 
     fn note_end(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
@@ -118,9 +111,10 @@ where
             return;
         }
         let now = clock::now();
-        child.restarts = if now - child.began >= LONG_LIFE { 0 } else { child.restarts.saturating_add(1) };
-        let doubled = FIRST_RESTART.saturating_mul(1_u32.checked_shl(child.restarts).unwrap_or(u32::MAX));
-        child.restart_at = now + doubled.min(MAX_RESTART);
+        if now - child.began >= LONG_LIFE {
+            child.backoff.reset();
+        }
+        child.backoff.fail(now);
         tracing::error!(
             target_name = name,
             panicked = ended.is_err(),
@@ -129,7 +123,7 @@ where
     }
 
     fn next_restart(&self) -> Moment {
-        let waiting = self.children.values().filter(|child| child.task.is_none()).map(|child| child.restart_at);
-        waiting.min().unwrap_or_else(|| clock::now() + MAX_RESTART)
+        let waiting = self.children.values().filter(|child| child.task.is_none()).map(|child| child.backoff.ready_at());
+        waiting.min().unwrap_or_else(|| clock::now() + Series::TASK_ENDED.longest)
     }
 }
