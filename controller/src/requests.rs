@@ -278,6 +278,10 @@ fn judge_answer(host: &str, step: &HttpStep, answer: Result<HttpReply, HttpFailu
             tracing::warn!(host, "a correction was not sent: {cause}");
             in_doubt(Doubt::CredentialUnavailable)
         }
+        Err(failure @ (HttpFailure::TokenRefused(_) | HttpFailure::TokenUnavailable(_))) => {
+            tracing::warn!(host, "a correction was not sent: {failure}");
+            in_doubt(Doubt::TokenUnavailable)
+        }
         Err(refused @ HttpFailure::AddressRefused { .. }) => {
             tracing::warn!("a correction was not sent: {refused}");
             in_doubt(Doubt::AddressRefused)

@@ -25,6 +25,8 @@ pub enum Doubt {
     ServerError,
     /// The Secret is missing, not labelled for the controller, or not for this host: nothing was sent.
     CredentialUnavailable,
+    /// The token server gives no token: nothing was sent.
+    TokenUnavailable,
     /// The host's address is in a network that the target does not allow: nothing was sent.
     AddressRefused,
     /// A template of the steps cannot be evaluated for the object: nothing was sent.
@@ -37,7 +39,10 @@ impl Doubt {
     /// Whether it is certain that nothing was sent.
     #[must_use]
     pub const fn sent_nothing(self) -> bool {
-        matches!(self, Self::CredentialUnavailable | Self::AddressRefused | Self::TemplateFails)
+        matches!(
+            self,
+            Self::CredentialUnavailable | Self::TokenUnavailable | Self::AddressRefused | Self::TemplateFails
+        )
     }
 
     /// The closed sentence for people.
@@ -52,6 +57,7 @@ impl Doubt {
             Self::CredentialUnavailable => {
                 "the Secret with the controller's credential is missing, not labelled for the controller, or not for this host"
             }
+            Self::TokenUnavailable => "the token server refuses the controller's credential, or gives no token",
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
             Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
             Self::CutOff => "the controller had to stop before the answer came",
@@ -68,6 +74,7 @@ impl Doubt {
             Self::RateLimited => "rate_limited",
             Self::ServerError => "server_error",
             Self::CredentialUnavailable => "credential_unavailable",
+            Self::TokenUnavailable => "token_unavailable",
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",
             Self::CutOff => "cut_off",

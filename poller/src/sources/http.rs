@@ -126,7 +126,13 @@ impl<'r> HttpRequests<'r> {
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
         HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        HttpFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        HttpFailure::TokenUnavailable(_) => Failure::with(
+            ObservedReason::ExternalUnreachable,
+            "there is no token, since the token server does not give one",
+        ),
+        HttpFailure::CredentialUnavailable(_) | HttpFailure::TokenRefused(_) => {
+            Failure::of(ObservedReason::Unauthorized)
+        }
         HttpFailure::AddressRefused { .. } => {
             let text = "the host's address is in a network that the target does not allow";
             Failure { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }

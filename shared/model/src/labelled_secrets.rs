@@ -133,6 +133,22 @@ impl LabelledSecrets {
         self.secrets.remove(name);
     }
 
+    /// Whether the Secret, or what somebody gives for it, may be sent there.
+    ///
+    /// # Errors
+    /// When it is not among the labelled ones, or may not.
+    pub fn check_host(&self, name: &str, host_and_port: &str) -> Result<(), CredentialError> {
+        self.secret_for(name, host_and_port).map(drop)
+    }
+
+    fn secret_for(&self, name: &str, host_and_port: &str) -> Result<&LabelledSecret, CredentialError> {
+        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
+        if !secret.hosts.allow(host_and_port) {
+            return Err(CredentialError::HostNotAllowed { name: name.to_owned(), host: host_and_port.to_owned() });
+        }
+        Ok(secret)
+    }
+
     /// Whether the Secret may be used where objects choose the host: its owner named those it may be sent to.
     ///
     /// # Errors
@@ -151,10 +167,7 @@ impl LabelledSecrets {
     /// # Errors
     /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
     pub fn credential(&self, name: &str, key: &str, host_and_port: &str) -> Result<&SecretString, CredentialError> {
-        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
-        if !secret.hosts.allow(host_and_port) {
-            return Err(CredentialError::HostNotAllowed { name: name.to_owned(), host: host_and_port.to_owned() });
-        }
+        let secret = self.secret_for(name, host_and_port)?;
         let value = secret.data.get(key);
         let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
         value.as_ref().ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))

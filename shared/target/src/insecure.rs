@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use crate::correct::{Correct, Destination};
+use crate::http::auth::Auth;
 use crate::http::request::RequestTemplate;
 use crate::raw::Reader;
 use crate::read::{Read, Source};
@@ -20,13 +21,29 @@ const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 /// Refuses `auth` beside a URL that would carry the credential in the clear.
 pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
     let Source::Http(http) = &read.source;
+    check_token_server(reader, spec, "read", http.auth.as_ref());
     if http.auth.is_some() {
         check_section(reader, spec, "read", http.steps().map(|step| &step.request));
+    }
+    if let Some(Destination::Http(http)) = &correct.destination {
+        check_token_server(reader, spec, "correct", http.auth.as_ref());
     }
     if let Some(Destination::Http(http)) = &correct.destination
         && http.auth.is_some()
     {
         check_section(reader, spec, "correct", http.steps().map(|step| &step.request));
+    }
+}
+
+fn check_token_server(reader: &mut Reader<'_>, spec: &Node, section: &str, auth: Option<&Auth>) {
+    let Some(Auth::OAuth2(oauth2)) = auth else { return };
+    if !is_unread(oauth2.token_url.as_str()) {
+        let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
+        let message = format!(
+            "{section}.http.auth.oauth2.tokenUrl: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
+            oauth2.token_url.host_str().unwrap_or_default()
+        );
+        reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
     }
 }
 

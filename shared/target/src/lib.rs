@@ -37,6 +37,7 @@ pub use correct::{Actions, Correct, CorrectLimits, Destination, Existing, HttpCo
 pub use document::parse_document;
 pub use http::auth::Auth;
 pub use http::body::Body;
+pub use http::oauth2::{Grant, OAuth2};
 pub use http::request::RequestTemplate;
 pub use http::secret_key::SecretKey;
 pub use http::statuses::StatusSet;

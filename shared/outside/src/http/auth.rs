@@ -17,12 +17,12 @@ use drift_target::{Auth, SecretKey};
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
 
-/// The header that proves who we are.
+/// The header that proves who we are; `None` where a token does, which is got first.
 pub(super) fn header(
     auth: &Auth,
     secrets: &LabelledSecrets,
     request: &HttpRequest,
-) -> Result<(HeaderName, HeaderValue), CredentialError> {
+) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
     let host = request.host();
     let text = |name: &str, key: &str| {
         if request.has_chosen_host {
@@ -33,7 +33,7 @@ pub(super) fn header(
     match auth {
         Auth::Bearer(SecretKey { name, key }) => {
             let value = SecretString::from(format!("Bearer {}", text(name, key)?.expose_secret()));
-            Ok((AUTHORIZATION, sensitive(&value, name, key)?))
+            Ok(Some((AUTHORIZATION, sensitive(&value, name, key)?)))
         }
         Auth::Basic { secret } => {
             let username = text(secret, USERNAME)?;
@@ -43,16 +43,17 @@ pub(super) fn header(
             let password = text(secret, PASSWORD)?;
             let pair = SecretString::from(format!("{}:{}", username.expose_secret(), password.expose_secret()));
             let value = SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair.expose_secret())));
-            Ok((AUTHORIZATION, sensitive(&value, secret, PASSWORD)?))
+            Ok(Some((AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)))
         }
         Auth::Header { name: header, value: SecretKey { name, key } } => {
-            Ok((header.clone(), sensitive(&text(name, key)?, name, key)?))
+            Ok(Some((header.clone(), sensitive(&text(name, key)?, name, key)?)))
         }
+        Auth::OAuth2(_) => Ok(None),
     }
 }
 
 /// Secrets made from files and by `echo` end in a line end that belongs to no credential.
-fn without_line_end(value: &SecretString) -> String {
+pub(super) fn without_line_end(value: &SecretString) -> String {
     value.expose_secret().trim_end_matches(['\r', '\n']).to_owned()
 }
 
@@ -104,7 +105,7 @@ mod tests {
             (Auth::Header { name: own.clone(), value: key("token") }, own, "t0k".to_owned()),
         ];
         for (auth, name, value) in cases {
-            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap();
+            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap().unwrap();
             assert_eq!((got_name, got_value.to_str().unwrap()), (name, value.as_str()));
             assert!(got_value.is_sensitive());
         }

@@ -18,6 +18,12 @@ pub enum HttpFailure {
     /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
+    /// The token server refuses the credential. Nothing was sent.
+    #[error("credential: {0}")]
+    TokenRefused(String),
+    /// The token server gives no token, for a reason that says nothing of the credential. Nothing was sent.
+    #[error("no token: {0}")]
+    TokenUnavailable(String),
     /// The host's address is in a network that the request must not go to. Nothing was sent.
     #[error("{host} is not asked: {AddressRefused}")]
     AddressRefused {

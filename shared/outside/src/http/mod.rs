@@ -18,6 +18,8 @@ mod resolver;
 mod retry_after;
 mod sender;
 mod tls;
+mod token_request;
+mod tokens;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,8 @@ pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<
             Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
         }
         Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
-        Err(HttpFailure::CredentialUnavailable(_) | HttpFailure::AddressRefused { .. }) => None,
+        // Nothing was sent there.
+        Err(_) => None,
     }
 }
 

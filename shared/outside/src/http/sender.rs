@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::Method;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
 use reqwest::dns::Resolve;
 use url::Url;
 
@@ -19,10 +19,13 @@ use crate::http::memory::BodyMemory;
 use crate::http::opened::noting_opened;
 use crate::http::reply::Bounds;
 use crate::http::resolver::SystemResolver;
-use crate::http::{auth, reply};
+use crate::http::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
+use crate::http::tokens::TokenStore;
+use crate::http::{auth, reply, token_request};
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_target::{Auth, OAuth2};
 
 /// Sends requests to external systems. Cheap to clone; clones share connections.
 #[derive(Clone)]
@@ -33,6 +36,7 @@ pub struct HttpSender {
 struct Shared {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     clients: ClientStore,
+    tokens: TokenStore,
     /// Bytes that bodies may still take.
     memory: BodyMemory,
 }
@@ -55,6 +59,7 @@ impl HttpSender {
                 secrets,
                 clients: ClientStore::new(names, program),
                 memory: BodyMemory::default(),
+                tokens: TokenStore::default(),
             }),
         }
     }
@@ -68,6 +73,9 @@ impl HttpSender {
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
         self.shared.headers(request, options)?;
+        if let Some(Auth::OAuth2(oauth2)) = options.auth {
+            self.shared.token_source(oauth2, request, options)?;
+        }
         Ok(())
     }
 
@@ -78,7 +86,8 @@ impl HttpSender {
         (options.auth.is_none() && options.tls.is_none()) || self.shared.secrets.load().are_listed()
     }
 
-    /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more.
+    /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more, and
+    /// one whose token is refused once more with another.
     /// The caller sets the deadline (drop the future), and finds in `progress` what was waited for.
     ///
     /// # Errors
@@ -89,29 +98,20 @@ impl HttpSender {
         options: &HttpOptions<'_>,
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
-        progress.note_sent();
-        let url = without_userinfo(&request.url);
-        let clients = self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
-        let headers = self.shared.headers(request, options)?;
-        let build = |client: &reqwest::Client| {
-            let builder = client.request(request.method.clone(), url.clone()).headers(headers.clone());
-            match &request.body {
-                Some(body) => builder.body(body.clone()),
-                None => builder,
-            }
+        let Some(Auth::OAuth2(oauth2)) = options.auth else {
+            return self.shared.exchange(request, options, None, progress).await;
         };
-        let (first, opened) = noting_opened(build(&clients.reusing).send()).await;
-        let answer = match first {
-            Err(error) if !opened && may_be_asked_twice(&request.method) && was_dropped_unanswered(&error) => {
-                build(&clients.fresh).send().await
-            }
-            answer => answer,
-        };
-        let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
-        progress.note_answered();
-        let (memory, host) = (&self.shared.memory, &*request.host());
-        let bounds = Bounds { max_bytes: options.max_bytes, memory, host, progress };
-        Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
+        let source = self.shared.token_source(oauth2, request, options)?;
+        let tokens = &self.shared.tokens;
+        let token = tokens.token(&source, || self.shared.fetch_token(&source, options)).await?;
+        let reply = self.shared.exchange(request, options, Some(&token), progress).await?;
+        if reply.status != StatusCode::UNAUTHORIZED {
+            return Ok(reply);
+        }
+        match tokens.another(&source, &token, || self.shared.fetch_token(&source, options)).await {
+            Some(another) => self.shared.exchange(request, options, Some(&another), progress).await,
+            None => Ok(reply),
+        }
     }
 }
 
@@ -129,14 +129,76 @@ fn without_userinfo(url: &Url) -> Url {
 }
 
 impl Shared {
+    /// Sends one request and reads its answer.
+    async fn exchange(
+        &self,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        token: Option<&HeaderValue>,
+        progress: &ExchangeProgress,
+    ) -> Result<HttpReply, HttpFailure> {
+        progress.note_sent();
+        let url = without_userinfo(&request.url);
+        let clients = self.clients.clients(request, options, &self.secrets.load())?;
+        let mut headers = self.headers(request, options)?;
+        if let Some(token) = token {
+            headers.insert(AUTHORIZATION, token.clone());
+        }
+        let build = |client: &reqwest::Client| {
+            let builder = client.request(request.method.clone(), url.clone()).headers(headers.clone());
+            match &request.body {
+                Some(body) => builder.body(body.clone()),
+                None => builder,
+            }
+        };
+        let (first, opened) = noting_opened(build(&clients.reusing).send()).await;
+        let answer = match first {
+            Err(error) if !opened && may_be_asked_twice(&request.method) && was_dropped_unanswered(&error) => {
+                build(&clients.fresh).send().await
+            }
+            answer => answer,
+        };
+        let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
+        progress.note_answered();
+        let (memory, host) = (&self.memory, &*request.host());
+        let bounds = Bounds { max_bytes: options.max_bytes, memory, host, progress };
+        Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
+    }
+
+    /// Where the token of a request comes from, if its Secret may be used for both.
+    fn token_source(
+        &self,
+        oauth2: &OAuth2,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+    ) -> Result<TokenSource, CredentialError> {
+        let secrets = self.secrets.load();
+        if request.has_chosen_host {
+            secrets.check_hosts_are_named(&oauth2.secret)?;
+        }
+        secrets.check_host(&oauth2.secret, &request.host())?;
+        TokenSource::new(oauth2, options, &secrets)
+    }
+
+    async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
+        let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
+        let progress = ExchangeProgress::default();
+        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(source.request(), &options, None, &progress)).await {
+            Ok(answer) => token_request::judge(answer),
+            Err(_) => Fetched::unavailable("the token server does not answer in time"),
+        }
+    }
+
     fn headers(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HeaderMap, CredentialError> {
         let mut headers = request.headers.clone();
         if request.body.is_some() {
             headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         }
         if let Some(auth) = options.auth {
-            let (name, value) = auth::header(auth, &self.secrets.load(), request)?;
-            headers.insert(name, value);
+            let header = auth::header(auth, &self.secrets.load(), request)?;
+            if let Some((name, value)) = header {
+                headers.insert(name, value);
+            }
         }
         Ok(headers)
     }

@@ -5,6 +5,7 @@
 use http::HeaderName;
 
 use crate::http::headers::RESERVED_HEADERS;
+use crate::http::oauth2::{OAuth2, read_oauth2};
 use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
 use crate::raw::Reader;
 use crate::yaml::Node;
@@ -26,12 +27,14 @@ pub enum Auth {
         /// Its value.
         value: SecretKey,
     },
+    /// `Authorization: Bearer …` with a token that an identity server gives.
+    OAuth2(OAuth2),
 }
 
 pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
-    let fields = reader.fields(node, place, &["bearer", "basic", "header"])?;
+    let fields = reader.fields(node, place, &["bearer", "basic", "header", "oauth2"])?;
     let [entry] = fields.entries() else {
-        return reader.refuse(node.at, format!("{place}: exactly one of bearer, basic, header is needed"));
+        return reader.refuse(node.at, format!("{place}: exactly one of bearer, basic, header, oauth2 is needed"));
     };
     let (node, place) = (&entry.value, fields.place(&entry.key));
     match entry.key.as_str() {
@@ -52,6 +55,7 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
             let value = read_secret_key(reader, &fields, "secretRef");
             Some(Auth::Header { name: name?, value: value? })
         }
+        "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
         _ => None,
     }
 }

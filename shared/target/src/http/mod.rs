@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod oauth2;
 pub(crate) mod request;
 pub(crate) mod secret_key;
 pub(crate) mod socket;

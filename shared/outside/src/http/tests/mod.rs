@@ -9,6 +9,7 @@ mod dialling;
 mod guards;
 mod http2;
 mod memory;
+mod oauth2;
 mod reuse;
 mod secrecy;
 mod server;
