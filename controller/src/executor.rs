@@ -18,13 +18,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::decision::Decision;
-use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Step};
+use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Rendered, Step};
 use crate::core::limits::Taken;
-use crate::core::outcome::Doubt;
+use crate::core::outcome::{Doubt, StepOutcome, Uncertainty};
+use crate::core::rendering::Unrenderable;
 use crate::metrics::{CorrectionLabels, Metrics};
 use crate::notices::Announcer;
 use crate::requests::held_hosts::{HeldHosts, HostPlace};
-use crate::requests::{RenderedRequests, RequestSender, Sent, render};
+use crate::requests::{RequestSender, Requests, Sent, asked_for, render};
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -87,7 +88,7 @@ struct Run<'a> {
     supervision: Supervision,
     execution: Execution,
     places: Places,
-    rendered: Option<RenderedRequests<'a>>,
+    requests: Option<Requests<'a>>,
     /// That the API server refuses the outcome was said.
     told_of_refusal: bool,
 }
@@ -102,7 +103,7 @@ impl Executor {
     ) -> (LeanObject, ExecutionEnd) {
         let execution = Execution::new(object, decision);
         let places = Places::default();
-        let mut run = Run { executor: self, supervision, execution, places, rendered: None, told_of_refusal: false };
+        let mut run = Run { executor: self, supervision, execution, places, requests: None, told_of_refusal: false };
         let mut event = Event::Begin;
         loop {
             event = match run.execution.next(event) {
@@ -111,7 +112,8 @@ impl Executor {
                 Step::Decide => run.decide().await,
                 Step::Prepare => Event::Prepared(run.prepare()),
                 Step::Write(write) => run.write(&write).await,
-                Step::Send(index) => run.send(index).await,
+                Step::Render(index) => Event::Rendered(run.render(index)),
+                Step::Send { index, begins } => run.send(index, begins).await,
                 Step::Pause(pause) => run.pause(pause).await,
                 Step::End(end) => {
                     run.count(&end);
@@ -125,10 +127,9 @@ impl Executor {
     /// may take long.
     async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
         let slots = &self.writer.slots;
-        let host = execution.correction().and_then(|correction| {
-            let rendered = render(&self.target, execution.object(), correction).ok()?;
-            rendered.first_host()
-        });
+        let host = execution
+            .correction()
+            .and_then(|correction| render(&self.target, execution.object(), correction).ok()?.first_host());
         let concurrent = self.target.correct.limits.concurrent;
         let Some(host) = host else { return Some((None, slots.enter().await)) };
         loop {
@@ -187,39 +188,60 @@ impl Run<'_> {
         let executor = self.executor;
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
         let object = self.execution.object();
-        let rendered = match render(&executor.target, object, correction) {
-            Ok(rendered) => rendered,
-            Err(cause) => {
-                tracing::warn!(target_name = executor.target.name, object = %object.id, "not corrected: {cause}");
-                return Readiness::Unsendable(Doubt::TemplateFails);
+        let requests = match render(&executor.target, object, correction) {
+            Ok(requests) => requests,
+            Err(why) => {
+                self.tell_unrenderable(&why);
+                return Readiness::Unsendable(why.label, Doubt::TemplateFails);
             }
         };
         if !executor.requests.may_begin() {
             return Readiness::NotNow;
         }
         let hosts = &mut self.places.hosts;
-        if let Err(until) = hosts.take_probes(&executor.requests.gate, rendered.hosts(), clock::now()) {
+        if let Err(until) = hosts.take_probes(&executor.requests.gate, requests.hosts(), clock::now()) {
             return Readiness::Postponed(until);
         }
-        if !executor.requests.has_credentials(&rendered) {
-            return Readiness::Unsendable(Doubt::CredentialUnavailable);
+        if !executor.requests.has_credentials(&requests) {
+            return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
         }
-        let count = rendered.len();
-        self.rendered = Some(rendered);
-        Readiness::Ready(count)
+        let plan = requests.rendering.plan();
+        self.requests = Some(requests);
+        Readiness::Ready(plan)
     }
 
-    async fn send(&mut self, index: usize) -> Event {
+    fn render(&mut self, index: usize) -> Rendered {
+        let Some(requests) = &mut self.requests else { return Rendered::Fails };
+        requests.render_next(index).unwrap_or_else(|why| {
+            self.tell_unrenderable(&why);
+            Rendered::Fails
+        })
+    }
+
+    fn tell_unrenderable(&self, why: &Unrenderable) {
+        let (target_name, object) = (&self.executor.target.name, self.execution.object());
+        tracing::warn!(target_name, object = %object.id, "not corrected: {why}");
+    }
+
+    async fn send(&mut self, index: usize, begins: bool) -> Event {
         self.places.call = None;
         if index == 0 {
             self.log("correcting", None);
         }
-        let Some(rendered) = &self.rendered else { return Event::NotSent };
+        let Some(requests) = &mut self.requests else { return Event::NotSent };
         reach(KillPoint::ControllerBeforeStep);
-        let sent = self.executor.requests.send(rendered, index, &mut self.places.hosts).await;
+        let sent = self.executor.requests.send(requests, begins, &mut self.places.hosts).await;
         reach(KillPoint::ControllerAfterStep);
         match sent {
-            Sent::Answered(answer) => Event::Answered(answer),
+            Sent::Answered(reply) => {
+                let outcome = requests.rendering.take_answer(index, &reply, asked_for(&reply));
+                if !matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. }) {
+                    let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
+                    tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
+                }
+                Event::Answered(outcome)
+            }
+            Sent::Unanswered(doubt) => Event::Answered(StepOutcome::Indefinite(Uncertainty::unanswered(doubt))),
             Sent::CutOff => Event::CutOff,
             Sent::NotSent => Event::NotSent,
         }

@@ -1,7 +1,6 @@
 //! The requests of a correction, sent one by one to the external system.
 //!
-//! All are rendered before the first is sent, so that a template that fails changes nothing outside. Each answer is
-//! judged by the core. This file must not know of conditions, claims or objects beyond what the templates see.
+//! What they are and what their answers mean is the core's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
 pub mod held_hosts;
 
@@ -18,17 +17,15 @@ use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::object::LeanObject;
 use drift_outside::{ExchangeProgress, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, heard, retry_after};
-use drift_target::cel::Variables;
-use drift_target::{Destination, HttpCorrect, HttpStep, Target};
-use http::HeaderName;
-use http::HeaderValue;
+use drift_target::{Destination, HttpCorrect, Target};
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
 
-use crate::core::claim::Action;
 use crate::core::correction::Correction;
-use crate::core::outcome::{Doubt, StepOutcome, judge};
+use crate::core::execution::Rendered;
+use crate::core::outcome::Doubt;
+use crate::core::rendering::{Rendering, Unrenderable};
 
 /// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.
 pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
@@ -41,76 +38,37 @@ pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 /// at most this long before the request is cut off.
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
-/// How much of an answer is read: only its status counts, and reading it all keeps the connection for the next.
-const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The header by which an external system knows a request that it has seen.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// The requests of one correction, rendered.
+/// The requests of one correction, and what is said of each besides its content.
 #[derive(Debug)]
-pub struct RenderedRequests<'a> {
+pub struct Requests<'a> {
     object: Uid,
     /// What the target allows at once.
     concurrent: u32,
     options: HttpOptions<'a>,
-    steps: Vec<(HttpRequest, &'a HttpStep)>,
+    /// What each is made of.
+    pub rendering: Rendering,
+    /// The one that is to be sent next.
+    ready: Option<HttpRequest>,
 }
 
-/// A template cannot be evaluated for the object. Nothing was sent.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unrenderable(pub String);
-
-/// Renders the requests of a correction, with their idempotency keys.
+/// The requests of a correction, none of which was sent.
 ///
 /// # Errors
 /// When a template cannot be evaluated for this object, or the target has no such steps.
 pub fn render<'a>(
-    target: &'a Target,
+    target: &'a Arc<Target>,
     object: &LeanObject,
     correction: &Correction,
-) -> Result<RenderedRequests<'a>, Unrenderable> {
-    let unrenderable = |error: &dyn std::fmt::Display| Unrenderable(error.to_string());
+) -> Result<Requests<'a>, Unrenderable> {
+    let rendering = Rendering::new(target, object, correction)?;
     let Some(Destination::Http(http)) = &target.correct.destination else {
-        return Err(Unrenderable("correct has no steps".to_owned()));
+        return Err(Unrenderable::new("correct has no steps"));
     };
-    let steps = steps_of(http, correction.action);
-    if steps.is_empty() {
-        return Err(Unrenderable(format!("correct has no {}", correction.action.as_str())));
-    }
-    let wished = match target.wish_of(&object.view) {
-        Ok(wished) => Some(wished),
-        // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
-        Err(_) if correction.action == Action::Delete => None,
-        Err(error) => return Err(unrenderable(&error)),
-    };
-    let variables = Variables {
-        object: &object.view,
-        response: None,
-        item: None,
-        steps: None,
-        desired: wished.as_ref().map(|wished| &wished.desired),
-        correction: Some(correction.number),
-    };
-    let rendered = steps.iter().enumerate().map(|(index, step)| {
-        let mut request = step.request.render(&variables).map_err(|error| unrenderable(&error))?;
-        let key = correction.idempotency_key(&object.id.uid, index);
-        let key = HeaderValue::from_str(&key).map_err(|error| unrenderable(&error))?;
-        request.headers.insert(IDEMPOTENCY_KEY, key);
-        Ok((request, step))
-    });
-    let steps = rendered.collect::<Result<_, _>>()?;
     let (concurrent, options) = (target.correct.limits.concurrent, options_of(target, http));
-    Ok(RenderedRequests { object: object.id.uid.clone(), concurrent, options, steps })
-}
-
-fn steps_of(http: &HttpCorrect, action: Action) -> &[HttpStep] {
-    match action {
-        Action::Create => &http.create,
-        Action::Update => &http.update,
-        Action::Delete => &http.delete,
-    }
+    Ok(Requests { object: object.id.uid.clone(), concurrent, options, rendering, ready: None })
 }
 
 fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> {
@@ -123,10 +81,12 @@ fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> 
 }
 
 /// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Sent {
-    /// It was answered, or is known to stay without an answer.
-    Answered(StepOutcome),
+    /// It was answered.
+    Answered(HttpReply),
+    /// It is known to stay without an answer.
+    Unanswered(Doubt),
     /// It was under way when the Lease was lost or the time to drain was over.
     CutOff,
     /// It was not sent: the program ends, the Lease is not fresh, or the host is to be left alone since just now.
@@ -148,24 +108,26 @@ pub struct RequestSender {
     pub gate: Arc<HostGate>,
 }
 
-impl RenderedRequests<'_> {
-    /// How many there are.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
-    pub const fn len(&self) -> usize {
-        self.steps.len()
-    }
-
+impl Requests<'_> {
     /// The host of the first.
     #[must_use]
     pub fn first_host(&self) -> Option<String> {
-        self.steps.first().map(|(request, _)| request.host())
+        self.rendering.probes().next().map(|probe| probe.host())
+    }
+
+    /// Renders the request of this step, to be sent next.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object and the answers so far.
+    pub fn render_next(&mut self, index: usize) -> Result<Rendered, Unrenderable> {
+        self.ready = self.rendering.request(index)?;
+        Ok(if self.ready.is_some() { Rendered::Ready } else { Rendered::Skipped })
     }
 
     /// The hosts of all.
     #[must_use]
     pub fn hosts(&self) -> BTreeSet<String> {
-        self.steps.iter().map(|(request, _)| request.host()).collect()
+        self.rendering.probes().map(|probe| probe.host()).collect()
     }
 }
 
@@ -183,10 +145,10 @@ impl RequestSender {
 
     /// Whether the credential of every request is there: asked before anything is written or sent for the first.
     #[must_use]
-    pub fn has_credentials(&self, rendered: &RenderedRequests<'_>) -> bool {
-        rendered.steps.iter().all(|(request, _)| match self.sender.has_credential(request, &rendered.options) {
+    pub fn has_credentials(&self, requests: &Requests<'_>) -> bool {
+        requests.rendering.probes().all(|probe| match self.sender.has_credential(&probe, &requests.options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
-                tracing::warn!(host = request.host(), "a correction is not begun: {cause}");
+                tracing::warn!(host = probe.host(), "a correction is not begun: {cause}");
                 false
             }
             _ => true,
@@ -218,35 +180,36 @@ impl RequestSender {
         }
     }
 
-    /// Sends the request of this index, with what is held of its host.
-    pub async fn send(&self, rendered: &RenderedRequests<'_>, index: usize, held: &mut HeldHosts) -> Sent {
-        let Some((request, step)) = rendered.steps.get(index) else { return Sent::NotSent };
+    /// Sends the request that was rendered last, with what is held of its host. One that `begins` is not sent while the
+    /// program ends, or the host is to be left alone.
+    pub async fn send(&self, requests: &Requests<'_>, begins: bool, held: &mut HeldHosts) -> Sent {
+        let Some(request) = &requests.ready else { return Sent::NotSent };
         let host = request.host();
         let entered = match held.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
-            None if index == 0 => self.enter_first(host.clone(), rendered.concurrent).await,
-            None => self.enter(host.clone(), rendered.concurrent).await,
+            None if begins => self.enter_first(host.clone(), requests.concurrent).await,
+            None => self.enter(host.clone(), requests.concurrent).await,
         };
-        let may_send = if index == 0 { self.may_begin() } else { self.may_go_on() };
+        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
         // Asked after the wait for a place, which may have been long.
         let Some(mut place) = entered.filter(|_| may_send) else { return Sent::NotSent };
         place.permit.take_over(held.probes.remove(&host));
-        // A pause that began since the first request does not cut a correction in two.
-        if self.gate.begin(&mut place.permit, clock::now()).is_err() && index == 0 {
+        // A pause that began since the first write does not cut a correction in two.
+        if self.gate.begin(&mut place.permit, clock::now()).is_err() && begins {
             return Sent::NotSent;
         }
-        let note = |heard| self.gate.note(&place.permit, &rendered.object, heard, clock::now());
+        let note = |heard| self.gate.note(&place.permit, &requests.object, heard, clock::now());
         let progress = ExchangeProgress::default();
-        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &rendered.options, &progress));
+        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &requests.options, &progress));
         match self.while_leading(sent).await {
             None => Sent::CutOff,
             Some(Err(_)) => {
                 progress.heard().map(note);
-                Sent::Answered(in_doubt(Doubt::TimedOut))
+                Sent::Unanswered(Doubt::TimedOut)
             }
             Some(Ok(answer)) => {
                 heard(&answer, clock::wall()).map(note);
-                Sent::Answered(judge_answer(&host, step, answer))
+                answer.map_or_else(|failure| Sent::Unanswered(doubt(&host, &failure)), Sent::Answered)
             }
         }
     }
@@ -268,33 +231,29 @@ impl RequestSender {
     }
 }
 
-fn judge_answer(host: &str, step: &HttpStep, answer: Result<HttpReply, HttpFailure>) -> StepOutcome {
-    match answer {
-        Err(HttpFailure::Unreachable(cause)) => {
+fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
+    match failure {
+        HttpFailure::Unreachable(cause) => {
             tracing::warn!(host, "a correction got no answer: {cause}");
-            in_doubt(Doubt::NoAnswer)
+            Doubt::NoAnswer
         }
-        Err(HttpFailure::CredentialUnavailable(cause)) => {
+        HttpFailure::CredentialUnavailable(cause) => {
             tracing::warn!(host, "a correction was not sent: {cause}");
-            in_doubt(Doubt::CredentialUnavailable)
+            Doubt::CredentialUnavailable
         }
-        Err(failure @ (HttpFailure::TokenRefused(_) | HttpFailure::TokenUnavailable(_))) => {
+        failure @ (HttpFailure::TokenRefused(_) | HttpFailure::TokenUnavailable(_)) => {
             tracing::warn!(host, "a correction was not sent: {failure}");
-            in_doubt(Doubt::TokenUnavailable)
+            Doubt::TokenUnavailable
         }
-        Err(refused @ HttpFailure::AddressRefused { .. }) => {
+        refused @ HttpFailure::AddressRefused { .. } => {
             tracing::warn!("a correction was not sent: {refused}");
-            in_doubt(Doubt::AddressRefused)
-        }
-        Ok(HttpReply { status, headers, .. }) => {
-            if !step.accept.contains(status.as_u16()) {
-                tracing::warn!(host, status = status.as_u16(), "a step of a correction is not accepted");
-            }
-            judge(status.as_u16(), &step.accept, &step.done_on, retry_after(&headers, clock::wall()))
+            Doubt::AddressRefused
         }
     }
 }
 
-const fn in_doubt(why: Doubt) -> StepOutcome {
-    StepOutcome::Indefinite { why, retry_after: None }
+/// When the answer asks to be left alone for a while.
+#[must_use]
+pub fn asked_for(reply: &HttpReply) -> Option<Duration> {
+    retry_after(&reply.headers, clock::wall())
 }

@@ -25,6 +25,7 @@ mod scopes;
 mod secrets;
 mod silence;
 mod staleness;
+mod steps;
 mod storms;
 mod stuck;
 mod toxiproxy;

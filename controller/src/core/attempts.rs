@@ -41,7 +41,7 @@ pub fn judge(memory: &ObjectMemory, unhealed: u32, allowed: u32, retry: Option<&
 mod tests {
     use super::*;
     use crate::core::claim::Action;
-    use crate::core::fixtures::correction;
+    use crate::core::fixtures::{correction, doubtful};
     use crate::core::outcome::{Doubt, Outcome};
 
     fn at(seconds: u64) -> Moment {
@@ -72,11 +72,7 @@ mod tests {
     fn a_correction_in_doubt_is_never_exhausted() {
         let mut memory = ObjectMemory::new(at(0), None);
         memory.begin(at(0), None);
-        memory.finish(
-            &correction(Action::Update),
-            &Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: None, step: 0 },
-            at(0),
-        );
+        memory.finish(&correction(Action::Update), &doubtful(Doubt::NoAnswer), at(0));
         assert_eq!(judge(&memory, 10, 10, None, at(1)), Attempts::Left);
     }
 }

@@ -1,13 +1,13 @@
 //! One correction: what is to be done outside, all that has to be known to do it, and what is said of it on the object.
 //!
-//! The texts are closed: no value of an object, no part of an answer but its status. K and the claim are kept wherever
+//! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the claim are kept wherever
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
 use drift_model::condition::{Claim, ClaimedName, CorrectedReason, CorrectionStatus, Wish};
 use drift_model::identity::ResourceName;
 
 use super::claim::Action;
-use super::outcome::Outcome;
+use super::outcome::{FailedStep, Outcome, Refusal, Uncertainty};
 
 /// One correction to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,9 @@ impl Correction {
     /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
     /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
     /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.
+    /// `content` is of the request where that is made of answers, which a retry may see change.
     #[must_use]
-    pub fn idempotency_key(&self, uid: &str, step: usize) -> String {
+    pub fn idempotency_key(&self, uid: &str, step: usize, content: Option<u64>) -> String {
         let mut key = format!("{uid}-{}", self.number);
         key.push_str(match self.action {
             Action::Create => "",
@@ -50,7 +51,7 @@ impl Correction {
             key.push_str(&format!("-{step}"));
         }
         let wish = self.wish.map_or_else(|| "none".to_owned(), |wish| wish.to_string());
-        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash));
+        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash ^ content.unwrap_or_default()));
         key
     }
 
@@ -71,7 +72,9 @@ impl Correction {
         let reason = match outcome {
             Outcome::Applied => CorrectedReason::CorrectionApplied,
             Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
-            Outcome::Refused { .. } | Outcome::Doubtful { .. } => CorrectedReason::CorrectionFailed,
+            Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Halted(_) | Outcome::Doubtful(..) => {
+                CorrectedReason::CorrectionFailed
+            }
         };
         let mut status = self.before.keeping(reason, &ended_text(self.action, outcome), self.generation);
         if outcome.is_definite() {
@@ -115,7 +118,7 @@ impl Correction {
         match (outcome.changed_nothing(), outcome) {
             (false, _) => Some(Claim::Owns(name)),
             // Nothing was learned: it is tried again as before.
-            (true, Outcome::Doubtful { .. }) if !self.claim_first => self.before.claim.clone(),
+            (true, Outcome::Doubtful(..)) if !self.claim_first => self.before.claim.clone(),
             (true, _) => None,
         }
     }
@@ -123,11 +126,27 @@ impl Correction {
 
 fn ended_text(action: Action, outcome: &Outcome) -> String {
     let verb = action.as_str();
+    let at = |step: &FailedStep| match &step.label {
+        Some(label) => format!("{verb}, step {label}"),
+        None => verb.to_owned(),
+    };
     match outcome {
         Outcome::Applied => format!("{verb}d"),
         Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
-        Outcome::Refused { status, .. } => format!("the external system refused to {verb} with status {status}"),
-        Outcome::Doubtful { why, .. } => format!("{verb}: {}; it is tried again", why.as_text()),
+        Outcome::AllSkipped => format!("{verb}: every write was skipped"),
+        Outcome::Refused(step, Refusal { status, because: Some(because) }) => {
+            format!("{}: {status}: {because}", at(step))
+        }
+        Outcome::Refused(step, Refusal { status, because: None }) => {
+            format!("{}: the external system refuses it with status {status}", at(step))
+        }
+        Outcome::Halted(step) => {
+            format!("{}: a template cannot be evaluated with the answers; the steps before it were done", at(step))
+        }
+        Outcome::Doubtful(step, Uncertainty { why, status, .. }) => {
+            let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
+            format!("{}: {}{status}; it is tried again", at(step), why.as_text())
+        }
     }
 }
 

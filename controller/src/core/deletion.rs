@@ -57,7 +57,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at, claims, correction, moved, owns, resource, wish};
+    use crate::core::fixtures::{Scene, at, claims, correction, doubtful_until, moved, owns, refused, resource, wish};
     use crate::core::outcome::{Doubt, Outcome};
     use drift_model::condition::{CorrectedReason, ObservedReason};
     use drift_target::Mode;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn deletions_that_are_refused_or_not_done_yet_back_off_along_the_series() {
-        for outcome in [Outcome::Refused { status: 409, step: 0 }, Outcome::Underway { retry_after: None }] {
+        for outcome in [refused(409), Outcome::Underway { retry_after: None }] {
             let scene = deleting().with(|scene| {
                 for _ in 0..4 {
                     scene.memory.begin(at(995), None);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_verdict_of_before_the_deletion_ends_no_doubt_about_it() {
         let retry_after = Some(std::time::Duration::from_secs(60));
-        let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after, step: 0 };
+        let doubtful = doubtful_until(Doubt::ServerError, retry_after);
         let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
             scene.memory.begin(at(995), None);
             scene.memory.finish(&correction(Action::Delete), &doubtful, at(995));

@@ -1,25 +1,26 @@
 //! The order in which a decision is carried out, as a state machine that a crash at any point leaves safe.
 //!
-//! A correction: live read, decision on that, finalizer, claim, a last look that the object is still what was decided on,
-//! the requests one after the other, and what came of them on the object. Each step is told what came of the one before.
+//! A correction: live read, decision on that, look-ups, finalizer, claim, a last look that the object is still what was
+//! decided on, the writes, and what came of them on the object. Each step is told what came of the one before.
 //! It waits for nothing and sends nothing itself: the shell does, and random histories do instead of it.
 //! It must not know what a request looks like, or when a correction is due.
 
 mod end;
 mod recording;
+mod sending;
 mod step;
 
 use drift_model::condition::CorrectionStatus;
 use drift_model::object::LeanObject;
 
 use super::correction::Correction;
-use super::decide::still_stands;
 use super::decision::Decision;
-use super::outcome::{Doubt, Outcome};
+use super::outcome::{FailedStep, Outcome, Reach, Uncertainty};
 use recording::Recording;
+use sending::Progress;
 
 pub use end::ExecutionEnd;
-pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Step, Write};
+pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write};
 
 /// One decision on its way.
 #[derive(Clone, Debug)]
@@ -30,8 +31,7 @@ pub struct Execution {
     /// The state that the correction was decided on.
     decided_on: LeanObject,
     stage: Stage,
-    claimed: bool,
-    requests: usize,
+    progress: Progress,
 }
 
 #[derive(Clone, Debug)]
@@ -40,9 +40,12 @@ enum Stage {
     Opening,
     /// A single write.
     Writing,
-    PuttingFinalizer,
-    Claiming,
+    /// Before the write of this index, as the two that follow.
+    PuttingFinalizer(usize),
+    Claiming(usize),
+    LookingAgain(usize),
     TakingBack,
+    Rendering(usize),
     Sending(usize),
     Recording(Recording),
 }
@@ -52,7 +55,7 @@ impl Execution {
     #[must_use]
     pub fn new(object: LeanObject, decision: Decision) -> Self {
         let decided_on = object.clone();
-        Self { decision, object, decided_on, stage: Stage::Opening, claimed: false, requests: 0 }
+        Self { decision, object, decided_on, stage: Stage::Opening, progress: Progress::default() }
     }
 
     /// The newest state of the object that is known.
@@ -82,13 +85,14 @@ impl Execution {
             (Stage::Opening, Event::Decided(object, decision)) => self.decided(*object, decision),
             (Stage::Opening, Event::Prepared(readiness)) => self.prepared(readiness),
             (Stage::Writing, Event::Written(written)) => self.written(written),
-            (Stage::PuttingFinalizer, Event::Written(written)) => {
-                self.not_landed(written).unwrap_or_else(|| self.claim())
+            (Stage::Rendering(index), Event::Rendered(rendered)) => self.rendered(*index, rendered),
+            (&Stage::PuttingFinalizer(index), Event::Written(written)) => {
+                self.not_landed(written).unwrap_or_else(|| self.claim(index))
             }
-            (Stage::Claiming, Event::Written(written)) => self.not_landed(written).unwrap_or_else(|| {
-                self.claimed = true;
-                self.send_first()
-            }),
+            (&Stage::Claiming(index), Event::Written(written)) => {
+                self.not_landed(written).unwrap_or_else(|| self.claim_written(index))
+            }
+            (Stage::LookingAgain(index), Event::Read(read)) => self.seen_again(*index, read),
             (Stage::TakingBack, Event::Written(written)) => {
                 // Where it failed the claim is found standing, counts as interrupted, and a poll follows.
                 if let Ok(object) = written {
@@ -96,7 +100,7 @@ impl Execution {
                 }
                 Step::End(ExecutionEnd::CalledOff)
             }
-            (Stage::Sending(index), event) => self.sent(*index, &event),
+            (Stage::Sending(index), event) => self.sent(*index, event),
             (Stage::Recording(_), event) => self.recording(event),
             (Stage::Opening, Event::Read(Ok(None))) => Step::End(ExecutionEnd::Gone),
             _ => Step::End(ExecutionEnd::Nothing),
@@ -158,79 +162,14 @@ impl Execution {
         match readiness {
             Readiness::NotNow => Step::End(ExecutionEnd::CalledOff),
             Readiness::Postponed(until) => Step::End(ExecutionEnd::Postponed(until)),
-            Readiness::Unsendable(why) => self.record(Outcome::Doubtful { why, retry_after: None, step: 0 }),
-            Readiness::Ready(requests) => {
-                self.requests = requests;
-                if self.correction().is_some_and(|correction| correction.put_finalizer) {
-                    self.stage = Stage::PuttingFinalizer;
-                    return Step::Write(Write::PutFinalizer);
-                }
-                self.claim()
+            Readiness::Unsendable(label, why) => {
+                let step = FailedStep { label, reach: Reach::Unwritten };
+                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
             }
-        }
-    }
-
-    fn claim(&mut self) -> Step {
-        match self.correction().filter(|correction| correction.claim_first).map(Correction::claim) {
-            Some(claim) if still_stands(&self.decided_on, &self.object) => {
-                self.stage = Stage::Claiming;
-                Step::Write(Write::Status(claim, Purpose::Claim))
+            Readiness::Ready(plan) => {
+                self.progress.plan = plan;
+                self.turn_to(0)
             }
-            _ => self.send_first(),
-        }
-    }
-
-    /// What follows where a write that prepares the first request did not land; `None` where it did.
-    fn not_landed(&mut self, written: Result<Box<LeanObject>, Failure>) -> Option<Step> {
-        let ended = match written {
-            Ok(object) => {
-                self.object = *object;
-                return None;
-            }
-            Err(Failure::Refused(sentence)) => {
-                ExecutionEnd::Refused { finalizer: matches!(self.stage, Stage::PuttingFinalizer), sentence }
-            }
-            Err(Failure::Gone) => ExecutionEnd::Gone,
-            Err(Failure::Moved | Failure::Unavailable | Failure::NotLeading) => ExecutionEnd::CalledOff,
-        };
-        Some(Step::End(ended))
-    }
-
-    /// The last look before the first request.
-    fn send_first(&mut self) -> Step {
-        if still_stands(&self.decided_on, &self.object) {
-            self.stage = Stage::Sending(0);
-            return Step::Send(0);
-        }
-        self.call_off()
-    }
-
-    /// Nothing was sent, so the claim says too much.
-    fn call_off(&mut self) -> Step {
-        match self.correction().filter(|_| self.claimed).map(|correction| correction.before.clone()) {
-            Some(before) => {
-                self.stage = Stage::TakingBack;
-                Step::Write(Write::Status(before, Purpose::TakeBack))
-            }
-            None => Step::End(ExecutionEnd::CalledOff),
-        }
-    }
-
-    fn sent(&mut self, index: usize, event: &Event) -> Step {
-        let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: index };
-        match event {
-            Event::Answered(answer) => match Outcome::after_step(index, *answer) {
-                Some(outcome) => self.record(outcome),
-                None if index + 1 < self.requests => {
-                    self.stage = Stage::Sending(index + 1);
-                    Step::Send(index + 1)
-                }
-                None => self.record(Outcome::Applied),
-            },
-            Event::NotSent if index == 0 => self.call_off(),
-            Event::NotSent => self.record(cut_off),
-            // It is the next leader's to say.
-            _ => self.corrected(cut_off, None, false),
         }
     }
 

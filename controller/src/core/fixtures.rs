@@ -18,6 +18,7 @@ use super::correction::Correction;
 use super::facts::{ObjectFacts, TargetFacts};
 use super::limits::Room;
 use super::memory::ObjectMemory;
+use super::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use super::situation::{Situation, Surroundings};
 
 /// A situation that owns what it is made of; as it is made, a drifted object of ours is about to be updated.
@@ -119,6 +120,23 @@ pub(super) fn correction(action: Action) -> Correction {
         before: status(7, owns("db")),
         was_in_doubt: false,
     }
+}
+
+/// A first step that was refused.
+pub(super) fn refused(status: u16) -> Outcome {
+    let reach = if status >= 400 { Reach::Unwritten } else { Reach::FirstWrite };
+    Outcome::Refused(FailedStep { label: None, reach }, Refusal { status, because: None })
+}
+
+/// A first step of which nobody knows what came.
+pub(super) fn doubtful(why: Doubt) -> Outcome {
+    doubtful_until(why, None)
+}
+
+/// The same, after which the external system asks to be left alone.
+pub(super) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
+    let reach = if why.sent_nothing() { Reach::Unwritten } else { Reach::FirstWrite };
+    Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { why, status: None, retry_after })
 }
 
 impl Scene {

@@ -21,7 +21,7 @@ use super::correction::Correction;
 use super::decide::decide;
 use super::decision::Decision;
 use super::facts::{ObjectFacts, TargetFacts};
-use super::fixtures::{at, bare_object, elsewhere, facts, owns, set_corrected, target};
+use super::fixtures::{at, bare_object, doubtful, elsewhere, facts, owns, refused, set_corrected, target};
 use super::limits::Room;
 use super::memory::{ObjectMemory, VERDICT_HELD_FOR};
 use super::outcome::{Doubt, Outcome};
@@ -555,7 +555,7 @@ impl World {
         let outcome = match answer {
             Answer::Done => Outcome::Applied,
             Answer::AcceptedWithoutEffect => Outcome::Underway { retry_after: None },
-            Answer::Refused => Outcome::Refused { status: 409, step: 0 },
+            Answer::Refused => refused(409),
             Answer::LostBefore | Answer::LostAfter => doubtful(Doubt::NoAnswer),
             Answer::TurnedAway => doubtful(Doubt::CredentialRefused),
         };
@@ -577,7 +577,7 @@ impl World {
         let stands = status.stands(self.object.conditions.corrected());
         if !stands && self.status_refused {
             // Who is being deleted is not held for a status.
-            self.unrecorded = (!self.object.deleting).then(|| (correction.clone(), *outcome));
+            self.unrecorded = (!self.object.deleting).then(|| (correction.clone(), outcome.clone()));
             return;
         }
         if !stands {
@@ -588,7 +588,7 @@ impl World {
 
     /// One key stands for one request, and is not used again once its outcome is known.
     fn send(&mut self, correction: &Correction, outcome: &Outcome) {
-        let key = correction.idempotency_key("u", 0);
+        let key = correction.idempotency_key("u", 0, None);
         let body = (correction.number, self.spec, correction.correct_hash);
         for sent in self.requests.iter().filter(|sent| sent.key == key) {
             assert_eq!(sent.body, body, "one key for two requests");
@@ -635,7 +635,7 @@ impl World {
     /// The external system: it refuses to create what exists and to update what does not.
     fn ask(&mut self, correction: &Correction, answer: Answer) -> Outcome {
         let possible = (correction.action == Action::Create) == self.outside().is_none();
-        let refused = Outcome::Refused { status: 409, step: 0 };
+        let refused = refused(409);
         let effective = matches!(answer, Answer::Done | Answer::LostAfter);
         if effective && possible {
             let foreign = self.outside().is_some_and(|resource| resource.foreign);
@@ -657,10 +657,6 @@ impl World {
         self.apply(Event::PollEnds);
         self.now += Duration::from_secs(seconds);
     }
-}
-
-fn doubtful(why: Doubt) -> Outcome {
-    Outcome::Doubtful { why, retry_after: None, step: 0 }
 }
 
 fn answers() -> impl Strategy<Value = Answer> {

@@ -17,6 +17,8 @@ pub mod held;
 pub mod limits;
 pub mod memory;
 pub mod outcome;
+pub mod plan;
+pub mod rendering;
 pub mod roster;
 pub mod situation;
 pub mod vouching;

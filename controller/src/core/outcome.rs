@@ -6,6 +6,7 @@
 //! An answer that the target does not accept and that is no error either (2xx, 3xx) is certain too: the request was
 //! read and answered, so it counts, and the poll that follows says what came of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_target::StatusSet;
@@ -83,30 +84,55 @@ impl Doubt {
 }
 
 /// What one answer means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// The target accepts the status.
+    /// The target accepts the answer.
     Accepted,
-    /// The target accepts the status, but it does not mean that the resource is gone yet.
+    /// The target accepts the answer, but it does not mean that the resource is gone yet.
     Underway {
         /// When the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
     /// A definite no.
     Refused {
-        /// The status of the answer.
-        status: u16,
+        /// What is told of it.
+        refusal: Refusal,
+        /// Whether it is certain that the request did nothing.
+        did_nothing: bool,
     },
     /// It may or may not have been done.
-    Indefinite {
-        /// Why nobody knows.
-        why: Doubt,
-        /// How long the external system asked to be left alone.
-        retry_after: Option<Duration>,
-    },
+    Indefinite(Uncertainty),
 }
 
-/// Judges the answer of one step by its status: whether the target accepts it, and whether that means `done_on`.
+/// What people are told of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status of the answer.
+    pub status: u16,
+    /// What the target's `because` gives of the answer.
+    pub because: Option<String>,
+}
+
+/// Why nobody knows whether a request was done, and what its answer says besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncertainty {
+    /// Why nobody knows.
+    pub why: Doubt,
+    /// The status of the answer, where one came.
+    pub status: Option<u16>,
+    /// How long the external system asked to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl Uncertainty {
+    /// Without an answer.
+    #[must_use]
+    pub const fn unanswered(why: Doubt) -> Self {
+        Self { why, status: None, retry_after: None }
+    }
+}
+
+/// Judges an answer by its status: whether the target accepts it, and whether that means `done_on`.
 /// `retry_after` is what the answer asked for.
 #[must_use]
 pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: Option<Duration>) -> StepOutcome {
@@ -119,71 +145,77 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
         408 => Doubt::TimedOut,
         429 => Doubt::RateLimited,
         500.. => Doubt::ServerError,
-        _ => return StepOutcome::Refused { status },
+        _ => {
+            let refusal = Refusal { status, because: None };
+            return StepOutcome::Refused { refusal, did_nothing: status >= 400 };
+        }
     };
-    StepOutcome::Indefinite { why, retry_after }
+    StepOutcome::Indefinite(Uncertainty { why, status: Some(status), retry_after })
+}
+
+/// The step at which a correction ended before its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedStep {
+    /// What the step is called; `None` where the action has one only, without a name.
+    pub label: Option<Arc<str>>,
+    /// How far the correction had come.
+    pub reach: Reach,
+}
+
+/// How far a correction had come when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It is certain that no write of it did anything.
+    Unwritten,
+    /// Its first write may have been done.
+    FirstWrite,
+    /// A write was accepted, and what ended it came after that.
+    Further,
 }
 
 /// What a whole correction came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every step was accepted.
+    /// Every step was accepted, or skipped.
     Applied,
     /// A deletion was accepted and is not done: it has to be asked for again.
     Underway {
         /// When the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
+    /// What was to be created or changed was not: every write was skipped.
+    AllSkipped,
     /// A step was definitely refused.
-    Refused {
-        /// The status of the answer.
-        status: u16,
-        /// Index of the step.
-        step: usize,
-    },
+    Refused(FailedStep, Refusal),
+    /// A template of a step cannot be evaluated with the answers that came, and a write was accepted before it. What was
+    /// done is certain, so it counts, and the poll that follows says what came of it.
+    Halted(FailedStep),
     /// A step's outcome is open.
-    Doubtful {
-        /// Why nobody knows.
-        why: Doubt,
-        /// How long to leave the external system alone.
-        retry_after: Option<Duration>,
-        /// Index of the step.
-        step: usize,
-    },
+    Doubtful(FailedStep, Uncertainty),
 }
 
 impl Outcome {
-    /// What the outcome of the step at `step` means for the whole; `None` where the next step follows.
-    #[must_use]
-    pub const fn after_step(step: usize, outcome: StepOutcome) -> Option<Self> {
-        match outcome {
-            StepOutcome::Accepted => None,
-            StepOutcome::Underway { retry_after } => Some(Self::Underway { retry_after }),
-            StepOutcome::Refused { status } => Some(Self::Refused { status, step }),
-            StepOutcome::Indefinite { why, retry_after } => Some(Self::Doubtful { why, retry_after, step }),
-        }
-    }
-
     /// Whether it counts as a correction: a definite outcome spends one K.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
-        !matches!(self, Self::Doubtful { .. })
+        !matches!(self, Self::Doubtful(..))
     }
 
     /// Whether it is certain that this correction changed nothing outside.
     #[must_use]
-    pub const fn changed_nothing(&self) -> bool {
-        match *self {
+    pub fn changed_nothing(&self) -> bool {
+        match self {
             Self::Applied | Self::Underway { .. } => false,
-            Self::Refused { status, step } => step == 0 && status >= 400,
-            Self::Doubtful { why, step, .. } => step == 0 && why.sent_nothing(),
+            Self::AllSkipped => true,
+            Self::Refused(step, _) | Self::Halted(step) | Self::Doubtful(step, _) => step.reach == Reach::Unwritten,
         }
     }
 
-    /// Whether the first request was turned away at the door: a credential that is refused, or too many requests.
+    /// Whether the first write was turned away at the door: a credential that is refused, or too many requests.
     #[must_use]
-    pub const fn was_turned_away(&self) -> bool {
-        matches!(self, Self::Doubtful { why: Doubt::CredentialRefused | Doubt::RateLimited, step: 0, .. })
+    pub fn was_turned_away(&self) -> bool {
+        let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
+        step.reach == Reach::FirstWrite && matches!(why, Doubt::CredentialRefused | Doubt::RateLimited)
     }
 
     /// The label of the metric.
@@ -192,8 +224,10 @@ impl Outcome {
         match self {
             Self::Applied => "applied",
             Self::Underway { .. } => "underway",
-            Self::Refused { .. } => "refused",
-            Self::Doubtful { why, .. } => why.as_label(),
+            Self::AllSkipped => "all_skipped",
+            Self::Refused(..) => "refused",
+            Self::Halted(_) => "halted",
+            Self::Doubtful(_, uncertainty) => uncertainty.why.as_label(),
         }
     }
 }
@@ -202,31 +236,35 @@ impl Outcome {
 mod tests {
     use super::*;
 
+    fn refused(status: u16) -> StepOutcome {
+        StepOutcome::Refused { refusal: Refusal { status, because: None }, did_nothing: status >= 400 }
+    }
+
     #[test]
     fn a_status_is_accepted_or_definitely_refused_or_leaves_a_doubt() {
         let accept = StatusSet(vec![200..=299, 404..=404]);
-        let doubt = |why| StepOutcome::Indefinite { why, retry_after: None };
         let table = [
-            (200, StepOutcome::Accepted),
-            (404, StepOutcome::Accepted),
-            (400, StepOutcome::Refused { status: 400 }),
-            (409, StepOutcome::Refused { status: 409 }),
-            (422, StepOutcome::Refused { status: 422 }),
-            (425, StepOutcome::Refused { status: 425 }),
-            (301, StepOutcome::Refused { status: 301 }),
-            (401, doubt(Doubt::CredentialRefused)),
-            (403, doubt(Doubt::CredentialRefused)),
-            (408, doubt(Doubt::TimedOut)),
-            (429, doubt(Doubt::RateLimited)),
-            (500, doubt(Doubt::ServerError)),
-            (503, doubt(Doubt::ServerError)),
-            (599, doubt(Doubt::ServerError)),
+            (200, Ok(StepOutcome::Accepted)),
+            (404, Ok(StepOutcome::Accepted)),
+            (400, Ok(refused(400))),
+            (409, Ok(refused(409))),
+            (422, Ok(refused(422))),
+            (425, Ok(refused(425))),
+            (301, Ok(refused(301))),
+            (401, Err(Doubt::CredentialRefused)),
+            (403, Err(Doubt::CredentialRefused)),
+            (408, Err(Doubt::TimedOut)),
+            (429, Err(Doubt::RateLimited)),
+            (500, Err(Doubt::ServerError)),
+            (503, Err(Doubt::ServerError)),
+            (599, Err(Doubt::ServerError)),
         ];
         for (status, expected) in table {
-            assert_eq!(judge(status, &accept, &accept, None), expected, "{status}");
+            let doubt = |why| StepOutcome::Indefinite(Uncertainty { why, status: Some(status), retry_after: None });
+            assert_eq!(judge(status, &accept, &accept, None), expected.unwrap_or_else(doubt), "{status}");
         }
         let only_ok = StatusSet(vec![200..=200]);
-        assert_eq!(judge(202, &only_ok, &only_ok, None), StepOutcome::Refused { status: 202 });
+        assert_eq!(judge(202, &only_ok, &only_ok, None), refused(202));
     }
 
     #[test]
@@ -239,24 +277,32 @@ mod tests {
     fn an_accepted_deletion_is_under_way_until_an_answer_means_done() {
         let (accept, done_on) = (StatusSet(vec![200..=299, 404..=404]), StatusSet(vec![404..=404]));
         let retry_after = Some(Duration::from_secs(3));
-        let underway = judge(202, &accept, &done_on, retry_after);
-        assert_eq!(underway, StepOutcome::Underway { retry_after });
+        assert_eq!(judge(202, &accept, &done_on, retry_after), StepOutcome::Underway { retry_after });
         assert_eq!(judge(404, &accept, &done_on, None), StepOutcome::Accepted);
         let outcome = Outcome::Underway { retry_after };
-        assert_eq!(Outcome::after_step(0, underway), Some(outcome), "what comes after it has to wait");
         assert!(outcome.is_definite() && !outcome.changed_nothing());
     }
 
     #[test]
-    fn only_a_first_step_that_was_refused_or_never_sent_changed_nothing() {
-        let doubtful = |why, step| Outcome::Doubtful { why, retry_after: None, step };
-        assert!(Outcome::Refused { status: 409, step: 0 }.changed_nothing());
-        assert!(doubtful(Doubt::CredentialUnavailable, 0).changed_nothing());
-        assert!(!Outcome::Refused { status: 409, step: 1 }.changed_nothing());
-        assert!(!Outcome::Refused { status: 202, step: 0 }.changed_nothing());
-        assert!(!Outcome::Refused { status: 303, step: 0 }.changed_nothing());
-        assert!(!doubtful(Doubt::NoAnswer, 0).changed_nothing());
-        assert!(!doubtful(Doubt::CredentialRefused, 0).changed_nothing());
+    fn what_ended_before_a_write_could_be_done_changed_nothing() {
+        for (reach, expected) in [(Reach::Unwritten, true), (Reach::FirstWrite, false), (Reach::Further, false)] {
+            let step = || FailedStep { label: None, reach };
+            let refusal = Refusal { status: 409, because: None };
+            assert_eq!(Outcome::Refused(step(), refusal).changed_nothing(), expected);
+            let uncertainty = Uncertainty::unanswered(Doubt::NoAnswer);
+            assert_eq!(Outcome::Doubtful(step(), uncertainty).changed_nothing(), expected);
+        }
+        assert!(Outcome::AllSkipped.changed_nothing() && Outcome::AllSkipped.is_definite());
         assert!(!Outcome::Applied.changed_nothing());
+    }
+
+    #[test]
+    fn only_a_first_write_is_turned_away() {
+        let ended = |why, reach| Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty::unanswered(why));
+        assert!(ended(Doubt::CredentialRefused, Reach::FirstWrite).was_turned_away());
+        assert!(ended(Doubt::RateLimited, Reach::FirstWrite).was_turned_away());
+        assert!(!ended(Doubt::RateLimited, Reach::Unwritten).was_turned_away(), "a look-up claims nothing");
+        assert!(!ended(Doubt::RateLimited, Reach::Further).was_turned_away());
+        assert!(!ended(Doubt::ServerError, Reach::FirstWrite).was_turned_away());
     }
 }

@@ -220,7 +220,7 @@ async fn a_deletion_deletes_outside_and_then_lets_the_object_go() {
     });
     running.see().await;
     running.list().await;
-    let failed = r#"note CorrectionFailed correction 7, owns "web": delete: the external system answers with an error; it is tried again"#;
+    let failed = r#"note CorrectionFailed correction 7, owns "web": delete: the external system answers with an error (502); it is tried again"#;
     let delete = "DELETE /proxies/web u-1-8-delete";
     running.bench.wait_for(&[delete, failed, delete, "remove finalizer"]).await;
     assert!(running.bench.state.lock().unwrap().object.is_none());

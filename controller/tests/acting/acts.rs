@@ -9,7 +9,7 @@ use drift_cluster::process::{clock, tasks};
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
-use drift_controller::core::outcome::{Doubt, Outcome};
+use drift_controller::core::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use drift_model::identity::ScopeId;
 use drift_model::names::FINALIZER;
 use drift_outside::Heard;
@@ -29,9 +29,17 @@ async fn owned(reason: &str) -> Bench {
     Bench::new(object(&verdict(reason, 7), Some(&note)), "Refuse").await
 }
 
+fn failed(label: Option<&str>, reach: Reach) -> FailedStep {
+    FailedStep { label: label.map(Into::into), reach }
+}
+
+fn is_doubtful(end: &ExecutionEnd, doubt: Doubt) -> bool {
+    matches!(outcome(end), Some(Outcome::Doubtful(_, Uncertainty { why, .. })) if why == doubt)
+}
+
 fn outcome(end: &ExecutionEnd) -> Option<Outcome> {
     match end {
-        ExecutionEnd::Corrected { outcome, .. } => Some(*outcome),
+        ExecutionEnd::Corrected { outcome, .. } => Some(outcome.clone()),
         _ => None,
     }
 }
@@ -72,12 +80,15 @@ async fn a_refused_first_create_takes_the_claim_back_and_sends_no_further_step()
     let bench = unclaimed().await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::CONFLICT));
     let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
-    assert_eq!(outcome(&end), Some(Outcome::Refused { status: 409, step: 0 }));
+    assert_eq!(
+        outcome(&end),
+        Some(Outcome::Refused(failed(Some("1"), Reach::Unwritten), Refusal { status: 409, because: None }))
+    );
     assert_eq!(
         bench.log()[1..],
         [
             "POST /proxies u-1-1",
-            "note CorrectionFailed correction 1: the external system refused to create with status 409",
+            "note CorrectionFailed correction 1: create, step 1: the external system refuses it with status 409",
         ]
     );
 }
@@ -87,9 +98,9 @@ async fn a_server_error_spends_no_number() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::SERVICE_UNAVAILABLE));
     let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let in_doubt = Outcome::Doubtful { why: Doubt::ServerError, retry_after: None, step: 0 };
-    assert_eq!(outcome(&end), Some(in_doubt));
-    let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error; it is tried again"#;
+    let uncertainty = Uncertainty { why: Doubt::ServerError, status: Some(503), retry_after: None };
+    assert_eq!(outcome(&end), Some(Outcome::Doubtful(failed(None, Reach::FirstWrite), uncertainty)));
+    let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error (503); it is tried again"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);
 }
 
@@ -189,8 +200,7 @@ async fn a_step_in_flight_is_cut_off_when_the_lease_is_lost_and_nothing_more_is_
         })
     });
     let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: 0 };
-    assert_eq!(outcome(&end), Some(cut_off));
+    assert!(is_doubtful(&end, Doubt::CutOff), "{end:?}");
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update"]);
 }
 
@@ -292,8 +302,7 @@ async fn a_request_under_way_is_cut_off_when_the_lease_is_stale() {
         })
     });
     let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let cut_off = Outcome::Doubtful { why: Doubt::CutOff, retry_after: None, step: 0 };
-    assert_eq!(outcome(&end), Some(cut_off));
+    assert!(is_doubtful(&end, Doubt::CutOff), "{end:?}");
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update"]);
 }
 
@@ -318,7 +327,7 @@ async fn a_host_pauses_once_three_objects_were_told_to_wait() {
     for uid in ["u-1", "u-2", "u-3"] {
         bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["uid"] = json!(uid);
         let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-        assert!(matches!(outcome(&end), Some(Outcome::Doubtful { why: Doubt::RateLimited, .. })), "{end:?}");
+        assert!(is_doubtful(&end, Doubt::RateLimited), "{end:?}");
     }
     let before = bench.log();
     let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;

@@ -6,19 +6,20 @@
 use std::sync::Arc;
 
 use drift_controller::core::claim::Action;
-use drift_controller::core::correction::Correction;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::{
-    Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Step, Write,
+    Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write,
 };
 use drift_controller::core::finalizer::{put_patch, release_patch};
-use drift_controller::core::outcome::{Doubt, StepOutcome, judge};
+use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
+use drift_controller::core::rendering::Rendering;
 use drift_model::condition::{PatchBase, condition_patch, removal_patch};
 use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_target::cel::Variables;
-use drift_target::{Destination, HttpStep, Target};
+use drift_outside::{HttpReply, ReplyBody};
+use drift_target::Target;
+use http::{HeaderMap, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
 
@@ -35,8 +36,12 @@ pub(crate) struct Acting {
     execution: Execution,
     /// What it asks for.
     step: Step,
-    /// A request was sent, and this is its answer; `None` inside is none.
-    answer: Option<Option<u16>>,
+    /// What its requests are made of, once they may go out.
+    rendering: Option<Rendering>,
+    /// The request that is to be sent next.
+    request: Option<HttpRequest>,
+    /// It was sent, and this is its answer; `None` inside is none.
+    answer: Option<Option<HttpReply>>,
     /// It waits until then.
     until: Option<Moment>,
     /// What cuts a pause short does so once.
@@ -48,7 +53,17 @@ impl Acting {
     pub(crate) fn begin(target: &Arc<Target>, text: Text, object: LeanObject, decision: Decision) -> Self {
         let mut execution = Execution::new(object, decision);
         let step = execution.next(Event::Begin);
-        Self { target: target.clone(), text, execution, step, answer: None, until: None, cut_short: false }
+        Self {
+            target: target.clone(),
+            text,
+            execution,
+            step,
+            rendering: None,
+            request: None,
+            answer: None,
+            until: None,
+            cut_short: false,
+        }
     }
 
     /// The newest state of the object that it knows.
@@ -95,7 +110,8 @@ impl Acting {
             Step::Read | Step::ReadAgain => self.read(fault, scene),
             Step::Prepare => Event::Prepared(self.prepare()),
             Step::Write(write) => self.write(&write, fault, scene),
-            Step::Send(index) => match self.send(index, fault, scene) {
+            Step::Render(index) => Event::Rendered(self.render(index)),
+            Step::Send { index, .. } => match self.send(index, fault, scene) {
                 Some(event) => event,
                 None => return,
             },
@@ -120,39 +136,62 @@ impl Acting {
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    fn prepare(&self) -> Readiness {
+    fn prepare(&mut self) -> Readiness {
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
-        let steps = self.steps(correction.action).len();
-        let rendered = (0..steps).all(|step| self.request(correction, step).is_some());
-        if rendered && steps > 0 { Readiness::Ready(steps) } else { Readiness::Unsendable(Doubt::TemplateFails) }
+        match Rendering::new(&self.target, self.object(), correction) {
+            Ok(rendering) => {
+                let plan = rendering.plan();
+                self.rendering = Some(rendering);
+                Readiness::Ready(plan)
+            }
+            Err(unrenderable) => Readiness::Unsendable(unrenderable.label, Doubt::TemplateFails),
+        }
+    }
+
+    fn render(&mut self, index: usize) -> Rendered {
+        match self.rendering.as_ref().map(|rendering| rendering.request(index)) {
+            Some(Ok(request)) => {
+                self.request = request;
+                if self.request.is_some() { Rendered::Ready } else { Rendered::Skipped }
+            }
+            Some(Err(_)) | None => Rendered::Fails,
+        }
     }
 
     /// Sends, or takes the answer in.
     fn send(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
         let correction = self.execution.correction()?.clone();
+        let request = self.request.clone()?;
         let uid = self.object().id.uid.clone();
-        let key = correction.idempotency_key(&uid, index);
+        let key = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok());
         let Some(answer) = self.answer.take() else {
-            let request = self.request(&correction, index)?;
             let resource = resource_of(&request);
-            let sent =
-                Sent { correction: &correction, request: &request, key: &key, text: self.text, resource: &resource };
-            scene.ledger.note_request(self.object(), &sent, scene.outside, scene.api);
-            self.answer = Some(scene.outside.write(&request, &uid, fault));
+            self.answer = Some(match key {
+                None => scene.outside.read(&resource, fault),
+                Some(key) => {
+                    let sent =
+                        Sent { correction: &correction, request: &request, key, text: self.text, resource: &resource };
+                    scene.ledger.note_request(self.object(), &sent, scene.outside, scene.api);
+                    scene.outside.write(&request, &uid, fault).map(reply)
+                }
+            });
             return None;
         };
-        let outcome = match (answer, self.steps(correction.action).get(index)) {
-            (Some(status), Some(step)) => judge(status, &step.accept, &step.done_on, None),
-            _ => StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None },
+        let rendering = self.rendering.as_mut()?;
+        let outcome = match &answer {
+            Some(reply) => rendering.take_answer(index, reply, None),
+            None => StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)),
         };
         // What a retry sends again follows from the whole: a step that was accepted says nothing while others are to come.
-        let is_last = index + 1 >= self.steps(correction.action).len();
+        let is_last = index + 1 >= rendering.plan().steps.len();
         let definite = match outcome {
-            StepOutcome::Indefinite { .. } => false,
+            StepOutcome::Indefinite(_) => false,
             StepOutcome::Accepted => is_last,
             StepOutcome::Refused { .. } | StepOutcome::Underway { .. } => true,
         };
-        scene.ledger.note_outcome(&key, definite);
+        if let Some(key) = key {
+            scene.ledger.note_outcome(key, definite);
+        }
         Some(Event::Answered(outcome))
     }
 
@@ -212,27 +251,13 @@ impl Acting {
         })
     }
 
-    fn request(&self, correction: &Correction, step: usize) -> Option<HttpRequest> {
-        let view = &self.object().view;
-        let wished = self.target.wish_of(view).ok()?;
-        let variables = Variables {
-            desired: Some(&wished.desired),
-            correction: Some(correction.number),
-            ..Variables::of_object(view)
-        };
-        self.steps(correction.action).get(step)?.request.render(&variables).ok()
-    }
-
-    fn steps(&self, action: Action) -> &[HttpStep] {
-        match (&self.target.correct.destination, action) {
-            (None, _) => &[],
-            (Some(Destination::Http(http)), Action::Create) => &http.create,
-            (Some(Destination::Http(http)), Action::Update) => &http.update,
-            (Some(Destination::Http(http)), Action::Delete) => &http.delete,
-        }
-    }
-
     fn lean(&self, object: &Value) -> LeanObject {
         LeanObject::prune(object, &self.target.all_fields)
     }
+}
+
+/// An answer without a body.
+fn reply(status: u16) -> HttpReply {
+    let status = StatusCode::from_u16(status).unwrap_or_default();
+    HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(Vec::new()) }
 }

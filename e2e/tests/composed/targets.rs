@@ -42,6 +42,14 @@ fn parse(name: &str, text: Text) -> Target {
     let existing = if adopt { "Adopt" } else { "Refuse" };
     let url = "https://outside.example/things/${self.spec.resource}";
     let body = format!("{{value: \"${{desired.value}}\", edition: {edition}}}");
+    // What is right already is not written again; the other edition writes in any case.
+    let update = match edition {
+        0 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
+        _ => format!(
+            "[{{name: found, method: GET, url: \"{url}\"}}, \
+             {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value}}\", body: {body}}}]"
+        ),
+    };
     let delete = if deletes { format!("delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
     let yaml = format!(
         r#"
@@ -63,7 +71,7 @@ spec:
     existing: {existing}
     http:
       create: [{{method: POST, url: "{url}", body: {body}}}, {{method: PUT, url: "{url}", body: {body}}}]
-      update: [{{method: PUT, url: "{url}", body: {body}}}]
+      update: {update}
       {delete}
 "#
     );

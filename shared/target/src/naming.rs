@@ -1,4 +1,4 @@
-//! `let`, `base` and `allowHosts`: what a target writes once and holds in several places.
+//! `let`, `base` and `allowHosts`, and the names of steps: what a target writes once and holds in several places.
 //!
 //! It must not know where they are used.
 
@@ -9,6 +9,8 @@ use crate::yaml::Node;
 
 /// Entries of `let`.
 const MAX_LETS: usize = 50;
+/// Characters of a step's name.
+const MAX_STEP_NAME_CHARS: usize = 63;
 
 /// Takes in these keys, so that every template read after sees them.
 pub(super) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<()> {
@@ -49,6 +51,21 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
     None
 }
 
+/// The name of a step, by which later ones see its answer.
+pub(super) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let name = reader.literal(node, place)?;
+    let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if !is_word || name.len() > MAX_STEP_NAME_CHARS {
+        let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
+        return reader.refuse(node.at, message);
+    }
+    if reader.names_mut().steps.iter().any(|known| known == name) {
+        return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
+    }
+    Some(name.to_owned())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
@@ -66,7 +83,7 @@ spec:
   let:
     owner: "${self.metadata.namespace + '.' + short}"
     short: "${self.metadata.name}"
-    found: "${response.body.items.filter(item, item.name == short)}"
+    found: "${response.body.items.filter(each, each.name == short)}"
   read: {http: {url: "/zones/${owner}?q=${short}", observed: "${found[0]}"}}
   compare: {desired: {a: "${self.spec.a}"}}
 "#;

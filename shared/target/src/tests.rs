@@ -605,13 +605,13 @@ fn every_mistake_is_told_with_its_place() {
             "method: PATCH",
             "doneOn: [204], method: PATCH",
             &[
-                "40:17 unknown key `doneOn` in correct.http.update[0]; known: method, url, headers, body, form, text, accept",
+                "40:17 unknown key `doneOn` in correct.http.update[0]; known: name, method, url, headers, when, accept, refusedWhen, because, body, form, text",
             ],
         ),
         (
             "method: PATCH",
-            "method: GET",
-            &["40:25 correct.http.update[0].method: unknown `GET`; one of POST, PUT, PATCH, DELETE"],
+            "method: TRACE",
+            &["40:25 correct.http.update[0].method: unknown `TRACE`; one of GET, HEAD, POST, PUT, PATCH, DELETE"],
         ),
         (
             "k-${correction}",

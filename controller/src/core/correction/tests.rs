@@ -1,9 +1,9 @@
 use super::*;
-use crate::core::fixtures::{claims, correction, owns, status, wish};
-use crate::core::outcome::Doubt;
+use crate::core::fixtures::{claims, correction, doubtful, owns, refused, status, wish};
+use crate::core::outcome::{Doubt, Reach};
 
-fn doubtful(why: Doubt) -> Outcome {
-    Outcome::Doubtful { why, retry_after: None, step: 0 }
+fn at(label: &str, reach: Reach) -> FailedStep {
+    FailedStep { label: Some(label.into()), reach }
 }
 
 #[test]
@@ -11,8 +11,8 @@ fn a_definite_outcome_spends_one_k_and_a_doubtful_one_none() {
     let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
     assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated [scope d0a9b8f2]"#);
     assert_eq!(
-        update.ended(&Outcome::Refused { status: 409, step: 0 }).message(),
-        r#"correction 8, owns "db": the external system refused to update with status 409 [scope d0a9b8f2]"#
+        update.ended(&refused(409)).message(),
+        r#"correction 8, owns "db": update: the external system refuses it with status 409 [scope d0a9b8f2]"#
     );
     let delete = Correction { before: status(7, owns("db")), ..correction(Action::Delete) };
     let underway = delete.ended(&Outcome::Underway { retry_after: None });
@@ -57,17 +57,17 @@ fn an_outcome_that_is_counted_already_is_not_written() {
 #[test]
 fn the_idempotency_key_tells_requests_apart() {
     let (update, wish) = (correction(Action::Update), wish());
-    assert_eq!(update.idempotency_key("u-1", 0), format!("u-1-8-update-{wish}-000000000000002a"));
-    assert_eq!(update.idempotency_key("u-1", 2), format!("u-1-8-update-2-{wish}-000000000000002a"));
+    assert_eq!(update.idempotency_key("u-1", 0, None), format!("u-1-8-update-{wish}-000000000000002a"));
+    assert_eq!(update.idempotency_key("u-1", 2, None), format!("u-1-8-update-2-{wish}-000000000000002a"));
     let create = correction(Action::Create);
-    assert_eq!(create.idempotency_key("u-1", 0), format!("u-1-8-{wish}-000000000000002a"));
+    assert_eq!(create.idempotency_key("u-1", 0, None), format!("u-1-8-{wish}-000000000000002a"));
     let keys = [
         correction(Action::Delete),
         Correction { number: 9, ..create.clone() },
         Correction { wish: Some(drift_model::condition::Wish::of(&serde_json::json!("other"))), ..create.clone() },
         Correction { correct_hash: 43, ..create.clone() },
     ];
-    assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0) != create.idempotency_key("u-1", 0)));
+    assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0, None) != create.idempotency_key("u-1", 0, None)));
 }
 
 fn after(action: Action, claim_first: bool, claim: Option<Claim>, outcome: Outcome) -> Option<Claim> {
@@ -77,14 +77,17 @@ fn after(action: Action, claim_first: bool, claim: Option<Claim>, outcome: Outco
 #[test]
 fn a_first_try_keeps_its_claim_unless_it_did_nothing() {
     let first = |action, outcome| after(action, true, None, outcome);
-    assert_eq!(first(Action::Create, Outcome::Refused { status: 409, step: 0 }), None);
+    assert_eq!(first(Action::Create, refused(409)), None);
     assert_eq!(first(Action::Create, doubtful(Doubt::CredentialUnavailable)), None);
-    assert_eq!(first(Action::Create, Outcome::Refused { status: 409, step: 1 }), owns("db"));
+    assert_eq!(
+        first(Action::Create, Outcome::Refused(at("2", Reach::Further), Refusal { status: 409, because: None })),
+        owns("db")
+    );
     assert_eq!(first(Action::Create, Outcome::Applied), owns("db"));
     assert_eq!(first(Action::Create, doubtful(Doubt::NoAnswer)), owns("db"));
     assert_eq!(first(Action::Create, doubtful(Doubt::CredentialRefused)), claims("db"));
     assert_eq!(first(Action::Create, doubtful(Doubt::RateLimited)), claims("db"));
-    let second_step = Outcome::Doubtful { why: Doubt::RateLimited, retry_after: None, step: 1 };
+    let second_step = Outcome::Doubtful(at("2", Reach::Further), Uncertainty::unanswered(Doubt::RateLimited));
     assert_eq!(first(Action::Create, second_step), owns("db"));
     assert_eq!(first(Action::Update, doubtful(Doubt::RateLimited)), owns("db"));
 }
@@ -96,12 +99,12 @@ fn a_create_only_claim_becomes_ownership_or_nothing() {
     assert_eq!(again(doubtful(Doubt::ServerError)), owns("db"));
     assert_eq!(again(doubtful(Doubt::CredentialRefused)), claims("db"));
     assert_eq!(again(doubtful(Doubt::TemplateFails)), claims("db"));
-    assert_eq!(again(Outcome::Refused { status: 409, step: 0 }), None);
+    assert_eq!(again(refused(409)), None);
 }
 
 #[test]
 fn an_earlier_claim_stays_whatever_comes() {
-    for outcome in [Outcome::Refused { status: 409, step: 0 }, doubtful(Doubt::CredentialRefused)] {
-        assert_eq!(after(Action::Create, false, owns("db"), outcome), owns("db"), "{outcome:?}");
+    for outcome in [refused(409), doubtful(Doubt::CredentialRefused)] {
+        assert_eq!(after(Action::Create, false, owns("db"), outcome.clone()), owns("db"), "{outcome:?}");
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
-use crate::core::fixtures::{CORRECT_HASH, Scene, at, claims, correction, moved, owns, set_corrected, status, wish};
-use crate::core::outcome::{Doubt, Outcome};
+use crate::core::fixtures::{
+    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, wish,
+};
+use crate::core::outcome::Doubt;
 use drift_model::condition::{ClaimedName, Tag, Wish};
 use serde_json::json;
 
@@ -187,11 +189,11 @@ fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
 
 #[test]
 fn a_correction_in_doubt_is_retried_with_the_same_number_after_its_pause() {
-    let doubtful = Outcome::Doubtful { why: Doubt::ServerError, retry_after: None, step: 0 };
+    let outcome = doubtful(Doubt::ServerError);
     let scene = Scene::new().with(|scene| {
         for _ in 0..3 {
             scene.memory.begin(at(1000), None);
-            scene.memory.finish(&correction(Action::Update), &doubtful, at(1000));
+            scene.memory.finish(&correction(Action::Update), &outcome, at(1000));
         }
     });
     assert_eq!(scene.decide(), Decision::Wait { until: at(1006), why: Held::Delayed });
@@ -287,9 +289,9 @@ fn a_create_only_claim_is_void_once_something_stands() {
 #[test]
 fn an_edited_correct_polls_first_while_in_doubt() {
     let in_doubt = |why| {
-        let doubtful = Outcome::Doubtful { why, retry_after: None, step: 0 };
+        let outcome = doubtful(why);
         Scene::new().with(|scene| {
-            scene.memory.finish(&correction(Action::Update), &doubtful, at(999));
+            scene.memory.finish(&correction(Action::Update), &outcome, at(999));
             scene.target.correct_hash = CORRECT_HASH + 1;
         })
     };

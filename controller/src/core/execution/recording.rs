@@ -34,7 +34,7 @@ impl Execution {
 
     fn write_outcome(&mut self, mut recording: Recording) -> Step {
         let standing = self.object.conditions.correction_status();
-        let outcome = recording.outcome;
+        let outcome = recording.outcome.clone();
         let Some(status) = self.correction().and_then(|correction| correction.to_record(&standing, &outcome)) else {
             return self.corrected(outcome, None, false);
         };
@@ -50,7 +50,7 @@ impl Execution {
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         match event {
             Event::Written(Ok(object)) => {
-                let (outcome, status) = (recording.outcome, recording.status.take());
+                let (outcome, status) = (recording.outcome.clone(), recording.status.take());
                 self.object = *object;
                 self.corrected(outcome, status, true)
             }
@@ -76,7 +76,7 @@ impl Execution {
                 Step::Pause(Series::API_UNAVAILABLE.delay(recording.failures))
             }
             Event::Read(Ok(None)) => {
-                let outcome = recording.outcome;
+                let outcome = recording.outcome.clone();
                 self.corrected(outcome, None, false)
             }
             _ => self.give_up(),
@@ -93,7 +93,7 @@ impl Execution {
                 return Step::Pause(Series::RACE_LOST.delay(recording.races));
             }
             Failure::Gone => {
-                let outcome = recording.outcome;
+                let outcome = recording.outcome.clone();
                 return self.corrected(outcome, None, false);
             }
             Failure::NotLeading if !recording.outcome.is_definite() => return self.give_up(),
@@ -108,7 +108,8 @@ impl Execution {
     /// What is not written is remembered all the same, where it is certain.
     fn give_up(&mut self) -> Step {
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
-        let (outcome, status) = (recording.outcome, recording.status.take());
-        self.corrected(outcome, status.filter(|_| outcome.is_definite()), false)
+        let (outcome, status) = (recording.outcome.clone(), recording.status.take());
+        let status = status.filter(|_| outcome.is_definite());
+        self.corrected(outcome, status, false)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! This file must not know which follows on which.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::condition::CorrectionStatus;
@@ -11,6 +12,7 @@ use drift_model::object::LeanObject;
 use super::end::ExecutionEnd;
 use crate::core::decision::Decision;
 use crate::core::outcome::{Doubt, StepOutcome};
+use crate::core::plan::Plan;
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +27,15 @@ pub enum Step {
     Prepare,
     /// Write to the object.
     Write(Write),
-    /// Send the request of this index.
-    Send(usize),
+    /// Render the request of this step, with the answers to those before it.
+    Render(usize),
+    /// Send the request that was rendered last.
+    Send {
+        /// Of which step.
+        index: usize,
+        /// Nothing was written outside before it, so that the program's end still holds it up.
+        begins: bool,
+    },
     /// Wait, unless something happens to the object first.
     Pause(Duration),
     /// Nothing more: this became of it.
@@ -73,6 +82,8 @@ pub enum Event {
     Dismissed,
     /// The requests were looked at.
     Prepared(Readiness),
+    /// The request was rendered, or not.
+    Rendered(Rendered),
     /// The write landed and gave this state, or did not.
     Written(Result<Box<LeanObject>, Failure>),
     /// The request was answered, or is known to stay without an answer.
@@ -86,16 +97,27 @@ pub enum Event {
 }
 
 /// Whether the requests of a correction may go out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// So many may.
-    Ready(usize),
+    /// They may.
+    Ready(Plan),
     /// A host asked to be left alone until then.
     Postponed(Moment),
-    /// One of them cannot be sent.
-    Unsendable(Doubt),
+    /// The one that is called so cannot be sent.
+    Unsendable(Option<Arc<str>>, Doubt),
     /// The program ends, or the Lease is not fresh.
     NotNow,
+}
+
+/// What came of rendering a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rendered {
+    /// It can be sent.
+    Ready,
+    /// The target says that it is not to be sent.
+    Skipped,
+    /// A template cannot be evaluated.
+    Fails,
 }
 
 /// Why a write did not land.

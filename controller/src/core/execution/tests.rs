@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
-use crate::core::outcome::StepOutcome;
+use crate::core::outcome::{Doubt, Refusal, StepOutcome};
+use crate::core::plan::{Plan, PlannedStep};
 
 /// A first create: the finalizer is due, and the claim.
 fn first_create() -> Execution {
@@ -20,27 +21,63 @@ fn decided(execution: &Execution) -> Event {
     Event::Decided(Box::new(execution.object().clone()), execution.decision.clone())
 }
 
-/// A first create up to its first request.
-fn claimed() -> Execution {
-    let mut execution = first_create();
+/// Steps, each named by its index: look-ups (`l`) and writes (`w`).
+fn plan(kinds: &str) -> Plan {
+    let step =
+        |(index, kind): (usize, char)| PlannedStep { label: Some(index.to_string().into()), looks_up: kind == 'l' };
+    Plan { steps: kinds.chars().enumerate().map(step).collect(), deletion: 0 }
+}
+
+/// The same, of which so many of the first take the resource away.
+fn deletion(kinds: &str, deletion: usize) -> Plan {
+    Plan { deletion, ..plan(kinds) }
+}
+
+/// An execution whose requests may go out, as it turns to the first of them.
+fn ready(mut execution: Execution, plan: Plan) -> Execution {
     assert_eq!(execution.next(Event::Begin), Step::Read);
     assert_eq!(execution.next(Event::Read(Ok(Some(state(2))))), Step::Decide);
     let answer = decided(&execution);
     assert_eq!(execution.next(answer), Step::Prepare);
-    assert_eq!(execution.next(Event::Prepared(Readiness::Ready(2))), Step::Write(Write::PutFinalizer));
+    assert_eq!(execution.next(Event::Prepared(Readiness::Ready(plan))), Step::Render(0));
+    execution
+}
+
+const fn send(index: usize, begins: bool) -> Step {
+    Step::Send { index, begins }
+}
+
+const ACCEPTED: Event = Event::Answered(StepOutcome::Accepted);
+const READY: Event = Event::Rendered(Rendered::Ready);
+const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
+const FAILS: Event = Event::Rendered(Rendered::Fails);
+
+/// The outcome that is about to be written.
+fn outcome(step: &Step) -> &CorrectionStatus {
+    let Step::Write(Write::Status(status, Purpose::Outcome)) = step else { unreachable!("{step:?}") };
+    status
+}
+
+/// A first create up to its first request.
+fn claimed() -> Execution {
+    let mut execution = ready(first_create(), plan("ww"));
+    assert_eq!(execution.next(READY), Step::Write(Write::PutFinalizer));
     let claim = execution.next(Event::Written(Ok(state(3))));
     assert!(matches!(claim, Step::Write(Write::Status(_, Purpose::Claim))), "{claim:?}");
-    assert_eq!(execution.next(Event::Written(Ok(state(4)))), Step::Send(0));
+    assert_eq!(execution.next(Event::Written(Ok(state(4)))), send(0, true));
     execution
 }
 
 /// The same, refused by the external system, up to the write that says so.
 fn refused() -> Execution {
     let mut execution = claimed();
-    let step = execution.next(Event::Answered(StepOutcome::Refused { status: 409 }));
-    let Step::Write(Write::Status(status, Purpose::Outcome)) = step else { unreachable!("{step:?}") };
-    assert_eq!(status.reason, Some(CorrectedReason::CorrectionFailed));
+    let step = execution.next(Event::Answered(no(409)));
+    assert_eq!(outcome(&step).reason, Some(CorrectedReason::CorrectionFailed));
     execution
+}
+
+fn no(status: u16) -> StepOutcome {
+    StepOutcome::Refused { refusal: Refusal { status, because: None }, did_nothing: true }
 }
 
 fn is_corrected(step: &Step, is_written: bool) -> bool {
@@ -50,20 +87,115 @@ fn is_corrected(step: &Step, is_written: bool) -> bool {
 #[test]
 fn requests_follow_each_other_until_one_is_not_accepted() {
     let mut execution = claimed();
-    assert_eq!(execution.next(Event::Answered(StepOutcome::Accepted)), Step::Send(1));
-    let step = execution.next(Event::Answered(StepOutcome::Accepted));
-    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::Outcome))), "{step:?}");
+    assert_eq!(execution.next(ACCEPTED), Step::Render(1));
+    assert_eq!(execution.next(READY), send(1, false));
+    assert_eq!(outcome(&execution.next(ACCEPTED)).reason, Some(CorrectedReason::CorrectionApplied));
     assert!(is_corrected(&execution.next(Event::Written(Ok(state(5)))), true));
+}
+
+/// An update of what is ours.
+fn update() -> Execution {
+    Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Update))))
+}
+
+#[test]
+fn a_look_up_claims_nothing_and_the_object_is_read_again_before_the_first_write() {
+    let mut create = ready(first_create(), plan("lw"));
+    assert_eq!(create.next(READY), send(0, true));
+    assert_eq!(create.next(ACCEPTED), Step::Render(1));
+    assert_eq!(create.next(READY), Step::Write(Write::PutFinalizer));
+
+    let mut update = ready(update(), plan("lww"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    assert_eq!(update.next(READY), Step::ReadAgain);
+    let paused = LeanObject { paused: true, ..*state(4) };
+    let changed = update.clone().next(Event::Read(Ok(Some(Box::new(paused)))));
+    assert_eq!(changed, Step::End(ExecutionEnd::CalledOff), "nothing was written, so it was none");
+    assert_eq!(update.clone().next(Event::Read(Err(String::new()))), Step::End(ExecutionEnd::CalledOff));
+    assert_eq!(update.next(Event::Read(Ok(Some(state(4))))), send(1, true));
+    assert_eq!(update.next(ACCEPTED), Step::Render(2));
+    assert_eq!(update.next(READY), send(2, false));
+}
+
+#[test]
+fn a_look_up_that_is_refused_ends_the_correction_without_a_trace_outside() {
+    let mut create = ready(first_create(), plan("lw"));
+    create.next(READY);
+    let step = create.next(Event::Answered(no(404)));
+    let status = outcome(&step);
+    assert_eq!((status.correction, &status.claim), (8, &None));
+    assert_eq!(status.text, "create, step 0: the external system refuses it with status 404");
+}
+
+#[test]
+fn a_template_that_fails_counts_only_after_a_write() {
+    let mut first = ready(update(), plan("lww"));
+    first.next(READY);
+    first.next(ACCEPTED);
+    assert_eq!(outcome(&first.next(FAILS)).correction, 7, "nothing was written");
+
+    let mut second = ready(update(), plan("ww"));
+    second.next(READY);
+    second.next(ACCEPTED);
+    let step = second.next(FAILS);
+    let status = outcome(&step);
+    assert_eq!((status.correction, status.reason), (8, Some(CorrectedReason::CorrectionFailed)));
+    assert!(status.text.starts_with("update, step 1: a template"), "{}", status.text);
+}
+
+#[test]
+fn an_update_that_writes_nothing_failed_and_a_deletion_is_done() {
+    let mut update = ready(update(), plan("lw"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    let step = update.next(SKIPPED);
+    assert_eq!((outcome(&step).correction, &*outcome(&step).text), (8, "update: every write was skipped"));
+
+    let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    let mut delete = ready(delete, deletion("w", 1));
+    let step = delete.next(SKIPPED);
+    assert!(matches!(&step, Step::End(ExecutionEnd::Corrected { outcome: Outcome::Applied, .. })), "{step:?}");
+}
+
+#[test]
+fn a_deletion_is_done_when_the_last_write_that_was_sent_says_so() {
+    let underway = || Event::Answered(StepOutcome::Underway { retry_after: None });
+    let ended = |answers: [Event; 2], last: Event| {
+        let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+        let mut delete = ready(delete, deletion("www", 3));
+        for answer in answers {
+            delete.next(READY);
+            delete.next(answer);
+        }
+        match delete.next(last) {
+            Step::End(ExecutionEnd::Corrected { outcome, .. }) => outcome,
+            step => {
+                let text = outcome(&step).text.clone();
+                assert!(text.contains("not done yet"), "{text}");
+                Outcome::Underway { retry_after: None }
+            }
+        }
+    };
+    assert_eq!(ended([underway(), ACCEPTED], SKIPPED), Outcome::Applied);
+    assert_eq!(ended([ACCEPTED, underway()], SKIPPED), Outcome::Underway { retry_after: None });
+}
+
+#[test]
+fn what_follows_a_deletion_waits_until_it_is_done() {
+    let replaced = |answer| {
+        let mut execution = ready(update(), deletion("ww", 1));
+        execution.next(READY);
+        execution.next(Event::Answered(answer))
+    };
+    assert_eq!(replaced(StepOutcome::Accepted), Step::Render(1));
+    assert!(outcome(&replaced(StepOutcome::Underway { retry_after: None })).text.contains("not done yet"));
 }
 
 #[test]
 fn an_object_that_changes_under_the_claim_takes_it_back() {
-    let mut execution = first_create();
-    execution.next(Event::Begin);
-    execution.next(Event::Read(Ok(Some(state(2)))));
-    let answer = decided(&execution);
-    execution.next(answer);
-    execution.next(Event::Prepared(Readiness::Ready(1)));
+    let mut execution = ready(first_create(), plan("w"));
+    execution.next(READY);
     execution.next(Event::Written(Ok(state(3))));
     let paused = LeanObject { paused: true, ..*state(4) };
     let step = execution.next(Event::Written(Ok(Box::new(paused))));
@@ -76,7 +208,8 @@ fn only_before_the_first_request_a_stop_takes_the_claim_back() {
     let step = claimed().next(Event::NotSent);
     assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
     let mut begun = claimed();
-    begun.next(Event::Answered(StepOutcome::Accepted));
+    begun.next(ACCEPTED);
+    begun.next(READY);
     let step = begun.next(Event::NotSent);
     assert!(matches!(step, Step::Write(Write::Status(_, Purpose::Outcome))), "{step:?}");
 }
@@ -140,8 +273,9 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let answer = prop_oneof![
         Just(StepOutcome::Accepted),
-        Just(StepOutcome::Refused { status: 409 }),
-        Just(StepOutcome::Indefinite { why: Doubt::NoAnswer, retry_after: None }),
+        Just(no(409)),
+        Just(StepOutcome::Underway { retry_after: None }),
+        Just(StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))),
     ];
     let interrupt = prop_oneof![Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
     // Most histories are to come as far as the outcome.
@@ -151,7 +285,10 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Read(Ok(None))),
         1 => Just(Event::Read(Err(String::new()))),
         3 => Just(Event::Dismissed),
-        6 => Just(Event::Prepared(Readiness::Ready(2))),
+        6 => "[lw]{1,4}".prop_map(|kinds| Event::Prepared(Readiness::Ready(plan(&kinds)))),
+        8 => Just(READY),
+        2 => Just(SKIPPED),
+        1 => Just(FAILS),
         1 => Just(Event::Prepared(Readiness::NotNow)),
         8 => object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
         4 => failure.prop_map(|failure| Event::Written(Err(failure))),
@@ -168,8 +305,8 @@ proptest! {
     #[test]
     fn no_request_goes_out_unclaimed_or_after_its_outcome(events in proptest::collection::vec(event(), 0..120)) {
         let mut execution = first_create();
-        let (mut step, mut claimed, mut sent) = (execution.next(Event::Begin), false, 0);
-        let (mut recording, mut gone) = (false, false);
+        let (mut step, mut claimed, mut steps) = (execution.next(Event::Begin), false, Plan::default());
+        let (mut next, mut wrote, mut recording, mut gone) = (0, false, false, false);
         for event in events {
             // Each step is answered by an event of its kind.
             let fits = match step {
@@ -177,7 +314,8 @@ proptest! {
                 Step::Decide => matches!(event, Event::Dismissed | Event::Begin),
                 Step::Prepare => matches!(event, Event::Prepared(_)),
                 Step::Write(_) => matches!(event, Event::Written(_)),
-                Step::Send(_) => matches!(event, Event::Answered(_) | Event::NotSent | Event::CutOff),
+                Step::Render(_) => matches!(event, Event::Rendered(_)),
+                Step::Send { .. } => matches!(event, Event::Answered(_) | Event::NotSent | Event::CutOff),
                 Step::Pause(_) => matches!(event, Event::Waited(_)),
                 Step::End(_) => false,
             };
@@ -187,20 +325,30 @@ proptest! {
             if let Step::Write(Write::Status(_, Purpose::Claim)) = step {
                 claimed |= matches!(event, Event::Written(Ok(_)));
             }
+            if let Event::Prepared(Readiness::Ready(plan)) = &event {
+                steps = plan.clone();
+            }
+            if let Step::Send { index, .. } = step {
+                wrote |= steps.writes(index) && matches!(event, Event::Answered(_) | Event::CutOff);
+            }
             gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
             step = execution.next(event);
             match &step {
-                Step::Send(index) => {
-                    prop_assert!(claimed && !recording);
-                    prop_assert_eq!(*index, sent);
-                    sent += 1;
+                Step::Render(index) => {
+                    prop_assert!(!recording && *index >= next, "in their order, and each once");
+                    next = index + 1;
+                }
+                Step::Send { index, begins } => {
+                    prop_assert!(!recording && *index + 1 == next);
+                    prop_assert!(claimed == steps.writes(*index) || wrote, "a claim comes right before the first write");
+                    prop_assert_eq!(*begins, !wrote);
                 }
                 Step::Read | Step::Decide | Step::Prepare => prop_assert!(!recording),
                 Step::Write(Write::Status(_, Purpose::Outcome)) => recording = true,
-                Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && sent <= 1),
+                Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && !wrote),
                 Step::End(end) => {
-                    prop_assert_eq!(end.sent_nothing() && sent > 1, false);
+                    prop_assert!(!(end.sent_nothing() && wrote));
                     if let ExecutionEnd::Corrected { outcome, status, .. } = end {
                         prop_assert!(!outcome.is_definite() || gone || status.is_some(), "{end:?}");
                     }

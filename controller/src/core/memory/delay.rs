@@ -11,7 +11,7 @@ use drift_model::moment::Moment;
 
 use crate::core::claim::Action;
 use crate::core::correction::Correction;
-use crate::core::outcome::Outcome;
+use crate::core::outcome::{Outcome, Uncertainty};
 
 /// Corrections of an object count towards its delay for this long: twice the longest delay, so that a war that slowed
 /// down to the longest delay is still seen as one.
@@ -71,10 +71,10 @@ impl Delay {
 
     /// A correction came to an end.
     pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
-        match *outcome {
-            Outcome::Doubtful { why, retry_after, .. } => {
+        match outcome {
+            Outcome::Doubtful(_, Uncertainty { retry_after, .. }) => {
                 self.doubtful = self.doubtful.saturating_add(1);
-                if !why.sent_nothing() {
+                if !outcome.changed_nothing() {
                     self.doubtful_hash = Some(correction.correct_hash);
                 }
                 self.not_before = retry_after.map(|span| now + span);
@@ -83,7 +83,7 @@ impl Delay {
                 self.end_doubt();
                 self.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied | Outcome::Refused { .. } => self.end_doubt(),
+            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Halted(_) => self.end_doubt(),
         }
         let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
         if correction.action == Action::Delete && is_undone {

@@ -1,10 +1,10 @@
 use super::*;
-use crate::core::fixtures::{at, bare_object, correction, owns, status};
+use crate::core::fixtures::{at, bare_object, correction, doubtful_until, owns, status};
 use crate::core::outcome::Doubt;
 use serde_json::json;
 
 fn doubtful(retry_after: Option<u64>) -> Outcome {
-    Outcome::Doubtful { why: Doubt::NoAnswer, retry_after: retry_after.map(Duration::from_secs), step: 0 }
+    doubtful_until(Doubt::NoAnswer, retry_after.map(Duration::from_secs))
 }
 
 #[test]

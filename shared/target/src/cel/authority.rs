@@ -112,6 +112,11 @@ impl Authority {
         }
     }
 
+    pub(super) fn reads(&self, variable: &str) -> bool {
+        let Self::Templated(Templated { parts, .. }) = self else { return false };
+        parts.iter().any(|part| matches!(part, Part::Name(value) | Part::Port(value) if value.reads(variable)))
+    }
+
     pub(super) fn collect_fields(&self, fields: &mut FieldPaths) {
         let Self::Templated(Templated { parts, .. }) = self else { return };
         for part in parts {

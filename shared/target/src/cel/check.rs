@@ -27,6 +27,8 @@ pub(super) struct Checked {
     pub(super) fields: FieldPaths,
     /// Every name of a field that is written in it.
     pub(super) names: BTreeSet<String>,
+    /// The variables of the language that it reads.
+    pub(super) variables: BTreeSet<&'static str>,
 }
 
 /// Checks and redirects an expression.
@@ -50,12 +52,13 @@ pub(super) fn check(
         errors: Vec::new(),
         fields: FieldPaths::default(),
         names: BTreeSet::new(),
+        variables: BTreeSet::new(),
     };
     checker.visit(expression);
     if !checker.errors.is_empty() {
         return Err(checker.errors);
     }
-    let checked = Checked { fields: checker.fields, names: checker.names };
+    let checked = Checked { fields: checker.fields, names: checker.names, variables: checker.variables };
     redirect(expression);
     Ok(checked)
 }
@@ -70,6 +73,7 @@ struct Checker<'s> {
     errors: Vec<TemplateError>,
     fields: FieldPaths,
     names: BTreeSet<String>,
+    variables: BTreeSet<&'static str>,
 }
 
 impl Checker<'_> {
@@ -155,6 +159,7 @@ impl Checker<'_> {
                            `response.text`";
             self.refuse(chain.root, message);
         }
+        self.variables.extend(VARIABLES.iter().find(|variable| **variable == chain.name));
         if chain.name == SELF {
             match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),

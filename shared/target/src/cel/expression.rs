@@ -29,6 +29,7 @@ pub struct Expression {
     /// Names of fields written in the expression: only they are repeated in errors.
     names: BTreeSet<String>,
     fields: FieldPaths,
+    variables: BTreeSet<&'static str>,
 }
 
 #[derive(Debug)]
@@ -65,7 +66,13 @@ impl Expression {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
             Form::Cel(expression, stack)
         });
-        Ok(Self { site: site.clone(), form, names: checked.names, fields: checked.fields })
+        Ok(Self {
+            site: site.clone(),
+            form,
+            names: checked.names,
+            fields: checked.fields,
+            variables: checked.variables,
+        })
     }
 
     /// Where it stands.
@@ -77,6 +84,11 @@ impl Expression {
     #[must_use]
     pub fn fields(&self) -> &FieldPaths {
         &self.fields
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.variables.contains(variable)
     }
 
     /// Evaluates to JSON; `None` for an optional without value.

@@ -37,6 +37,7 @@ pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;
 pub use value::ValueTemplate;
+pub(crate) use variables::STEPS;
 pub use variables::{Scope, Variables};
 
 #[cfg(test)]

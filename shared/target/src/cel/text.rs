@@ -55,6 +55,11 @@ impl TextTemplate {
         fields
     }
 
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Expression(expression) if expression.reads(variable)))
+    }
+
     /// Where it stands.
     pub(crate) fn site(&self) -> &Site {
         &self.site

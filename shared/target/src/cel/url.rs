@@ -105,6 +105,15 @@ impl UrlTemplate {
         self.authority.is_https()
     }
 
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        let reads = |part: &Part| match part {
+            Part::Literal(_) => false,
+            Part::Segment(value) | Part::Segments(value) | Part::Query(value) => value.reads(variable),
+        };
+        self.authority.reads(variable) || self.parts.iter().any(reads)
+    }
+
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
@@ -116,6 +125,15 @@ impl UrlTemplate {
             }
         }
         fields
+    }
+
+    /// Renders the scheme, host and port alone.
+    ///
+    /// # Errors
+    /// When a field is missing, or the host is not allowed.
+    pub(crate) fn render_root(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
+        let root = self.authority.render(variables, &self.site, &Arc::default())?;
+        Url::parse(&root).map_err(|_| self.site.error("the host is none"))
     }
 
     /// Renders the URL.

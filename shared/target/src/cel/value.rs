@@ -83,6 +83,26 @@ impl Node {
         }
     }
 
+    fn reads(&self, variable: &str) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Expression(expression) => expression.reads(variable),
+            Self::Text(text) => text.reads(variable),
+            Self::List(items) => items.iter().any(|item| item.reads(variable)),
+            Self::Map(entries) => entries.iter().any(|(_, field)| field.reads(variable)),
+        }
+    }
+
+    /// Renders the nodes that do not read the variable.
+    fn try_without(&self, variable: &str, rendering: &mut Rendering<'_, '_>) -> Result<(), EvaluationError> {
+        match self {
+            Self::List(items) => items.iter().try_for_each(|item| item.try_without(variable, rendering)),
+            Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(variable, rendering)),
+            node if node.reads(variable) => Ok(()),
+            node => node.render(rendering).map(drop),
+        }
+    }
+
     /// Renders the node; `None` leaves it out.
     fn render(&self, rendering: &mut Rendering<'_, '_>) -> Result<Option<Value>, EvaluationError> {
         match self {
@@ -161,6 +181,21 @@ impl ValueTemplate {
         let mut fields = FieldPaths::default();
         self.root.collect_fields(&mut fields);
         fields
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.root.reads(variable)
+    }
+
+    /// Renders what does not read the variable, to see whether it can be.
+    ///
+    /// # Errors
+    /// As for [`ValueTemplate::render`].
+    pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        let mut rendering =
+            Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
+        self.root.try_without(variable, &mut rendering)
     }
 
     /// Where it stands.

@@ -21,7 +21,7 @@ const DESIRED: &str = "desired";
 /// One entry of a collection.
 const ITEM: &str = "item";
 /// The answers of the steps before.
-pub(super) const STEPS: &str = "steps";
+pub(crate) const STEPS: &str = "steps";
 /// The number of the correction under way.
 pub(super) const CORRECTION: &str = "correction";
 
@@ -82,6 +82,8 @@ pub enum Scope {
     Item,
     /// `self`, `desired`, `correction`: correct steps.
     Correction,
+    /// The same and `response`: refusedWhen, because.
+    CorrectionAnswer,
     /// All of them: an entry of `let`, of which only its use tells where it stands.
     Anywhere,
 }
@@ -102,6 +104,7 @@ impl Scope {
             Self::ItemAlone => &[ITEM],
             Self::Item => &[SELF, ITEM],
             Self::Correction => &[SELF, DESIRED, CORRECTION],
+            Self::CorrectionAnswer => &[SELF, RESPONSE, DESIRED, CORRECTION],
             Self::Anywhere => VARIABLES,
         }
     }

@@ -31,7 +31,7 @@ impl HttpCorrect {
 
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| fields.extend(&step.request.fields()));
+        self.steps().for_each(|step| fields.extend(&step.fields()));
         fields
     }
 }

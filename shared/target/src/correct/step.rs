@@ -1,26 +1,99 @@
-//! One request of a correction.
+//! One request of a correction, and what its answer may mean.
+//!
+//! This file must not know in which order requests are sent, nor what follows on an answer.
 
 use http::Method;
+use serde_json::Value;
 
-use crate::cel::Scope;
+use crate::cel::{EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
+use crate::http::body::BODY_KEYS;
 use crate::http::request::{RequestTemplate, read_request};
-use crate::http::statuses::{StatusSet, read_accept};
-use crate::raw::Reader;
+use crate::http::statuses::{StatusSet, read_step_accept};
+use crate::naming::read_step_name;
+use crate::raw::{Fields, Reader};
+use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
+use drift_model::field_paths::FieldPaths;
 
 /// Requests of one correction: it is one try, not a program.
 const MAX_STEPS: usize = 16;
 
+/// Keys of every step.
+const STEP_KEYS: &[&str] = &["name", "method", "url", "headers", "when", "accept", "refusedWhen", "because"];
+
 /// One request of a correction.
 #[derive(Debug)]
 pub struct HttpStep {
-    /// What is sent: POST, PUT, PATCH or DELETE.
+    /// What later steps and people call it.
+    pub name: Option<String>,
+    /// What is sent. GET and HEAD only look something up, for the steps after it.
     pub request: RequestTemplate,
+    /// Whether it is sent at all; always where the target does not say.
+    pub when: Option<Expression>,
     /// Statuses that mean done; default 200–299, and always 404 and 410 for a step of a deletion.
     pub accept: StatusSet,
     /// Statuses that mean that the resource is gone, for a step of a deletion; any other that is accepted means that it
     /// is under way. The same as `accept` where the target says nothing, and for all other steps.
     pub done_on: StatusSet,
+    /// What makes any answer a definite refusal.
+    pub refused_when: Option<Expression>,
+    /// What people are told of a refusal.
+    pub because: Option<ValueTemplate>,
+}
+
+impl HttpStep {
+    /// Whether it changes nothing outside.
+    #[must_use]
+    pub fn looks_up(&self) -> bool {
+        matches!(self.request.method, Method::GET | Method::HEAD)
+    }
+
+    /// Whether it is to be sent.
+    ///
+    /// # Errors
+    /// When `when` cannot be evaluated for this object and these answers.
+    pub fn is_due(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
+        self.when.as_ref().map_or(Ok(true), |when| when.evaluate_bool(variables))
+    }
+
+    /// Whether the answer in `response` is a definite refusal, whatever its status says.
+    ///
+    /// # Errors
+    /// When `refusedWhen` cannot be evaluated for this answer.
+    pub fn is_refused(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
+        self.refused_when.as_ref().map_or(Ok(false), |refused| refused.evaluate_bool(variables))
+    }
+
+    /// What people are told of the refusal in `response`; `None` where the answer does not have it, or it is no text.
+    #[must_use]
+    pub fn because(&self, variables: &Variables<'_>) -> Option<String> {
+        match self.because.as_ref()?.render(variables).ok()? {
+            Value::String(text) => Some(text),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(truth) => Some(truth.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// Renders whatever is not made of answers, to see whether it can be.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        let known = self.when.as_ref().filter(|when| !when.reads(STEPS));
+        if known.map_or(Ok(true), |when| when.evaluate_bool(variables))? {
+            self.request.try_without_answers(variables)?;
+        }
+        Ok(())
+    }
+
+    /// The fields under `self` that its templates read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.request.fields();
+        self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
+        self.because.iter().for_each(|because| fields.extend(&because.fields()));
+        fields
+    }
 }
 
 /// What the steps of an action are for.
@@ -31,11 +104,9 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Writing => &["method", "url", "headers", "body", "form", "text", "accept"],
-            Self::Deleting => &["method", "url", "headers", "body", "form", "text", "accept", "doneOn"],
-        }
+    fn keys(self) -> Vec<&'static str> {
+        let own: &[&str] = if self == Self::Deleting { &["doneOn"] } else { &[] };
+        [STEP_KEYS, BODY_KEYS, own].concat()
     }
 
     /// What a step accepts and what means done. What is gone already need not be deleted, and what means done is
@@ -50,28 +121,67 @@ impl Purpose {
     }
 }
 
+/// Reads the steps of one action; each sees the answers of those before it.
 pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let steps: Vec<Option<HttpStep>> = items
-        .iter()
-        .enumerate()
-        .map(|(position, item)| read_step(reader, item, &format!("{place}[{position}]"), purpose))
-        .collect();
-    steps.into_iter().collect()
+    let mut steps = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        steps.push(read_step(reader, item, &format!("{place}[{position}]"), purpose));
+        // Also of one that is wrong: what follows must not be blamed for it.
+        let named = item.get("name").and_then(Node::as_text);
+        reader.names_mut().steps.extend(named.map(str::to_owned));
+    }
+    reader.names_mut().steps.clear();
+    let steps = steps.into_iter().collect::<Option<Vec<_>>>()?;
+    if steps.iter().all(HttpStep::looks_up) {
+        let message = format!("{place}: no step writes; method POST, PUT, PATCH or DELETE does");
+        return reader.refuse(node.at, message);
+    }
+    Some(steps)
 }
 
 fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<HttpStep> {
-    let fields = reader.fields(node, place, purpose.keys())?;
+    let fields = reader.fields(node, place, &purpose.keys())?;
+    let name = reader.optional(&fields, "name", read_step_name);
     let method = reader.required(&fields, "method").and_then(|node| {
         // By index: a Method cannot be copied.
-        let methods = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-        let choices = [("POST", 0), ("PUT", 1), ("PATCH", 2), ("DELETE", 3)];
+        let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+        let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
         methods.into_iter().nth(reader.choice(node, &fields.place("method"), &choices)?)
     });
-    let site = reader.site(place, Scope::Correction);
-    let request = read_request(reader, &fields, method, &site);
-    let accept = reader.or(&fields, "accept", StatusSet::success(), read_accept);
-    let done_on = reader.optional(&fields, "doneOn", read_accept);
+    let request = read_request(reader, &fields, method, &reader.site(place, Scope::Correction));
+    let when = reader.optional(&fields, "when", |reader, node, place| {
+        read_expression(reader, node, &reader.site(place, Scope::Correction))
+    });
+    let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
+    let done_on = reader.optional(&fields, "doneOn", read_step_accept);
+    let refused_when = reader.optional(&fields, "refusedWhen", |reader, node, place| {
+        read_expression(reader, node, &reader.site(place, Scope::CorrectionAnswer))
+    });
+    let because = reader.optional(&fields, "because", read_because);
     let (accept, done_on) = purpose.settle(accept?, done_on?);
-    Some(HttpStep { request: request?, accept, done_on })
+    let (name, request, when) = (name?, request?, when?);
+    let step = HttpStep { name, request, when, accept, done_on, refused_when: refused_when?, because: because? };
+    check_look_up(reader, &fields, step)
 }
+
+fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
+    reader.text(node, place)?;
+    read_value(reader, node, &reader.site(place, Scope::CorrectionAnswer))
+}
+
+/// What only looks something up carries nothing, and takes nothing away.
+fn check_look_up(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep) -> Option<HttpStep> {
+    let refused = BODY_KEYS.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
+    match refused.filter(|_| step.looks_up()) {
+        Some((key, node)) => {
+            let (place, method) = (fields.place(key), &step.request.method);
+            reader.refuse(node.at, format!("{place}: a {method} only looks something up, and has no {key}"))
+        }
+        None => Some(step),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

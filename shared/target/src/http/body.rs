@@ -52,6 +52,26 @@ impl Body {
         }
     }
 
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        match self {
+            Self::Json(tree) | Self::Form(tree) => tree.reads(variable),
+            Self::Text(text) => text.reads(variable),
+        }
+    }
+
+    /// Renders what does not read the variable, to see whether it can be.
+    ///
+    /// # Errors
+    /// As for [`Body::render`].
+    pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        match self {
+            body if !body.reads(variable) => body.render(variables).map(drop),
+            Self::Json(tree) | Self::Form(tree) => tree.try_without(variable, variables),
+            Self::Text(_) => Ok(()),
+        }
+    }
+
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {

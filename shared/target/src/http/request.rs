@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use crate::cel::{EvaluationError, Site, TextTemplate, UrlTemplate, Variables};
+use crate::cel::{EvaluationError, STEPS, Site, TextTemplate, UrlTemplate, Variables};
 use crate::http::body::{Body, read_body};
 use crate::http::headers::read_headers;
 use crate::raw::{Fields, Reader};
@@ -37,9 +37,7 @@ impl RequestTemplate {
     pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
         let mut headers = HeaderMap::with_capacity(self.headers.len());
         for (name, template) in &self.headers {
-            let value = HeaderValue::try_from(template.render(variables)?)
-                .map_err(|_| template.site().error("the value holds characters that no header can carry"))?;
-            headers.insert(name, value);
+            headers.insert(name, render_header(template, variables)?);
         }
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
         if let Some(body) = &self.body {
@@ -51,6 +49,38 @@ impl RequestTemplate {
         Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
     }
 
+    /// As much of the request as is known before its path, headers and body are: where it goes to. `None` where an answer
+    /// to another request decides that.
+    #[must_use]
+    pub fn probe(&self, variables: &Variables<'_>) -> Option<HttpRequest> {
+        let url = self.url.render_root(variables).ok()?;
+        let (headers, has_chosen_host) = (HeaderMap::new(), self.url.has_chosen_host() && self.socket.is_none());
+        let (method, socket) = (self.method.clone(), self.socket.clone());
+        Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
+    }
+
+    /// Whether it is made of answers to other requests.
+    #[must_use]
+    pub fn reads_answers(&self) -> bool {
+        self.url.reads(STEPS)
+            || self.headers.iter().any(|(_, template)| template.reads(STEPS))
+            || self.body.as_ref().is_some_and(|body| body.reads(STEPS))
+    }
+
+    /// Renders what is not made of answers to other requests, to see whether it can be.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub(crate) fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        if !self.url.reads(STEPS) {
+            self.url.render(variables)?;
+        }
+        for (_, template) in self.headers.iter().filter(|(_, template)| !template.reads(STEPS)) {
+            render_header(template, variables)?;
+        }
+        self.body.as_ref().map_or(Ok(()), |body| body.try_without(STEPS, variables))
+    }
+
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
@@ -59,6 +89,11 @@ impl RequestTemplate {
         self.body.iter().for_each(|body| fields.extend(&body.fields()));
         fields
     }
+}
+
+fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<HeaderValue, EvaluationError> {
+    HeaderValue::try_from(template.render(variables)?)
+        .map_err(|_| template.site().error("the value holds characters that no header can carry"))
 }
 
 /// Reads the keys `url`, `headers` and those of the body.

@@ -35,14 +35,24 @@ impl StatusSet {
     }
 }
 
+/// Statuses whose answers speak of the resource.
 pub(crate) fn read_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
+    read_set(reader, node, place, &[])
+}
+
+/// The same for a step of a correction, where "not modified" says that there is nothing to do.
+pub(crate) fn read_step_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
+    read_set(reader, node, place, &[304])
+}
+
+fn read_set(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<StatusSet> {
     let items = reader.items(node, place, 1..=MAX_ACCEPT)?;
-    let ranges: Vec<Option<_>> = items.iter().map(|item| read_statuses(reader, item, place)).collect();
+    let ranges: Vec<Option<_>> = items.iter().map(|item| read_statuses(reader, item, place, further)).collect();
     ranges.into_iter().collect::<Option<Vec<_>>>().map(StatusSet)
 }
 
 /// A status, or a range of them: `200-299`.
-fn read_statuses(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<RangeInclusive<u16>> {
+fn read_statuses(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<RangeInclusive<u16>> {
     let range = match &node.content {
         Content::Number(number) => {
             number.as_u64().and_then(|status| u16::try_from(status).ok()).map(|status| status..=status)
@@ -60,8 +70,11 @@ fn read_statuses(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Ra
         let message = format!("{place}: {status} cannot be accepted: it says nothing about the resource");
         return reader.refuse(node.at, message);
     }
-    if *range.start() < 200 || *range.end() > 499 || (*range.start() < 400 && *range.end() >= 300) {
-        let message = format!("{place}: only 2xx and 4xx can be accepted: the others say nothing about the resource");
+    let speaks = |status: u16| matches!(status, 200..=299 | 400..=499) || further.contains(&status);
+    if !(*range.start()..=*range.end()).all(speaks) {
+        let further: String = further.iter().map(|status| format!(", {status}")).collect();
+        let message =
+            format!("{place}: only 2xx{further} and 4xx can be accepted: the others say nothing about the resource");
         return reader.refuse(node.at, message);
     }
     Some(range)

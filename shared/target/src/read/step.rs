@@ -7,6 +7,7 @@ use http::Method;
 use crate::cel::{Expression, Scope};
 use crate::http::request::{RequestTemplate, read_request};
 use crate::http::statuses::{StatusSet, read_accept};
+use crate::naming::read_step_name;
 use crate::raw::{Fields, Reader};
 use crate::templates::read_expression;
 use crate::yaml::Node;
@@ -14,8 +15,6 @@ use drift_model::field_paths::FieldPaths;
 
 /// Requests of one read: each is a round trip within one deadline.
 const MAX_STEPS: usize = 8;
-/// Characters of a step's name.
-const MAX_NAME_CHARS: usize = 63;
 
 /// Keys of a request, wherever it stands.
 pub(super) const REQUEST_KEYS: &[&str] =
@@ -76,7 +75,7 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
         let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
         let step = reader.fields(item, &place, &known).and_then(|fields| {
             let name = reader.required(&fields, "name");
-            let name = name.and_then(|node| read_name(reader, node, &fields.place("name")));
+            let name = name.and_then(|node| read_step_name(reader, node, &fields.place("name")));
             let step = read_step(reader, &fields, if position == 0 { Role::First } else { Role::Later });
             Some(ReadStep { name: Some(name?), ..step? })
         });
@@ -86,20 +85,6 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
         steps.push(step);
     }
     steps.into_iter().collect()
-}
-
-fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
-    let name = reader.literal(node, place)?;
-    let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if !is_word || name.len() > MAX_NAME_CHARS {
-        let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
-        return reader.refuse(node.at, message);
-    }
-    if reader.names_mut().steps.iter().any(|known| known == name) {
-        return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
-    }
-    Some(name.to_owned())
 }
 
 /// Which request of a read it is.

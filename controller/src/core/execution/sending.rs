@@ -1,0 +1,206 @@
+//! The requests of a correction, one after the other: each is rendered with the answers to those before it, and skipped,
+//! sent, or the end.
+//!
+//! The finalizer and the claim come right before the first write, so that a look-up that ends the correction leaves no
+//! trace. What was looked up may have taken long: the object is read once more before the first write, unless a write to it
+//! has just shown it. This file must not know what a request looks like, or what is said of an outcome.
+
+use drift_model::object::LeanObject;
+
+use super::end::ExecutionEnd;
+use super::step::{Event, Failure, Purpose, Rendered, Step, Write};
+use super::{Execution, Stage};
+use crate::core::claim::Action;
+use crate::core::correction::Correction;
+use crate::core::decide::still_stands;
+use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
+use crate::core::plan::Plan;
+
+/// How far the requests have come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) plan: Plan,
+    /// The claim was written for this correction.
+    claimed: bool,
+    /// The object was not seen since something was looked up.
+    looked_up: bool,
+    /// A write was sent.
+    wrote: bool,
+    /// The last write was accepted, and is not done.
+    underway: Option<Outcome>,
+}
+
+impl Execution {
+    /// Turns to a step; what was to be taken away must be gone before anything else is done.
+    pub(super) fn turn_to(&mut self, index: usize) -> Step {
+        let progress = &mut self.progress;
+        if index == progress.plan.deletion
+            && let Some(underway) = progress.underway.take()
+        {
+            return self.record(underway);
+        }
+        if index < progress.plan.steps.len() {
+            self.stage = Stage::Rendering(index);
+            return Step::Render(index);
+        }
+        let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
+        self.record(if self.progress.wrote || deletes { Outcome::Applied } else { Outcome::AllSkipped })
+    }
+
+    pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
+        match rendered {
+            Rendered::Ready if self.progress.wrote || !self.progress.plan.writes(index) => self.send(index),
+            Rendered::Ready => self.prepare_first_write(index),
+            Rendered::Skipped => self.turn_to(index + 1),
+            Rendered::Fails if self.progress.wrote => {
+                let step = self.failed(index, Reach::Further);
+                self.record(Outcome::Halted(step))
+            }
+            Rendered::Fails => {
+                let step = self.failed(index, Reach::Unwritten);
+                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::TemplateFails)))
+            }
+        }
+    }
+
+    fn prepare_first_write(&mut self, index: usize) -> Step {
+        if self.correction().is_some_and(|correction| correction.put_finalizer) {
+            self.stage = Stage::PuttingFinalizer(index);
+            return Step::Write(Write::PutFinalizer);
+        }
+        self.claim(index)
+    }
+
+    pub(super) fn claim(&mut self, index: usize) -> Step {
+        match self.correction().filter(|correction| correction.claim_first).map(Correction::claim) {
+            Some(claim) if still_stands(&self.decided_on, &self.object) => {
+                self.stage = Stage::Claiming(index);
+                Step::Write(Write::Status(claim, Purpose::Claim))
+            }
+            None if self.progress.looked_up => {
+                self.stage = Stage::LookingAgain(index);
+                Step::ReadAgain
+            }
+            _ => self.send_first_write(index),
+        }
+    }
+
+    pub(super) fn claim_written(&mut self, index: usize) -> Step {
+        self.progress.claimed = true;
+        self.send_first_write(index)
+    }
+
+    pub(super) fn seen_again(&mut self, index: usize, read: Result<Option<Box<LeanObject>>, String>) -> Step {
+        match read {
+            Ok(Some(object)) => {
+                self.object = *object;
+                self.send_first_write(index)
+            }
+            Ok(None) => Step::End(ExecutionEnd::Gone),
+            Err(_) => self.call_off(),
+        }
+    }
+
+    /// The last look before the first write.
+    fn send_first_write(&mut self, index: usize) -> Step {
+        if still_stands(&self.decided_on, &self.object) { self.send(index) } else { self.call_off() }
+    }
+
+    fn send(&mut self, index: usize) -> Step {
+        self.stage = Stage::Sending(index);
+        Step::Send { index, begins: !self.progress.wrote }
+    }
+
+    /// Nothing was written outside, so the claim says too much.
+    fn call_off(&mut self) -> Step {
+        match self.correction().filter(|_| self.progress.claimed).map(|correction| correction.before.clone()) {
+            Some(before) => {
+                self.stage = Stage::TakingBack;
+                Step::Write(Write::Status(before, Purpose::TakeBack))
+            }
+            None => Step::End(ExecutionEnd::CalledOff),
+        }
+    }
+
+    /// What follows where a write that prepares the first request did not land; `None` where it did.
+    pub(super) fn not_landed(&mut self, written: Result<Box<LeanObject>, Failure>) -> Option<Step> {
+        let ended = match written {
+            Ok(object) => {
+                self.object = *object;
+                self.progress.looked_up = false;
+                return None;
+            }
+            Err(Failure::Refused(sentence)) => {
+                ExecutionEnd::Refused { finalizer: matches!(self.stage, Stage::PuttingFinalizer(_)), sentence }
+            }
+            Err(Failure::Gone) => ExecutionEnd::Gone,
+            Err(Failure::Moved | Failure::Unavailable | Failure::NotLeading) => ExecutionEnd::CalledOff,
+        };
+        Some(Step::End(ended))
+    }
+
+    pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
+        match event {
+            Event::Answered(answer) => self.answered(index, answer),
+            Event::NotSent if !self.progress.wrote => self.call_off(),
+            Event::NotSent => {
+                let step = self.failed(index, Reach::Further);
+                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::CutOff)))
+            }
+            // It is the next leader's to say.
+            _ => {
+                let step = self.failed(index, self.reach(index, false));
+                let cut_off = Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::CutOff));
+                self.corrected(cut_off, None, false)
+            }
+        }
+    }
+
+    fn answered(&mut self, index: usize, answer: StepOutcome) -> Step {
+        let is_write = self.progress.plan.writes(index);
+        let did_nothing = match &answer {
+            StepOutcome::Accepted | StepOutcome::Underway { .. } => !is_write,
+            StepOutcome::Refused { did_nothing, .. } => *did_nothing,
+            StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
+        };
+        let step = self.failed(index, self.reach(index, did_nothing));
+        match answer {
+            StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
+            StepOutcome::Indefinite(uncertainty) => self.record(Outcome::Doubtful(step, uncertainty)),
+            StepOutcome::Accepted | StepOutcome::Underway { .. } if !is_write => {
+                self.progress.looked_up = true;
+                self.turn_to(index + 1)
+            }
+            StepOutcome::Accepted => self.accepted(index, None),
+            StepOutcome::Underway { retry_after } => self.accepted(index, Some(Outcome::Underway { retry_after })),
+        }
+    }
+
+    /// A write was accepted. Within a deletion the last one says whether the resource is gone.
+    fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
+        self.progress.wrote = true;
+        match underway {
+            Some(underway) if index >= self.progress.plan.deletion => self.record(underway),
+            underway => {
+                self.progress.underway = underway;
+                self.turn_to(index + 1)
+            }
+        }
+    }
+
+    /// How far the correction has come with a step that ends it.
+    fn reach(&self, index: usize, did_nothing: bool) -> Reach {
+        let Progress { plan, wrote, .. } = &self.progress;
+        if *wrote {
+            Reach::Further
+        } else if did_nothing || !plan.writes(index) {
+            Reach::Unwritten
+        } else {
+            Reach::FirstWrite
+        }
+    }
+
+    fn failed(&self, index: usize, reach: Reach) -> FailedStep {
+        FailedStep { label: self.progress.plan.label(index), reach }
+    }
+}

@@ -1,0 +1,132 @@
+use crate::{Destination, DocumentName, HttpStep, Target, parse_document};
+
+const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Image}
+  identity: "${self.metadata.name}"
+  read: {http: {url: "https://h/x"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+  correct:
+    http:
+      update:
+      - {name: found, method: GET, url: "https://h/find"}
+      - {name: set, method: PUT, url: "https://h/${steps.found.body.id}", accept: [200-299, 304]}
+      delete:
+      - {method: DELETE, url: "https://h/x", because: "no: ${response.body.?error}"}
+"#;
+
+fn parse(text: &str) -> Result<Target, Vec<String>> {
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    parse_document(&document, text).map_err(|problems| {
+        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
+    })
+}
+
+#[test]
+fn steps_are_read_as_they_are_written() {
+    let target = parse(TARGET).unwrap();
+    let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+    let [found, set] = http.update.as_slice() else { panic!("{:?}", http.update) };
+    assert_eq!(found.name.as_deref(), Some("found"));
+    assert!(found.looks_up() && !set.looks_up());
+    assert!(set.request.reads_answers() && !found.request.reads_answers());
+    assert!(set.accept.contains(304) && !found.accept.contains(304));
+    assert!(http.steps().all(|step: &HttpStep| step.when.is_none()));
+}
+
+#[test]
+fn every_mistake_in_a_step_is_told_with_its_place() {
+    let table: &[(&str, &str, &[&str])] = &[
+        (
+            "steps.found.",
+            "steps.fund.",
+            &["13:52 correct.http.update[1].url: no step before this one is called `fund`: did you mean `found`?"],
+        ),
+        (
+            "https://h/find",
+            "https://h/${steps.set.status}",
+            &["12:54 correct.http.update[0].url: `steps` does not exist here; known: self, desired, correction"],
+        ),
+        (
+            "https://h/x\", because",
+            "https://h/${steps.found.status}\", because",
+            &["15:44 correct.http.delete[0].url: `steps` does not exist here; known: self, desired, correction"],
+        ),
+        ("name: set", "name: found", &["13:16 correct.http.update[1].name: two steps are called `found`"]),
+        (
+            "name: set",
+            "name: set-it",
+            &["13:16 correct.http.update[1].name: `set-it` is no name: use letters, digits and _, a letter first"],
+        ),
+        (
+            "method: PUT",
+            "method: HEAD",
+            &["12:9 correct.http.update: no step writes; method POST, PUT, PATCH or DELETE does"],
+        ),
+        (
+            "method: PUT",
+            "method: PULL",
+            &["13:29 correct.http.update[1].method: unknown `PULL`; one of GET, HEAD, POST, PUT, PATCH, DELETE"],
+        ),
+        (
+            "method: GET,",
+            "method: GET, body: {a: 1},",
+            &["12:42 correct.http.update[0].body: a GET only looks something up, and has no body"],
+        ),
+        (
+            "method: DELETE,",
+            "method: GET, doneOn: [404],",
+            &["15:31 correct.http.delete[0].doneOn: a GET only looks something up, and has no doneOn"],
+        ),
+        (
+            "304]",
+            "303]",
+            &[
+                "13:93 correct.http.update[1].accept: only 2xx, 304 and 4xx can be accepted: the others say nothing about the resource",
+            ],
+        ),
+        (
+            "304]",
+            "425]",
+            &["13:93 correct.http.update[1].accept: 425 cannot be accepted: it says nothing about the resource"],
+        ),
+        (
+            "name: set,",
+            "whem: \"${true}\",",
+            &["13:10 unknown key `whem` in correct.http.update[1]: did you mean `when`?"],
+        ),
+        (
+            "name: set,",
+            "when: \"true\",",
+            &["13:17 correct.http.update[1].when: write one \"${…}\" and nothing around it"],
+        ),
+        (
+            "name: set,",
+            "when: \"${response.status == 200}\",",
+            &[
+                "13:19 correct.http.update[1].when: `response` does not exist here; known: self, desired, correction, steps",
+            ],
+        ),
+        (
+            "name: set,",
+            "refusedWhen: \"${respons.status == 200}\",",
+            &["13:26 correct.http.update[1].refusedWhen: unknown variable `respons`: did you mean `response`?"],
+        ),
+        (
+            "\"no: ${response.body.?error}\"",
+            "{a: 1}",
+            &["15:55 correct.http.delete[0].because: a text is needed here, not a map"],
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (old, new, expected) in table {
+        assert!(TARGET.contains(old), "{old}");
+        let found = parse(&TARGET.replacen(old, new, 1)).map(drop).unwrap_err();
+        if found != *expected {
+            wrong.push(format!("{new}\n   found    {found:?}\n   expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
