@@ -8,6 +8,7 @@ mod control_plane;
 mod corrections;
 mod crashes;
 mod deletion;
+mod destinations;
 mod ending;
 mod healing;
 mod host_outage;

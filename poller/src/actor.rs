@@ -157,6 +157,7 @@ impl TargetActor {
     fn forget(&mut self, uid: &Uid, now: Moment) {
         self.leave_slow_lane(uid, now);
         self.roster.forget(uid);
+        self.traversals.forget(uid);
         let concerned = self.identities.remove(uid);
         self.appraise_again(&concerned, now);
     }

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::process::clock;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_target::cel::EvaluationError;
@@ -104,14 +103,14 @@ pub struct PollResults {
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
     let PollOrder { uid, begun, view, wished, request } = order;
-    let mut requests = HttpRequests::new(outside, target, &uid);
+    let mut requests = HttpRequests::new(outside, target, std::iter::once(uid.clone()));
     let mut reading = Reading::new(http_of(target), &view);
     let outcome = match requests.run(request, |reply| reading.take(reply)).await {
         Err(postponed) => PollOutcome::Postponed(postponed),
         Ok((observed, pause)) => {
             let observation = observed.unwrap_or_else(Observation::Failed);
             let finding = compare(target, &wished, observation);
-            outside.troubles.note_finding(&target.name, &finding, clock::now());
+            requests.tell(&finding);
             PollOutcome::Found { finding, pause }
         }
     };
@@ -123,28 +122,30 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
 pub async fn traverse(outside: &Outside, target: &Target, order: TraversalOrder) -> PollResults {
     let TraversalOrder { key, request, members } = order;
     let read = http_of(target);
-    let (Some(first), Some(collection)) = (members.first(), &read.collection) else { return PollResults::default() };
+    let Some(collection) = &read.collection else { return PollResults::default() };
     let wanted = members.iter().map(|member| member.key.clone()).collect();
     let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
-    let mut requests = HttpRequests::new(outside, target, &first.uid);
+    let mut requests = HttpRequests::new(outside, target, members.iter().map(|member| member.uid.clone()));
     let ran = requests.run(request, |reply| traversal.take(reply)).await;
     let took = requests.took();
-    let outcome_of = |member: &Member| match &ran {
-        Err(postponed) => PollOutcome::Postponed(postponed.clone()),
-        Ok((entries, pause)) => {
-            let observation = match entries {
-                Ok(entries) => entries.observe(read, &member.view, &member.key),
-                Err(failure) => Observation::Failed(failure.clone()),
-            };
-            let finding = compare(target, &member.wished, observation);
-            outside.troubles.note_finding(&target.name, &finding, clock::now());
-            PollOutcome::Found { finding, pause: *pause }
-        }
-    };
-    let outcomes: Vec<PollOutcome> = members.iter().map(outcome_of).collect();
-    let results = members.into_iter().zip(outcomes);
-    let results = results.map(|(Member { uid, begun, .. }, outcome)| PollResult { uid, begun, outcome, took });
-    let results = results.collect();
+    let mut results = Vec::with_capacity(members.len());
+    for Member { uid, begun, view, wished, key } in members {
+        let outcome = match &ran {
+            Err(postponed) => PollOutcome::Postponed(postponed.clone()),
+            Ok((entries, pause)) => {
+                let observation = match entries {
+                    Ok(entries) => entries.observe(read, &view, &key),
+                    Err(failure) => Observation::Failed(failure.clone()),
+                };
+                let finding = compare(target, &wished, observation);
+                requests.tell(&finding);
+                PollOutcome::Found { finding, pause: *pause }
+            }
+        };
+        results.push(PollResult { uid, begun, outcome, took });
+        // Thousands may be compared here, and the target's task does nothing else meanwhile.
+        tokio::task::yield_now().await;
+    }
     let names = ran.ok().and_then(|(entries, _)| Some(entries.ok()?.names));
     PollResults { results, traversal: Some((key, names)) }
 }

@@ -1,8 +1,8 @@
 //! Why reads fail, told in the log for the person who looks: the condition says only of which kind a failure is.
 //!
 //! A target of a thousand objects fails a thousand times for one reason, and half of them may fail while the other half
-//! succeed. So each target's trouble is told once, again when it changed or came back, and never more than once a
-//! minute. It must not know what follows from a failure.
+//! succeed. So each cause of a target is told once, and again only if it came back. It must not know what follows from a
+//! failure.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,21 +13,15 @@ use drift_model::moment::Moment;
 
 use crate::core::finding::Finding;
 
-/// Between two lines about one target: whoever reads along learns of a change soon, and a flapping host fills no disk.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
+/// A cause that was not seen for so long is over: when it comes back it is told again.
+const OVER_AFTER: Duration = Duration::from_mins(10);
+/// Causes of one target that are remembered; more are not told. They are closed sentences, of which a target has a few.
+const MOST_CAUSES: usize = 32;
 
-/// What was told of each target.
+/// What was told of each target, and when each cause was last seen.
 #[derive(Debug, Default)]
 pub struct Troubles {
-    told: Mutex<HashMap<String, Told>>,
-}
-
-#[derive(Debug)]
-struct Told {
-    sentence: String,
-    at: Moment,
-    /// A read succeeded since.
-    over: bool,
+    told: Mutex<HashMap<String, HashMap<String, Moment>>>,
 }
 
 impl Troubles {
@@ -38,33 +32,27 @@ impl Troubles {
         }
     }
 
-    /// What a read of the target found out. Why there was no answer has been told already, in more words.
+    /// What a read of the target found out.
     pub fn note_finding(&self, target: &str, finding: &Finding, now: Moment) {
         match finding {
-            Finding::Failed(failure) => match failure.reason {
-                ObservedReason::PollTimedOut | ObservedReason::ExternalUnreachable | ObservedReason::Settling => {}
-                _ => self.note(target, &failure.text, now),
-            },
-            _ => self.note_success(target),
-        }
-    }
-
-    /// A read of the target was answered.
-    pub fn note_success(&self, target: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = told.get_mut(target) {
-            told.over = true;
+            Finding::Failed(failure) if failure.reason != ObservedReason::Settling => {
+                self.note(target, &failure.text, now);
+            }
+            _ => {}
         }
     }
 
     fn is_news(&self, target: &str, sentence: &str, now: Moment) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = told.get(target).is_none_or(|told| {
-            let changed = told.over || told.sentence != sentence;
-            changed && now.is_past(told.at, TOLD_EVERY)
-        });
+        let causes = told.entry(target.to_owned()).or_default();
+        causes.retain(|_, seen| !now.is_past(*seen, OVER_AFTER));
+        if let Some(seen) = causes.get_mut(sentence) {
+            *seen = now;
+            return false;
+        }
+        let is_news = causes.len() < MOST_CAUSES;
         if is_news {
-            told.insert(target.to_owned(), Told { sentence: sentence.to_owned(), at: now, over: false });
+            causes.insert(sentence.to_owned(), now);
         }
         is_news
     }
@@ -75,18 +63,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trouble_is_told_once_and_again_when_it_changed_or_came_back_but_not_more_than_once_a_minute() {
+    fn each_cause_is_told_once_while_it_lasts() {
         let troubles = Troubles::default();
-        let at = |seconds| Moment::from_start(Duration::from_secs(seconds));
-        let is_news = |sentence, seconds| troubles.is_news("a", sentence, at(seconds));
+        let at = |minutes: u64| Moment::from_start(Duration::from_mins(minutes));
+        let is_news = |sentence: &str, minutes| troubles.is_news("a", sentence, at(minutes));
         assert!(is_news("refused", 0));
         assert!(troubles.is_news("b", "refused", at(0)), "each target has its own");
-        assert!(!is_news("refused", 500), "nothing new");
-        assert!(is_news("no route", 501));
-        assert!(!is_news("refused", 510), "too soon");
-        assert!(is_news("refused", 562));
-        troubles.note_success("a");
-        assert!(!is_news("refused", 570), "too soon");
-        assert!(is_news("refused", 623), "it came back");
+        assert!(!is_news("refused", 9), "nothing new");
+        assert!(is_news("no route", 9), "another cause");
+        for minutes in 10..60 {
+            let sentence = if minutes % 2 == 0 { "refused" } else { "no route" };
+            assert!(!is_news(sentence, minutes), "two causes in turn are told once each");
+        }
+        assert!(is_news("refused", 70), "it came back");
+    }
+
+    #[test]
+    fn causes_without_end_fill_no_disk() {
+        let troubles = Troubles::default();
+        let told = (0..1_000).filter(|cause| troubles.is_news("a", &format!("cause {cause}"), Moment::START)).count();
+        assert_eq!(told, MOST_CAUSES);
     }
 }

@@ -2,11 +2,9 @@
 //!
 //! When an object wants a poll and what a traversal says of it is the core's business.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_model::http_request::HttpRequest;
-use drift_target::Wished;
 use serde_json::Value;
 
 use super::TargetActor;
@@ -14,23 +12,36 @@ use crate::core::finding::Finding;
 use crate::core::poll_turns::PollTurn;
 use crate::core::rendered::rule_error;
 use crate::core::schedule::Now;
-use crate::core::traversals::RequestKey;
+use crate::core::traversals::{Asked, NotAsked, RequestKey};
 use crate::metrics::of_target;
 use crate::poll::{Member, TraversalOrder, prepare, traverse};
 use crate::sources::http::http_of;
 
-/// An object whose poll is due, and what it needs.
+/// An object whose poll is due.
 struct Due {
     turn: PollTurn,
     view: Arc<Value>,
-    prepared: Prepared,
+    name: String,
 }
 
-/// What an object asks of its collection.
-struct Prepared {
-    wished: Wished,
-    request: HttpRequest,
-    key: String,
+/// Objects that are due, by their requests in the order of their first turns: so none waits for others to come first
+/// again and again.
+#[derive(Default)]
+struct Groups {
+    places: HashMap<RequestKey, usize>,
+    groups: Vec<(RequestKey, Vec<Due>)>,
+}
+
+impl Groups {
+    fn add(&mut self, request: &RequestKey, due: Due) {
+        let place = *self.places.entry(request.clone()).or_insert_with(|| {
+            self.groups.push((request.clone(), Vec::new()));
+            self.groups.len() - 1
+        });
+        if let Some((_, group)) = self.groups.get_mut(place) {
+            group.push(due);
+        }
+    }
 }
 
 impl TargetActor {
@@ -39,38 +50,43 @@ impl TargetActor {
         if !self.may_read(now.moment) {
             return;
         }
-        let mut groups: BTreeMap<RequestKey, Vec<Due>> = BTreeMap::new();
+        let mut due = Groups::default();
         while let Some(turn) = self.roster.next_poll(now.moment) {
             let Some(view) = self.roster.track(&turn.uid).map(|track| track.object().view.clone()) else { continue };
-            match self.prepare_member(&turn, &view) {
-                Ok(prepared) => {
-                    let key = RequestKey::of(&prepared.request);
-                    groups.entry(key).or_default().push(Due { turn, view, prepared });
-                }
-                Err(finding) => {
-                    let begun = self.roster.begin_poll(&turn, now);
-                    begun.into_iter().for_each(|begun| self.take_finding(&turn.uid, begun, finding.clone()));
-                }
+            match self.ask(&turn, &view) {
+                Ok(Asked { request, name, .. }) => due.add(&request, Due { turn, view, name }),
+                Err(finding) => self.end_at_once(&turn, finding, now),
             }
         }
-        for (key, group) in groups {
+        for (key, group) in due.groups {
             self.begin_traversal(key, group, now);
         }
     }
 
-    fn prepare_member(&self, turn: &PollTurn, view: &Value) -> Result<Prepared, Finding> {
-        let (wished, request) = prepare(&self.target, view)?;
+    /// What an object asks of its collection.
+    fn ask(&mut self, turn: &PollTurn, view: &Arc<Value>) -> Result<Asked, Finding> {
+        if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
+            return Ok(asked.clone());
+        }
+        let (_, request) = prepare(&self.target, view)?;
         let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
         let collection = http_of(&self.target).collection.as_ref();
-        let key = collection.map(|collection| collection.key_of_object(view, identity.unwrap_or_default()));
-        let key = key.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
-        Ok(Prepared { wished, request, key })
+        let name = collection.map(|collection| collection.key_of_object(view, identity.unwrap_or_default()));
+        let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
+        let asked = Asked { view: view.clone(), request: RequestKey::of(&request), name };
+        self.traversals.set_asked(&turn.uid, asked.clone());
+        Ok(asked)
+    }
+
+    fn end_at_once(&mut self, turn: &PollTurn, finding: Finding, now: Now) {
+        if let Some(begun) = self.roster.begin_poll(turn, now) {
+            self.take_finding(&turn.uid, begun, finding);
+        }
     }
 
     fn begin_traversal(&mut self, key: RequestKey, group: Vec<Due>, now: Now) {
-        let Some(request) = group.first().map(|due| due.prepared.request.clone()) else { return };
-        if let Some(postponed) = self.context.outside.postponed(&request, now.moment) {
-            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
+        if !self.may_read(now.moment) {
+            return group.iter().for_each(|due| self.roster.queue_poll(&due.turn.uid));
         }
         if let Some(until) = self.traversals.not_before(&key, now.moment) {
             for due in &group {
@@ -78,19 +94,37 @@ impl TargetActor {
             }
             return;
         }
-        if !self.may_read(now.moment) {
-            return group.iter().for_each(|due| self.roster.queue_poll(&due.turn.uid));
+        let Some(first) = group.first() else { return };
+        let request = match prepare(&self.target, &first.view) {
+            Ok((_, request)) => request,
+            Err(finding) => return group.iter().for_each(|due| self.end_at_once(&due.turn, finding.clone(), now)),
+        };
+        if let Some(postponed) = self.context.outside.postponed(&request, now.moment) {
+            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
+        }
+        let members = self.join(group, now);
+        if members.is_empty() {
+            return;
         }
         let _ = self.read_rate.take(now.moment);
-        let mut members = Vec::with_capacity(group.len());
-        for Due { turn, view, prepared: Prepared { wished, key, .. } } in group {
-            let Some(begun) = self.roster.begin_poll(&turn, now) else { continue };
-            members.push(Member { uid: turn.uid, begun, view, wished, key });
-        }
         self.traversals.begin(key.clone(), now.moment);
         let order = TraversalOrder { key, request, members };
         let (outside, target) = (self.context.outside.clone(), self.target.clone());
         self.polls.push(Box::pin(async move { traverse(&outside, &target, order).await }));
+    }
+
+    fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
+        let mut members = Vec::with_capacity(group.len());
+        for Due { turn, view, name } in group {
+            match self.target.wish_of(&view) {
+                Err(error) => self.end_at_once(&turn, Finding::Failed(rule_error(&error)), now),
+                Ok(wished) => {
+                    let begun = self.roster.begin_poll(&turn, now);
+                    members.extend(begun.map(|begun| Member { uid: turn.uid, begun, view, wished, key: name }));
+                }
+            }
+        }
+        members
     }
 
     /// What stands in the collection and belongs to no object is told, and never touched.
@@ -98,9 +132,16 @@ impl TargetActor {
         self.traversals.end(key);
         let (Some(mut names), Some(collection)) = (names, http_of(&self.target).collection.as_ref()) else { return };
         for track in self.roster.tracks() {
-            let identity = track.rendered().identity.as_deref().unwrap_or_default();
-            if let Ok(own) = collection.key_of_object(&track.object().view, identity) {
-                names.remove(&own);
+            match self.traversals.name_within(&track.object().id.uid, key) {
+                Ok(Some(own)) => drop(names.remove(own)),
+                Ok(None) => {}
+                // One that is not polled, as while it is suspended, has its entry all the same.
+                Err(NotAsked) => {
+                    let identity = track.rendered().identity.as_deref().unwrap_or_default();
+                    if let Ok(own) = collection.key_of_object(&track.object().view, identity) {
+                        names.remove(&own);
+                    }
+                }
             }
         }
         self.traversals.note_unnamed(key, names);

@@ -55,7 +55,9 @@ fn mistake(read: &HttpRead, desired: &Value, observed: &Value) -> Option<&'stati
         // `validWhen` has had its say already.
         (Value::Object(wished), Value::Object(real)) => {
             let is_foreign = !wished.is_empty() && !wished.keys().any(|field| real.contains_key(field));
-            (read.valid_when.is_none() && is_foreign).then_some("none of desired's fields")
+            // Of a collection `validWhen` judges the page, not the entry.
+            let is_told = read.valid_when.is_some() && read.collection.is_none();
+            (!is_told && is_foreign).then_some("none of desired's fields")
         }
         (Value::Object(_), _) => Some("no map, as desired is"),
         (_, Value::Null) => Some("nothing is observed"),

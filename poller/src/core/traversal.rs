@@ -18,8 +18,11 @@ use super::reply::{Judged, Observation, invalid, judge};
 
 /// Pages of one traversal: a server that always names another would be asked for ever.
 const MAX_PAGES: usize = 1_000;
-/// Entries of one traversal, of which at least the names are remembered: some 50 MB.
-const MAX_ENTRIES: usize = 500_000;
+/// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
+/// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.
+const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
+/// What a value takes beside its text, bytes.
+const NODE_BYTES: usize = 64;
 
 /// A traversal under way.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub struct Traversal<'r> {
     /// What objects call their entries.
     wanted: HashSet<String>,
     entries: Entries,
+    /// Bytes that the entries take.
+    kept: usize,
 }
 
 /// The entries of a collection that was gone through to its end.
@@ -50,7 +55,7 @@ impl<'r> Traversal<'r> {
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
         let asked = HashSet::from([request.url.to_string()]);
-        Self { read, collection, request, asked, wanted, entries: Entries::default() }
+        Self { read, collection, request, asked, wanted, entries: Entries::default(), kept: 0 }
     }
 
     /// Takes in the answer to the request under way.
@@ -86,24 +91,31 @@ impl<'r> Traversal<'r> {
 
     fn take_entry(&mut self, entry: Value) -> Result<(), Failure> {
         let name = self.collection.key_of_item(&entry).map_err(|error| invalid(&error))?;
-        if !self.entries.names.insert(name.clone()) {
+        if self.entries.names.contains(&name) {
             self.entries.repeated.insert(name);
             return Ok(());
         }
-        if self.entries.names.len() > MAX_ENTRIES {
-            return Err(invalid(&"too many entries"));
+        let is_wanted = self.wanted.contains(&name);
+        self.kept += NODE_BYTES + name.len() + if is_wanted { bytes_of(&entry) } else { 0 };
+        if self.kept > MAX_KEPT_BYTES {
+            return Err(invalid(&"the entries take too much memory"));
         }
-        if self.wanted.contains(&name) {
-            self.entries.found.insert(name, entry);
+        if is_wanted {
+            self.entries.found.insert(name.clone(), entry);
         }
+        self.entries.names.insert(name);
         Ok(())
     }
 
     /// Where the next page is: never at another origin, and never a page that was there already.
     fn next_url(&mut self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Url>, Failure> {
         let written = match &self.collection.next {
+            // What the target takes for all is a first part: what stands on the others would seem to be missing.
+            NextPage::None if next_of_link(reply)?.is_some() => {
+                return Err(invalid(&"there is a next page, and the target has no next"));
+            }
             NextPage::None => None,
-            NextPage::Link => next_of_link(reply),
+            NextPage::Link => next_of_link(reply)?,
             NextPage::At(rule) => match rule.evaluate(variables).map_err(|error| invalid(&error))? {
                 None | Some(Value::Null) => None,
                 Some(Value::String(text)) if text.is_empty() => None,
@@ -161,24 +173,37 @@ impl Entries {
     }
 }
 
-/// The target of `rel="next"` in the headers `Link`.
-fn next_of_link(reply: &HttpReply) -> Option<String> {
-    let lines = reply.headers.get_all(http::header::LINK).iter().filter_map(|value| value.to_str().ok());
-    lines.flat_map(links).find(|(_, is_next)| *is_next).map(|(target, _)| target.to_owned())
+/// About what a value takes in memory.
+fn bytes_of(value: &Value) -> usize {
+    NODE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(bytes_of).sum(),
+            Value::Object(fields) => fields.iter().map(|(name, field)| NODE_BYTES + name.len() + bytes_of(field)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
-/// The links of one header line, and whether each leads to the next page. A comma may stand inside `<…>` too.
-fn links(line: &str) -> impl Iterator<Item = (&str, bool)> {
-    line.split('<').skip(1).filter_map(|link| {
-        let (target, parameters) = link.split_once('>')?;
-        let mut parameters = parameters.split([';', ',']).map(str::trim);
-        let is_next = parameters.any(|parameter| {
-            let Some((name, value)) = parameter.split_once('=') else { return false };
-            name.trim().eq_ignore_ascii_case("rel")
-                && value.trim().trim_matches('"').split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("next"))
-        });
-        Some((target, is_next))
-    })
+/// The target of `rel="next"` in the headers `Link`. One that cannot be read might be it, so nothing is known then.
+fn next_of_link(reply: &HttpReply) -> Result<Option<String>, Failure> {
+    let unreadable = || invalid(&"the header Link cannot be read");
+    for value in reply.headers.get_all(http::header::LINK) {
+        let line = value.to_str().map_err(|_| unreadable())?;
+        for link in line.split('<').skip(1) {
+            let (target, parameters) = link.split_once('>').ok_or_else(unreadable)?;
+            if parameters.split([';', ',']).any(is_next) {
+                return Ok(Some(target.to_owned()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a parameter of a link says that it leads to the next page.
+fn is_next(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return false };
+    name.trim().eq_ignore_ascii_case("rel")
+        && value.trim().trim_matches('"').split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("next"))
 }
 
 #[cfg(test)]

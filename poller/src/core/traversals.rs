@@ -3,9 +3,12 @@
 //! It must not know what an entry means.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use drift_model::http_request::HttpRequest;
+use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use serde_json::Value;
 
 use super::schedule::PROMPT_SPACING;
 
@@ -14,7 +17,7 @@ pub const SHOWN_NAMES: usize = 1_000;
 
 /// A request for a first page, as it goes out: objects with the same one share a traversal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestKey(Vec<u8>);
+pub struct RequestKey(Arc<[u8]>);
 
 impl RequestKey {
     /// All of a request that the external system sees.
@@ -29,7 +32,7 @@ impl RequestKey {
         }
         key.extend_from_slice(b"\n\n");
         key.extend_from_slice(request.body.as_deref().unwrap_or_default());
-        Self(key)
+        Self(key.into())
     }
 }
 
@@ -42,9 +45,27 @@ pub struct Unnamed {
     pub names: BTreeSet<String>,
 }
 
+/// What an object asks of its collection; it stays so while its view does.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The view that it was found from.
+    pub view: Arc<Value>,
+    /// Its request.
+    pub request: RequestKey,
+    /// What its entry is called.
+    pub name: String,
+}
+
+/// It was never found out what an object asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAsked;
+
 /// The traversals of one target.
 #[derive(Debug, Default)]
-pub struct Traversals(HashMap<RequestKey, Traversed>);
+pub struct Traversals {
+    asked: HashMap<Uid, Asked>,
+    known: HashMap<RequestKey, Traversed>,
+}
 
 #[derive(Debug)]
 struct Traversed {
@@ -54,32 +75,60 @@ struct Traversed {
 }
 
 impl Traversals {
+    /// What the object asks for, as far as it was found out for this very view.
+    #[must_use]
+    pub fn asked_by(&self, uid: &Uid, view: &Arc<Value>) -> Option<&Asked> {
+        self.asked.get(uid).filter(|asked| Arc::ptr_eq(&asked.view, view))
+    }
+
+    /// What the object asks for from now on.
+    pub fn set_asked(&mut self, uid: &Uid, asked: Asked) {
+        self.asked.insert(uid.clone(), asked);
+    }
+
+    /// The object is not polled here any more.
+    pub fn forget(&mut self, uid: &Uid) {
+        self.asked.remove(uid);
+    }
+
+    /// The name that the object gives its entry, if it takes part in traversals with that request; `Err` where it is not
+    /// known which it asks for.
+    ///
+    /// # Errors
+    /// Nothing was found out about the object.
+    pub fn name_within(&self, uid: &Uid, request: &RequestKey) -> Result<Option<&str>, NotAsked> {
+        let asked = self.asked.get(uid).ok_or(NotAsked)?;
+        Ok((asked.request == *request).then_some(asked.name.as_str()))
+    }
+
     /// When one with that request may begin; `None` for now. They begin at least [`PROMPT_SPACING`] apart, and never two at
     /// once.
     #[must_use]
     pub fn not_before(&self, key: &RequestKey, now: Moment) -> Option<Moment> {
-        let known = self.0.get(key)?;
+        let known = self.known.get(key)?;
         let until = if known.under_way { now + PROMPT_SPACING } else { known.began + PROMPT_SPACING };
         (until > now).then_some(until)
     }
 
     /// One begins.
     pub fn begin(&mut self, key: RequestKey, now: Moment) {
-        let known = self.0.entry(key);
+        let known = self.known.entry(key);
         let known = known.or_insert(Traversed { began: now, under_way: true, unnamed: Unnamed::default() });
         (known.began, known.under_way) = (now, true);
     }
 
-    /// It ended, however.
+    /// It ended, however. What no object asks for any more is forgotten.
     pub fn end(&mut self, key: &RequestKey) {
-        if let Some(known) = self.0.get_mut(key) {
+        let asked: HashSet<&RequestKey> = self.asked.values().map(|asked| &asked.request).collect();
+        self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
+        if let Some(known) = self.known.get_mut(key) {
             known.under_way = false;
         }
     }
 
     /// What a complete one found that belongs to no object.
     pub fn note_unnamed(&mut self, key: &RequestKey, names: HashSet<String>) {
-        if let Some(known) = self.0.get_mut(key) {
+        if let Some(known) = self.known.get_mut(key) {
             let count = names.len();
             let names: BTreeSet<String> = names.into_iter().collect();
             known.unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).collect() };
@@ -89,7 +138,7 @@ impl Traversals {
     /// What all of them found.
     #[must_use]
     pub fn unnamed(&self) -> Unnamed {
-        let all = self.0.values().map(|known| &known.unnamed);
+        let all = self.known.values().map(|known| &known.unnamed);
         let count = all.clone().map(|unnamed| unnamed.count).sum();
         let names: BTreeSet<String> = all.flat_map(|unnamed| unnamed.names.iter().cloned()).collect();
         Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).collect() }
@@ -125,6 +174,26 @@ mod tests {
         traversals.end(&one);
         assert_eq!(traversals.not_before(&one, at(0).moment), Some(at(1).moment));
         assert_eq!(traversals.not_before(&one, at(1).moment), None);
+    }
+
+    #[test]
+    fn a_request_that_no_object_makes_any_more_is_forgotten() {
+        let mut traversals = Traversals::default();
+        let (one, other, uid) = (key("http://h/a"), key("http://h/b"), Uid::from("u"));
+        let view = Arc::new(Value::Null);
+        let asked = |request: &RequestKey| Asked { view: view.clone(), request: request.clone(), name: "x".to_owned() };
+        traversals.set_asked(&uid, asked(&one));
+        traversals.begin(one.clone(), at(0).moment);
+        traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]));
+        assert_eq!(traversals.name_within(&uid, &one), Ok(Some("x")));
+        assert_eq!(traversals.name_within(&uid, &other), Ok(None), "an entry of that name is none of its own");
+        assert_eq!(traversals.name_within(&Uid::from("v"), &one), Err(NotAsked));
+        traversals.end(&one);
+        traversals.set_asked(&uid, asked(&other));
+        traversals.begin(other.clone(), at(1).moment);
+        traversals.end(&other);
+        assert_eq!(traversals.unnamed().count, 0);
+        assert!(traversals.asked_by(&uid, &Arc::new(Value::Null)).is_none(), "another view may ask for something else");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
+use drift_cluster::process::clock;
+
 use super::*;
 use crate::core::fixtures::{TEXT, at, object, target};
 use crate::core::roster::Roster;

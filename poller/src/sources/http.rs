@@ -12,7 +12,7 @@ use drift_model::identity::Uid;
 use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, heard};
 use drift_target::{HttpRead, Source, Target};
 
-use crate::core::finding::Failure;
+use crate::core::finding::{Failure, Finding};
 use crate::core::reading::Progress;
 use crate::outside::{Outside, Postponed};
 
@@ -23,12 +23,21 @@ const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 /// timeout, and to ask again each second is no load.
 const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
 
+/// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
+/// alone, since what one request for many objects hears concerns them all.
+const OBJECTS_THAT_COUNT: usize = 3;
+
 /// Requests of one read under way.
 #[derive(Debug)]
 pub(crate) struct HttpRequests<'r> {
     outside: &'r Outside,
     target: &'r Target,
-    uid: &'r Uid,
+    /// Some of the objects that the answers are for.
+    uids: Vec<Uid>,
+    /// Whether one was answered.
+    answered: bool,
+    /// Whether the log says already why there was no answer.
+    told: bool,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
@@ -38,9 +47,18 @@ pub(crate) struct HttpRequests<'r> {
 pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
 
 impl<'r> HttpRequests<'r> {
-    /// None was sent yet; `uid` is the object that they are sent for, or one of several.
-    pub(crate) fn new(outside: &'r Outside, target: &'r Target, uid: &'r Uid) -> Self {
-        Self { outside, target, uid, left: target.timeout, progress: ExchangeProgress::default() }
+    /// None was sent yet; the answers are for these objects.
+    pub(crate) fn new(outside: &'r Outside, target: &'r Target, uids: impl Iterator<Item = Uid>) -> Self {
+        let uids = uids.take(OBJECTS_THAT_COUNT).collect();
+        let left = target.timeout;
+        Self { outside, target, uids, answered: false, told: false, left, progress: ExchangeProgress::default() }
+    }
+
+    /// Says in the log what became of it, where that was not said yet.
+    pub(crate) fn tell(&self, finding: &Finding) {
+        if !self.told {
+            self.outside.troubles.note_finding(&self.target.name, finding, clock::now());
+        }
     }
 
     /// How long the requests took so far.
@@ -63,12 +81,17 @@ impl<'r> HttpRequests<'r> {
             let host = request.host();
             let permit = match entered.take().filter(|(known, _)| *known == host) {
                 Some((_, permit)) => permit,
-                None => self.enter(&host).await?,
+                // What was sent already must not be sent again for the sake of a host that comes later.
+                None => match self.enter(&host).await {
+                    Err(postponed) if self.answered => return Ok((Err(postponed.cause), None)),
+                    entered => entered?,
+                },
             };
             let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
-                self.outside.gate.note(&permit, self.uid, heard, clock::now());
+                self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
             }
+            self.answered |= answer.is_ok();
             let pause = heard.and_then(Heard::asked_pause);
             match answer.map(|reply| take(&reply)) {
                 Err(failure) => return Ok((Err(failure), pause)),
@@ -108,12 +131,14 @@ impl<'r> HttpRequests<'r> {
                 return Err(Postponed { until: clock::now() + UNTIL_THERE_IS_MEMORY, cause });
             }
             Err(_) => {
+                self.told = true;
                 troubles.note(&target.name, "no answer within the target's timeout", clock::now());
                 (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
             }
             Ok(answer) => {
                 let heard = heard(&answer, clock::wall());
                 if let Err(failure) = &answer {
+                    self.told = true;
                     troubles.note(&target.name, &failure.to_string(), clock::now());
                 }
                 (answer.map_err(|failure| failure_of(&failure)), heard)

@@ -127,6 +127,39 @@ fn the_next_page_may_stand_in_a_header() {
 }
 
 #[test]
+fn a_header_that_may_hide_a_page_says_nothing() {
+    for (next, line) in [
+        ("next: link", b"</roles?q=\xc3\xa4&page=2>; rel=\"next\"".as_slice()),
+        ("next: link", b"</roles?page=2; rel=\"next\""),
+        ("observed: {a: 1}", b"</roles?page=2>; rel=\"next\""),
+    ] {
+        let read = READ.replace(r#"next: "${response.body.?next}","#, &format!("{next},"));
+        let read =
+            if next.starts_with("observed") { read.replace(r#", observed: {a: "${item.a}"}"#, "") } else { read };
+        let target = collection(&read);
+        let mut reply = page(&json!([]), &Value::Null);
+        reply.headers.insert(http::header::LINK, http::HeaderValue::from_bytes(line).unwrap());
+        let seen = traverse(&target, &[reply]);
+        assert_eq!(seen.result.map(|_| ()).unwrap_err().reason, ResponseInvalid, "{next}");
+    }
+}
+
+#[test]
+fn entries_without_end_are_not_kept() {
+    let target = collection(READ);
+    let fat: Vec<Value> = (0..300).map(|number| json!({"name": format!("{number}{}", "x".repeat(1_000))})).collect();
+    let pages: Vec<_> = (0..400)
+        .map(|number| {
+            let named = |entry: &Value| json!({"name": format!("{number}{}", entry["name"].as_str().unwrap_or("").get(..1_000).unwrap_or(""))});
+            page(&json!(fat.iter().map(named).collect::<Vec<_>>()), &json!(format!("?page=a{number}")))
+        })
+        .collect();
+    let seen = traverse(&target, &pages);
+    let failure = seen.result.map(|_| ()).unwrap_err();
+    assert!(failure.text.contains("memory"), "{failure:?} after {} pages", seen.asked.len());
+}
+
+#[test]
 fn an_endless_collection_comes_to_an_end() {
     let target = collection(READ);
     let pages: Vec<_> = (2..2_000).map(|number| page(&json!([]), &json!(format!("?page={number}")))).collect();

@@ -85,7 +85,8 @@ pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnM
         match resolve_kind(client, (&target.objects.api_version, &target.objects.kind), &target.all_fields).await {
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
-            Err(KindError::Missing { .. }) if may_be_new => {}
+            // Its schema is published some seconds after it was installed or mended.
+            Err(KindError::Missing { .. } | KindError::Unsuitable(_)) if may_be_new => {}
             Err(error) => {
                 say(&error);
                 said = Some(error);

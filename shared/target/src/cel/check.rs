@@ -14,7 +14,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::variables::{SELF, STEPS, Scope, VARIABLES};
+use crate::cel::variables::{ITEM, SELF, STEPS, Scope, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -59,7 +59,7 @@ pub(super) fn check(
         return Err(checker.errors);
     }
     let checked = Checked { fields: checker.fields, names: checker.names, variables: checker.variables };
-    redirect(expression);
+    redirect(expression, &site.variables().collect::<Vec<_>>());
     Ok(checked)
 }
 
@@ -172,6 +172,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether a loop may not call its variable so. `item` and `steps` are names that people like, so they are taken only
+    /// where they mean something.
+    fn is_taken(&self, name: &str) -> bool {
+        let is_everywhere = VARIABLES.contains(&name) && ![ITEM, STEPS].contains(&name);
+        let is_here = self.site.scope != Scope::Anywhere && self.site.has_variable(name);
+        is_everywhere || is_here || self.site.names.lets.contains_key(name)
+    }
+
     /// Names of `let` are replaced where they are used; only in each other do they stand as they are written.
     fn is_let(&self, name: &str) -> bool {
         self.site.scope == Scope::Anywhere && self.site.names.lets.contains_key(name)
@@ -261,7 +269,7 @@ impl Checker<'_> {
         let names = [Some(&comprehension.iter_var), comprehension.iter_var2.as_ref(), Some(&comprehension.accu_var)];
         let outside = self.local.len();
         self.local.extend(names.into_iter().flatten().cloned());
-        let is_taken = |name: &&String| VARIABLES.contains(&name.as_str()) || self.site.names.lets.contains_key(*name);
+        let is_taken = |name: &&String| self.is_taken(name);
         if let Some(name) = self.local[outside..].iter().find(is_taken).cloned() {
             self.refuse(
                 expression,

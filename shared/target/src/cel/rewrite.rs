@@ -10,7 +10,6 @@ use crate::cel::cost::COST;
 use crate::cel::equal::{CONTAINS, EQUALS};
 use crate::cel::functions::{GLOBAL_FUNCTIONS, OPERATORS, charging};
 use crate::cel::limits::MAP_COST;
-use crate::cel::variables::VARIABLES;
 use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};
 
 /// How deep operations nest.
@@ -46,47 +45,47 @@ const READING_ALL: &[&str] = &[operators::ADD, "format"];
 const LIST_NODES: usize = 4;
 
 /// Puts our own functions in the place of cel's where these mean something else or charge nothing, and what charges around
-/// the arguments of the others. What is left costs as much as it has nodes.
-pub(super) fn redirect(expression: &mut IdedExpr) {
+/// the arguments of the others. What is left costs as much as it has nodes. `variables` are those that exist there.
+pub(super) fn redirect(expression: &mut IdedExpr, variables: &[&str]) {
     let id = expression.id;
     match &mut expression.expr {
         Expr::Call(call) => {
-            call.target.iter_mut().for_each(|target| redirect(target));
-            call.args.iter_mut().for_each(redirect);
-            redirect_call(id, call);
+            call.target.iter_mut().for_each(|target| redirect(target, variables));
+            call.args.iter_mut().for_each(|argument| redirect(argument, variables));
+            redirect_call(id, call, variables);
         }
         Expr::Comprehension(loops) => {
-            redirect(&mut loops.iter_range);
-            redirect(&mut loops.accu_init);
-            redirect(&mut loops.loop_cond);
-            redirect(&mut loops.loop_step);
-            redirect(&mut loops.result);
+            redirect(&mut loops.iter_range, variables);
+            redirect(&mut loops.accu_init, variables);
+            redirect(&mut loops.loop_cond, variables);
+            redirect(&mut loops.loop_step, variables);
+            redirect(&mut loops.result, variables);
             let round = nodes(&loops.loop_cond) + nodes(&loops.loop_step) + 1;
             let round = LiteralValue::Int(CelInt::from(i64::try_from(round).unwrap_or(i64::MAX)));
             wrap(&mut loops.iter_range, LOOP, Some(IdedExpr { id, expr: Expr::Literal(round) }));
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(redirect_member),
+        Expr::List(list) => list.elements.iter_mut().for_each(|member| redirect_member(member, variables)),
         Expr::Map(map) => {
             for entry in &mut map.entries {
                 if let EntryExpr::MapEntry(entry) = &mut entry.expr {
-                    redirect_member(&mut entry.key);
-                    redirect_member(&mut entry.value);
+                    redirect_member(&mut entry.key, variables);
+                    redirect_member(&mut entry.value, variables);
                 }
             }
         }
-        Expr::Select(select) => redirect(&mut select.operand),
+        Expr::Select(select) => redirect(&mut select.operand, variables),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
     }
 }
 
-fn redirect_member(member: &mut IdedExpr) {
-    redirect(member);
-    if !is_borrowed(member) {
+fn redirect_member(member: &mut IdedExpr, variables: &[&str]) {
+    redirect(member, variables);
+    if !is_borrowed(member, variables) {
         wrap(member, COPY, None);
     }
 }
 
-fn redirect_call(id: u64, call: &mut CallExpr) {
+fn redirect_call(id: u64, call: &mut CallExpr, variables: &[&str]) {
     let name = call.func_name.as_str();
     match name {
         operators::EQUALS => hand_cost(call, EQUALS),
@@ -103,7 +102,7 @@ fn redirect_call(id: u64, call: &mut CallExpr) {
             call.args
                 .iter_mut()
                 .take(1)
-                .filter(|operand| !is_borrowed(operand))
+                .filter(|operand| !is_borrowed(operand, variables))
                 .for_each(|operand| wrap(operand, COPY, None));
         }
         _ if READING_ALL.contains(&name) => wrap_arguments(call, READ_ALL),
@@ -159,8 +158,8 @@ fn wrap(expression: &mut IdedExpr, function: &str, further: Option<IdedExpr>) {
 }
 
 /// Whether it gives a part of a variable, which is never copied.
-fn is_borrowed(expression: &IdedExpr) -> bool {
-    Chain::of(expression).is_some_and(|chain| VARIABLES.contains(&chain.name))
+fn is_borrowed(expression: &IdedExpr, variables: &[&str]) -> bool {
+    Chain::of(expression).is_some_and(|chain| variables.contains(&chain.name))
 }
 
 fn is_collected(expression: &IdedExpr) -> bool {

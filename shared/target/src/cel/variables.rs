@@ -19,7 +19,7 @@ pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
 const DESIRED: &str = "desired";
 /// One entry of a collection.
-const ITEM: &str = "item";
+pub(super) const ITEM: &str = "item";
 /// The answers of the steps before.
 pub(crate) const STEPS: &str = "steps";
 /// The number of the correction under way.

@@ -10,6 +10,9 @@ use crate::templates::read_expression;
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
+/// Longest name of an entry: an identity's characters, of four bytes each at most.
+const MAX_KEY_BYTES: usize = 1_012;
+
 /// Keys of `read.http` that only a collection has.
 pub(super) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
 
@@ -58,7 +61,7 @@ impl Collection {
     /// When the entry has no such name.
     pub fn key_of_item(&self, item: &Value) -> Result<String, EvaluationError> {
         let key = self.item_key.render(&Variables { item: Some(item), ..Variables::of_object(&Value::Null) })?;
-        if key.is_empty() { Err(self.item_key.site().error("the key is empty")) } else { Ok(key) }
+        checked_key(key, &self.item_key)
     }
 
     /// What the entry of an object with that identity is called.
@@ -66,7 +69,7 @@ impl Collection {
     /// # Errors
     /// When the template cannot be evaluated for this object.
     pub fn key_of_object(&self, object: &Value, identity: &str) -> Result<String, EvaluationError> {
-        let own = |key: &TextTemplate| key.render(&Variables::of_object(object));
+        let own = |key: &TextTemplate| checked_key(key.render(&Variables::of_object(object))?, key);
         self.object_key.as_ref().map_or_else(|| Ok(identity.to_owned()), own)
     }
 
@@ -76,6 +79,15 @@ impl Collection {
         self.object_key.iter().for_each(|key| fields.extend(&key.fields()));
         self.absent_when.iter().for_each(|rule| fields.extend(rule.fields()));
         fields
+    }
+}
+
+/// No entry has an empty name, so an object that asks for it would always find nothing.
+fn checked_key(key: String, template: &TextTemplate) -> Result<String, EvaluationError> {
+    match key.len() {
+        0 => Err(template.site().error("the key is empty")),
+        1..=MAX_KEY_BYTES => Ok(key),
+        _ => Err(template.site().error(format!("the key is longer than {MAX_KEY_BYTES} bytes"))),
     }
 }
 
