@@ -175,6 +175,25 @@ impl ToxiproxyApi {
         refuse_failure(answer).await.map(drop)
     }
 
+    /// Takes a toxic off a proxy.
+    ///
+    /// # Errors
+    /// When toxiproxy refuses.
+    pub async fn remove_toxic(&self, name: &str, toxic: &str) -> Result<()> {
+        let answer = self.client.delete(format!("{}/toxics/{toxic}", self.path(name))).send().await?;
+        refuse_failure(answer).await.map(drop)
+    }
+
+    /// The names of a proxy's toxics, in toxiproxy's order.
+    ///
+    /// # Errors
+    /// When it does not answer as expected.
+    pub async fn toxics(&self, name: &str) -> Result<Vec<String>> {
+        let answer = self.client.get(format!("{}/toxics", self.path(name))).send().await?;
+        let toxics: Vec<Value> = refuse_failure(answer).await?.json().await?;
+        Ok(toxics.iter().filter_map(|toxic| toxic["name"].as_str().map(str::to_owned)).collect())
+    }
+
     /// Waits until a proxy is as wanted (nothing: until it is gone) and returns it.
     ///
     /// # Errors
