@@ -12,6 +12,10 @@ use super::unpacked;
 /// Values that one comparison looks at, again and again where lists are searched: about a tenth of a second. An answer has at
 /// most 200,000 values.
 const MAX_VISITS: u32 = 4_000_000;
+/// Bytes of texts that are compared in the time of a visit.
+const BYTES_COMPARED: usize = 64;
+/// Bytes of texts that are taken apart in that time.
+const BYTES_PARSED: usize = 8;
 /// Fields of an observed map for each of the wish's up to which both are read side by side.
 const SIDE_BY_SIDE: usize = 4;
 
@@ -48,7 +52,17 @@ impl Comparison {
 
     /// Pays for looking at a value.
     pub(super) fn visit(&self) {
-        self.left.set(self.left.get().saturating_sub(1));
+        self.pay(1);
+    }
+
+    fn pay(&self, visits: usize) {
+        self.left.set(self.left.get().saturating_sub(u32::try_from(visits).unwrap_or(u32::MAX)));
+    }
+
+    /// Pays for looking into two texts.
+    fn pay_texts(&self, desired: &Value, observed: &Value, bytes_of_a_visit: usize) {
+        let bytes = [desired, observed].into_iter().filter_map(Value::as_str).map(str::len).sum::<usize>();
+        self.pay(bytes / bytes_of_a_visit);
     }
 
     /// Whether an observed value is what the wish asks for. Says no once the work has run out.
@@ -61,6 +75,10 @@ impl Comparison {
             return desired.is_null();
         };
         if place.form() == Some(Form::Json) && (desired.is_string() || observed.is_string()) {
+            self.pay_texts(desired, observed, BYTES_PARSED);
+            if self.is_exhausted() {
+                return false;
+            }
             return match (unpacked(desired), unpacked(observed)) {
                 (Some(wish), Some(real)) => self.fulfils(&place.inside_text(), &wish, Some(&real)),
                 _ => false,
@@ -70,7 +88,10 @@ impl Comparison {
             (Value::Null, _) => false,
             (Value::Object(wished), Value::Object(real)) => self.fulfils_fields(place, wished, real),
             (Value::Array(wished), Value::Array(real)) => self.fulfils_list(place, wished, real),
-            _ => place.is_same(desired, observed),
+            _ => {
+                self.pay_texts(desired, observed, BYTES_COMPARED);
+                place.is_same(desired, observed)
+            }
         }
     }
 

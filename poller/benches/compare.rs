@@ -1,0 +1,98 @@
+//! What a comparison costs: it happens with every poll of every object.
+//!
+//!     cargo bench -p drift-poller --bench compare
+//!
+//! It says figures and judges none.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use drift_poller::core::description::describe;
+use drift_poller::core::difference::differences;
+use drift_target::{DocumentName, Target, parse_document};
+use serde_json::{Value, json};
+
+/// Rules as a target of a load balancer has them.
+const RULES: &str = "{path: /members, list: set}, {path: /records, list: map, keys: [name]}, \
+                     {path: '/records/*/values', list: set}, {path: /limits, as: quantity}, {path: /token, redact: true}";
+
+fn target(rules: &str) -> Target {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+         objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
+         read: {{http: {{url: \"http://h/x\"}}}}\n  compare: {{desired: \"${{self.spec}}\"{rules}}}\n"
+    );
+    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    parse_document(&name, &text).unwrap()
+}
+
+/// About 2 KB of JSON.
+fn object() -> Value {
+    let record = |number: u32| {
+        json!({"name": format!("host-{number:02}"), "type": "A", "ttl": 300, "proxied": false,
+               "values": [format!("192.0.2.{number}"), format!("198.51.100.{number}")]})
+    };
+    json!({
+        "listen": "0.0.0.0:8080", "enabled": true, "weight": 100, "token": "t-0123456789",
+        "members": (0..12).map(|number| format!("member-{number:02}")).collect::<Vec<_>>(),
+        "records": (0..12).map(record).collect::<Vec<_>>(),
+        "limits": {"cpu": "500m", "memory": "1Gi"},
+        "labels": (0..12).map(|number| (format!("label-{number:02}"), json!(format!("value of label {number}")))).collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// The same as another server would say it, with fields of its own.
+fn observed() -> Value {
+    let mut observed = object();
+    observed["id"] = json!("0b2f6d1e");
+    observed["limits"] = json!({"cpu": 0.5, "memory": 1_073_741_824_u64});
+    observed
+}
+
+fn drifted() -> Value {
+    let mut drifted = observed();
+    drifted["listen"] = json!("0.0.0.0:9090");
+    drifted["members"][3] = json!("eve");
+    drifted["records"][5]["ttl"] = json!(60);
+    drifted
+}
+
+fn compare(criterion: &mut Criterion) {
+    let (plain, ruled) = (target(""), target(&format!(", rules: [{RULES}]")));
+    let (object, observed, drifted) = (object(), observed(), drifted());
+    println!("{} bytes of JSON", object.to_string().len());
+    let find = |target: &Target, real: &Value| differences(&target.compare.rules, &object, real).unwrap().len();
+    assert_eq!((find(&plain, &object), find(&ruled, &observed), find(&ruled, &drifted)), (0, 0, 4));
+    criterion.bench_function("2 KB, equal, no rules", |bench| bench.iter(|| find(&plain, black_box(&object))));
+    criterion.bench_function("2 KB, equal, rules", |bench| bench.iter(|| find(&ruled, black_box(&observed))));
+    let mut said = |name: &str, target: &Target| {
+        let say = |real: &Value| describe(&differences(&target.compare.rules, &object, real).unwrap());
+        criterion.bench_function(name, |bench| bench.iter(|| say(black_box(&drifted))));
+    };
+    said("2 KB, three fields differ and are told, no rules", &plain);
+    said("2 KB, three fields differ and are told, rules", &ruled);
+}
+
+/// The largest that an external system may make of it.
+fn hostile(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("hostile");
+    group.sample_size(10);
+    let ruled = target(", rules: [{path: '', list: set}]");
+    let numbers = |count: usize| (0..count).map(|number| json!(number)).collect::<Vec<_>>();
+    let (forth, back) = (json!(numbers(10_000)), numbers(10_000).into_iter().rev().collect::<Value>());
+    let run = |desired: &Value, real: &Value| differences(&ruled.compare.rules, desired, real).map(|found| found.len());
+    group.bench_function("set of 10,000 in another order", |bench| bench.iter(|| run(black_box(&forth), &back)));
+    let alike = |last: u32| (0..5_000).map(|number| json!([number, last])).collect::<Value>();
+    let (desired, real) = (alike(0), alike(1));
+    group.bench_function("set of 5,000 alike, given up", |bench| bench.iter(|| run(black_box(&desired), &real)));
+    let many = |from: u32| (from..from + 10_000).map(|number| json!({"k": number})).collect::<Value>();
+    let pair = || (many(0), many(10_000));
+    group.bench_function("set of 10,000 replaced whole", |bench| {
+        bench.iter_batched(pair, |(desired, real)| run(&desired, &real), BatchSize::LargeInput);
+    });
+}
+
+criterion_group!(benches, compare, hostile);
+criterion_main!(benches);
