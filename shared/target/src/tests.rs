@@ -482,12 +482,12 @@ fn every_mistake_is_told_with_its_place() {
         (
             "{bearer: {secretRef: {name: proxies-read, key: token}}}",
             "{}",
-            &["19:13 read.http.auth: exactly one of bearer, basic, header is needed"],
+            &["19:13 read.http.auth: exactly one of bearer, basic, header, oauth2 is needed"],
         ),
         (
             "{bearer: {secretRef: {name: proxies-read, key: token}}}",
             "{oauth2: {}}",
-            &["19:14 unknown key `oauth2` in read.http.auth; known: bearer, basic, header"],
+            &["19:22 read.http.auth.oauth2.tokenUrl is missing", "19:22 read.http.auth.oauth2.secretRef is missing"],
         ),
         (
             "[200, 203-204]",
