@@ -47,6 +47,7 @@ pub mod metrics;
 #[cfg(feature = "node")]
 pub mod node;
 pub mod outside;
+pub mod pages;
 pub mod ports;
 pub mod process;
 pub mod programs;

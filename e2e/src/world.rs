@@ -22,7 +22,7 @@ use kube::Client;
 use tokio::sync::Mutex;
 
 pub use counting::Writes;
-pub use history::{History, condition, describe};
+pub use history::{History, condition, describe, yaml};
 pub use many::tally;
 pub use setup::right;
 pub use targets::Target;

@@ -40,7 +40,8 @@ pub fn describe(object: &Value, kind: &str) -> String {
 }
 
 /// An object as people read it, without managed fields.
-pub(super) fn yaml(object: &Value) -> String {
+#[must_use]
+pub fn yaml(object: &Value) -> String {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");
@@ -55,12 +56,16 @@ impl World {
     /// # Errors
     /// When the watch cannot be begun.
     pub async fn watch_object(&self, name: &str) -> Result<History> {
-        History::begin(self.proxies(), name).await
+        History::of(self.proxies(), name).await
     }
 }
 
 impl History {
-    async fn begin(api: Api<DynamicObject>, name: &str) -> Result<Self> {
+    /// The same for an object of any kind.
+    ///
+    /// # Errors
+    /// When the watch cannot be begun.
+    pub async fn of(api: Api<DynamicObject>, name: &str) -> Result<Self> {
         let selector = format!("metadata.name={name}");
         let list = api.list(&ListParams::default().fields(&selector)).await?;
         let from = list.metadata.resource_version.clone().context("a list without a resourceVersion")?;

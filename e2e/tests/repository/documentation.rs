@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use drift_e2e::pages::yaml_blocks;
 use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
 use drift_model::names::TARGET_KIND;
 use drift_target::{DocumentName, parse_document};
@@ -12,7 +13,7 @@ use crate::root;
 
 /// Every page with its text.
 fn pages() -> Vec<(PathBuf, String)> {
-    let folders = [root(), root().join("docs"), root().join("docs/adr")];
+    let folders = ["", "docs", "docs/adr", "docs/cookbook"].map(|folder| root().join(folder));
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let pages = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
@@ -22,32 +23,15 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
-/// The YAML blocks of a page, without the indentation of their fences.
-fn yaml_blocks(text: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(usize, String)> = None;
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        open = match open.take() {
-            None if trimmed == "```yaml" => Some((line.len() - trimmed.len(), String::new())),
-            None => None,
-            Some((_, block)) if trimmed == "```" => {
-                blocks.push(block);
-                None
-            }
-            Some((indent, block)) => Some((indent, block + line.get(indent..).unwrap_or_default() + "\n")),
-        };
-    }
-    blocks
-}
-
 /// The target documents of a block: itself, or the values of a ConfigMap.
 fn targets(block: &str) -> Vec<String> {
-    let value: Value = serde_saphyr::from_str(block).unwrap_or_default();
-    if value["kind"] == TARGET_KIND {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(block).unwrap_or_default();
+    if let [only] = documents.as_slice()
+        && only["kind"] == TARGET_KIND
+    {
         return vec![block.to_owned()];
     }
-    let data = value["data"].as_object().into_iter().flatten();
+    let data = documents.iter().filter_map(|document| document["data"].as_object()).flatten();
     data.filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
 }
 

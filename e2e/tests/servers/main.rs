@@ -1,0 +1,13 @@
+//! Each page of the cookbook as its reader would use it: what it says to apply is applied as it stands there, against the
+//! server that it is about, from the distribution's package. Then the server is changed behind the object's back with its
+//! own tools, stopped, and started again.
+//!
+//! Each test has a server of its own, on loopback and in a folder of its own. A server that is not installed fails its
+//! test with the package to install, so that nothing is taken for shown that was not.
+
+mod caddy;
+mod git;
+mod installed;
+mod page;
+mod powerdns;
+mod registry;

@@ -1,0 +1,105 @@
+//! A page of the cookbook, followed as it stands there.
+//!
+//! What is put in place of its text is said to its readers in docs/cookbook/README.md, and nothing else is changed.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use drift_e2e::manifests::{NAMESPACE, parse_stream};
+use drift_e2e::pages::yaml_blocks;
+use drift_e2e::programs::Which;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{History, World, describe, right, tag, yaml};
+use drift_model::names;
+use kube::Api;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use serde_json::Value;
+
+/// The namespace of the objects on every page.
+const OBJECTS: &str = "team-a";
+/// The interval on every page, and what a test takes instead so that it need not wait for half a minute.
+const INTERVALS: [&str; 2] = ["interval: 30s", "interval: 3s"];
+
+/// The object that a page ends with.
+pub(crate) struct Subject {
+    api: Api<DynamicObject>,
+    name: String,
+}
+
+/// Applies everything on a page, in its order, and starts both programs. `replaced` are the server's address, and values of the
+/// object that only the test knows, each with what stands on the page.
+///
+/// # Errors
+/// When a page lacks what is to be replaced, the API server refuses something, or a program does not start.
+pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(page);
+    let mut text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let of_the_world =
+        [(NAMESPACE, world.programs_namespace()), (OBJECTS, world.objects_namespace()), INTERVALS.into()];
+    for (written, own) in of_the_world.iter().chain(replaced) {
+        ensure!(text.contains(written), "{page} has no {written:?}");
+        text = text.replace(written, own);
+    }
+    let mut documents = parse_stream(&yaml_blocks(&text).join("---\n"))?;
+    let object = documents.pop().context("a page without YAML")?;
+    for document in &documents {
+        world.apply(document).await?;
+    }
+    let (group, _) = object["apiVersion"].as_str().unwrap_or_default().split_once('/').context("no group")?;
+    let of_kind = |document: &&Value| document["spec"]["names"]["kind"] == object["kind"];
+    let kind = documents.iter().find(of_kind).context("the page defines no such kind")?;
+    let plural = kind["spec"]["names"]["plural"].as_str().context("no plural")?;
+    for which in [Which::Poller, Which::Controller] {
+        // A program that starts before the API server knows of it would ask again only after half a minute.
+        world.wait_for_right(which, right(group, plural, "list", world.objects_namespace()), true).await?;
+    }
+    wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(&object).await?))).await?;
+    world.start_both().await?;
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let api = world.api(&word(&object["apiVersion"]), &word(&object["kind"]), Some(world.objects_namespace()))?;
+    Ok(Subject { api, name: word(&object["metadata"]["name"]) })
+}
+
+impl Subject {
+    /// Everything that happens to it from now on.
+    pub(crate) async fn watch(&self) -> Result<History> {
+        History::of(self.api.clone(), &self.name).await
+    }
+
+    /// Waits until `driftObserved` has this status and reason.
+    pub(crate) async fn wait_for_verdict(&self, verdict: &str) -> Result<Value> {
+        self.wait_for(verdict, |object| describe(object, names::DRIFT_OBSERVED) == verdict).await
+    }
+
+    /// Waits until it is in sync and so many corrections, no more and no fewer, are verified.
+    pub(crate) async fn wait_until_healed_by(&self, corrections: u64) -> Result<Value> {
+        self.wait_for(&format!("in sync, correction {corrections} verified"), |object| {
+            describe(object, names::DRIFT_OBSERVED) == "False/InSync" && tag(object).correction == corrections
+        })
+        .await
+    }
+
+    async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        wait::until(format!("{}: {what}", self.name), wait::DEADLINE, async || {
+            let object = serde_json::to_value(self.api.get(&self.name).await?)?;
+            Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(yaml(&object)) })
+        })
+        .await
+    }
+
+    /// Merges a patch into it, as its owner would.
+    pub(crate) async fn edit(&self, patch: Value) -> Result<()> {
+        self.api.patch(&self.name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// Deletes it and waits until it is gone.
+    pub(crate) async fn delete(&self) -> Result<()> {
+        self.api.delete(&self.name, &DeleteParams::default()).await?;
+        wait::until(format!("{} to be gone", self.name), wait::DEADLINE, async || {
+            let object = self.api.get_opt(&self.name).await?.map(serde_json::to_value).transpose()?;
+            Ok(object.map_or(Seen::Met(()), |object| Seen::Instead(yaml(&object))))
+        })
+        .await
+    }
+}
