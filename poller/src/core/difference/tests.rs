@@ -187,6 +187,12 @@ fn what_the_wish_does_not_name_is_not_compared() {
         ("{path: /j, as: json}", json!({"j": {"a": 1}}), json!({"j": "{\"a\": 1}"}), true),
         ("{path: /j, as: json}", json!({"j": "\"a\""}), json!({"j": "a"}), false),
         (
+            "{path: /s, list: set}, {path: '/s/*/j', as: json}",
+            json!({"s": [{"j": {"a": 1}}, {"j": {"a": 2}}]}),
+            json!({"s": [{"j": "{\"a\": 2}"}, {"j": "{\"a\": 1}"}]}),
+            true,
+        ),
+        (
             "{path: /j, as: json}, {path: /j/s, list: set}",
             json!({"j": "{\"s\": [1, 2]}"}),
             json!({"j": "{\"s\": [2, 1]}"}),
