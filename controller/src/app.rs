@@ -26,7 +26,7 @@ use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
-use drift_outside::HttpSender;
+use drift_outside::{Databases, HttpSender};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -135,13 +135,15 @@ impl Program {
         let (rights, home_rights) = site.watch_rights(at_home);
         let lease_stop = CancellationToken::new();
         let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
+        let secrets = site.watch_secrets(CREDENTIAL_CONTROLLER);
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: site.watch_configuration(None, &mut registry),
             vouching: watch_vouching(site, &settings.poller_lease_name),
-            sender: HttpSender::new(site.watch_secrets(CREDENTIAL_CONTROLLER), CONTROLLER_MANAGER),
+            sender: HttpSender::new(secrets.clone(), CONTROLLER_MANAGER),
+            databases: Databases::new(secrets, CONTROLLER_MANAGER),
             gate: Arc::default(),
             slots: CallSlots::default(),
             rights,

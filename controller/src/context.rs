@@ -18,7 +18,7 @@ use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::CONTROLLER_MANAGER;
-use drift_outside::{HostGate, HttpSender};
+use drift_outside::{Databases, HostGate, HttpSender};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -43,6 +43,8 @@ pub struct Context {
     pub vouching: watch::Receiver<Vouching>,
     /// The way to the external systems.
     pub sender: HttpSender,
+    /// The connections to databases.
+    pub databases: Databases,
     /// What all targets together may do to one host.
     pub gate: Arc<HostGate>,
     /// The limit of calls to the API server over all targets.
@@ -92,6 +94,7 @@ impl Context {
     pub fn request_sender(&self) -> RequestSender {
         RequestSender {
             sender: self.sender.clone(),
+            databases: self.databases.clone(),
             leadership: self.leadership.clone(),
             term: self.term.clone(),
             stop: self.stop.clone(),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::StatusFields;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +26,7 @@ use crate::core::rendering::Unrenderable;
 use crate::metrics::{CorrectionLabels, Metrics};
 use crate::notices::Announcer;
 use crate::requests::held_hosts::{HeldHosts, HostPlace};
-use crate::requests::{RequestSender, Requests, Sent, asked_for, render};
+use crate::requests::{Reply, RequestSender, Requests, Sent, render};
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -127,9 +128,9 @@ impl Executor {
     /// may take long.
     async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
         let slots = &self.writer.slots;
-        let host = execution
-            .correction()
-            .and_then(|correction| render(&self.target, execution.object(), correction).ok()?.first_host());
+        let host = execution.correction().and_then(|correction| {
+            render(&self.target, execution.object(), correction, &self.requests.databases).ok()?.first_host()
+        });
         let concurrent = self.target.correct.limits.concurrent;
         let Some(host) = host else { return Some((None, slots.enter().await)) };
         loop {
@@ -188,7 +189,7 @@ impl Run<'_> {
         let executor = self.executor;
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
         let object = self.execution.object();
-        let requests = match render(&executor.target, object, correction) {
+        let requests = match render(&executor.target, object, correction, &executor.requests.databases) {
             Ok(requests) => requests,
             Err(why) => {
                 self.tell_unrenderable(&why);
@@ -205,7 +206,7 @@ impl Run<'_> {
         if !executor.requests.has_credentials(&requests) {
             return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
         }
-        let plan = requests.rendering.plan();
+        let plan = requests.plan();
         self.requests = Some(requests);
         Readiness::Ready(plan)
     }
@@ -234,14 +235,19 @@ impl Run<'_> {
         reach(KillPoint::ControllerAfterStep);
         match sent {
             Sent::Answered(reply) => {
-                let outcome = requests.rendering.take_answer(index, &reply, asked_for(&reply));
-                if !matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. }) {
+                let (part, outcome) = requests.judge(index, &reply);
+                part.into_iter().for_each(|label| self.execution.name_step(index, label));
+                if let Reply::Http(reply) = &reply
+                    && !matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. })
+                {
                     let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
                     tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
                 }
-                Event::Answered(outcome)
+                Event::Answered(outcome, requests.take_stored())
             }
-            Sent::Unanswered(doubt) => Event::Answered(StepOutcome::Indefinite(Uncertainty::unanswered(doubt))),
+            Sent::Unanswered(doubt) => {
+                Event::Answered(StepOutcome::Indefinite(Uncertainty::unanswered(doubt)), StatusFields::NONE)
+            }
             Sent::CutOff => Event::CutOff,
             Sent::NotSent => Event::NotSent,
         }

@@ -3,6 +3,7 @@
 //! The texts are closed; what an external system answered is not in them. Whether something is a transition is
 //! decided by whoever calls. It must not know how anything was done.
 
+use drift_cluster::access::missing::RightsNews;
 use drift_cluster::cleanup::Selection;
 use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_cluster::kinds::{KindNews, ResolvedKind};
@@ -117,6 +118,12 @@ impl Announcer {
                 (NoticeKind::Normal, "KindUsable", format!("the kind of target {target} can be used now"))
             }
         };
+        self.on_config_map((news, reason, "Load"), note);
+    }
+
+    /// Rights that the target's kind needs are missing, or are there.
+    pub fn rights(&self, news: &RightsNews) {
+        let (news, reason, note) = news.words("drift-controller", &self.target);
         self.on_config_map((news, reason, "Load"), note);
     }
 

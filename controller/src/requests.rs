@@ -3,8 +3,9 @@
 //! What they are and what their answers mean is the core's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
 pub mod held_hosts;
+mod prepared;
+mod statements;
 
-use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,19 +14,17 @@ use std::time::Duration;
 
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
-use drift_model::http_request::HttpRequest;
-use drift_model::identity::Uid;
-use drift_model::object::LeanObject;
-use drift_outside::{ExchangeProgress, HostGate, HttpFailure, HttpOptions, HttpReply, HttpSender, heard, retry_after};
-use drift_target::{Destination, HttpCorrect, Target};
+use drift_outside::{
+    Databases, ExchangeProgress, HostGate, HttpFailure, HttpReply, HttpSender, StatementFailure, before_deadline, heard,
+};
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
+use prepared::Means;
 
-use crate::core::correction::Correction;
-use crate::core::execution::Rendered;
+pub use prepared::{Requests, render};
+
 use crate::core::outcome::Doubt;
-use crate::core::rendering::{Rendering, Unrenderable};
 
 /// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.
 pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
@@ -38,53 +37,11 @@ pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 /// at most this long before the request is cut off.
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
-/// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
-const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-
-/// The requests of one correction, and what is said of each besides its content.
-#[derive(Debug)]
-pub struct Requests<'a> {
-    object: Uid,
-    /// What the target allows at once.
-    concurrent: u32,
-    options: HttpOptions<'a>,
-    /// What each is made of.
-    pub rendering: Rendering,
-    /// The one that is to be sent next.
-    ready: Option<HttpRequest>,
-}
-
-/// The requests of a correction, none of which was sent.
-///
-/// # Errors
-/// When a template cannot be evaluated for this object, or the target has no such steps.
-pub fn render<'a>(
-    target: &'a Arc<Target>,
-    object: &LeanObject,
-    correction: &Correction,
-) -> Result<Requests<'a>, Unrenderable> {
-    let rendering = Rendering::new(target, object, correction)?;
-    let Some(Destination::Http(http)) = &target.correct.destination else {
-        return Err(Unrenderable::new("correct has no steps"));
-    };
-    let (concurrent, options) = (target.correct.limits.concurrent, options_of(target, http));
-    Ok(Requests { object: object.id.uid.clone(), concurrent, options, rendering, ready: None })
-}
-
-fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> {
-    HttpOptions {
-        auth: http.auth.as_ref(),
-        tls: http.tls.as_ref(),
-        allow_networks: &target.allow_networks,
-        max_bytes: MAX_ANSWER_BYTES,
-    }
-}
-
 /// What became of a request.
 #[derive(Clone, Debug)]
 pub enum Sent {
     /// It was answered.
-    Answered(HttpReply),
+    Answered(Reply),
     /// It is known to stay without an answer.
     Unanswered(Doubt),
     /// It was under way when the Lease was lost or the time to drain was over.
@@ -93,11 +50,22 @@ pub enum Sent {
     NotSent,
 }
 
+/// What an external system answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// An HTTP server.
+    Http(HttpReply),
+    /// A PostgreSQL server: all statements were done, or where they ended.
+    Sql(Result<(), StatementFailure>),
+}
+
 /// Sends requests while we lead.
 #[derive(Clone, Debug)]
 pub struct RequestSender {
     /// The way to the external systems.
     pub sender: HttpSender,
+    /// The connections to databases.
+    pub databases: Databases,
     /// Whether we lead, asked before each request and while it is under way.
     pub leadership: Leadership,
     /// Cancelled when we do not any more: what is under way is cut off.
@@ -106,29 +74,6 @@ pub struct RequestSender {
     pub stop: CancellationToken,
     /// What all targets together may do to one host.
     pub gate: Arc<HostGate>,
-}
-
-impl Requests<'_> {
-    /// The host of the first.
-    #[must_use]
-    pub fn first_host(&self) -> Option<String> {
-        self.rendering.probes().next().map(|probe| probe.host())
-    }
-
-    /// Renders the request of this step, to be sent next.
-    ///
-    /// # Errors
-    /// When a template cannot be evaluated for this object and the answers so far.
-    pub fn render_next(&mut self, index: usize) -> Result<Rendered, Unrenderable> {
-        self.ready = self.rendering.request(index)?;
-        Ok(if self.ready.is_some() { Rendered::Ready } else { Rendered::Skipped })
-    }
-
-    /// The hosts of all.
-    #[must_use]
-    pub fn hosts(&self) -> BTreeSet<String> {
-        self.rendering.probes().map(|probe| probe.host()).collect()
-    }
 }
 
 impl RequestSender {
@@ -146,7 +91,11 @@ impl RequestSender {
     /// Whether the credential of every request is there: asked before anything is written or sent for the first.
     #[must_use]
     pub fn has_credentials(&self, requests: &Requests<'_>) -> bool {
-        requests.rendering.probes().all(|probe| match self.sender.has_credential(&probe, &requests.options) {
+        let (rendering, options) = match &requests.means {
+            Means::Http { rendering, options, .. } => (rendering, options),
+            Means::Sql(statements) => return statements.has_connection(),
+        };
+        rendering.probes().all(|probe| match self.sender.has_credential(&probe, options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
                 tracing::warn!(host = probe.host(), "a correction is not begun: {cause}");
                 false
@@ -183,8 +132,11 @@ impl RequestSender {
     /// Sends the request that was rendered last, with what is held of its host. One that `begins` is not sent while the
     /// program ends, or the host is to be left alone.
     pub async fn send(&self, requests: &Requests<'_>, begins: bool, held: &mut HeldHosts) -> Sent {
-        let Some(request) = &requests.ready else { return Sent::NotSent };
-        let host = request.host();
+        let host = match &requests.means {
+            Means::Http { ready: Some(request), .. } => request.host(),
+            Means::Sql(statements) => statements.host().unwrap_or_default(),
+            Means::Http { ready: None, .. } => return Sent::NotSent,
+        };
         let entered = match held.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
             None if begins => self.enter_first(host.clone(), requests.concurrent).await,
@@ -199,17 +151,33 @@ impl RequestSender {
             return Sent::NotSent;
         }
         let note = |heard| self.gate.note(&place.permit, &requests.object, heard, clock::now());
+        let (request, options) = match &requests.means {
+            Means::Http { ready: Some(request), options, .. } => (request, options),
+            Means::Http { ready: None, .. } => return Sent::NotSent,
+            Means::Sql(statements) => {
+                return match self.while_leading(statements.send(&self.databases)).await {
+                    None => Sent::CutOff,
+                    Some((sent, heard)) => {
+                        heard.map(note);
+                        sent
+                    }
+                };
+            }
+        };
         let progress = ExchangeProgress::default();
-        let sent = tokio::time::timeout(STEP_DEADLINE, self.sender.send(request, &requests.options, &progress));
-        match self.while_leading(sent).await {
+        let sending = self.sender.send(request, options, &progress);
+        match self.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await {
             None => Sent::CutOff,
-            Some(Err(_)) => {
+            Some(None) => {
                 progress.heard().map(note);
                 Sent::Unanswered(Doubt::TimedOut)
             }
-            Some(Ok(answer)) => {
+            Some(Some(answer)) => {
                 heard(&answer, clock::wall()).map(note);
-                answer.map_or_else(|failure| Sent::Unanswered(doubt(&host, &failure)), Sent::Answered)
+                answer.map_or_else(
+                    |failure| Sent::Unanswered(doubt(&host, &failure)),
+                    |reply| Sent::Answered(Reply::Http(reply)),
+                )
             }
         }
     }
@@ -241,7 +209,9 @@ fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
             tracing::warn!(host, "a correction was not sent: {cause}");
             Doubt::CredentialUnavailable
         }
-        failure @ (HttpFailure::TokenRefused(_) | HttpFailure::TokenUnavailable(_)) => {
+        failure @ (HttpFailure::TokenRefused(_)
+        | HttpFailure::TokenUnavailable(_)
+        | HttpFailure::TokenPaused { .. }) => {
             tracing::warn!(host, "a correction was not sent: {failure}");
             Doubt::TokenUnavailable
         }
@@ -250,10 +220,4 @@ fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
             Doubt::AddressRefused
         }
     }
-}
-
-/// When the answer asks to be left alone for a while.
-#[must_use]
-pub fn asked_for(reply: &HttpReply) -> Option<Duration> {
-    retry_after(&reply.headers, clock::wall())
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use drift_cluster::access::Right;
 use drift_cluster::access::rights::{rights_on, rights_to_tell};
 use drift_cluster::kinds::ResolvedKind;
+use drift_model::names::STORE_VERB;
 use drift_target::{Mode, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +46,15 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
     };
-    let _rights = context.rights.need(rights(&target, &found));
+    let needed = rights(&target, &found);
+    let mut missing = context.rights.follow_missing(needed.clone());
+    let _rights = context.rights.need(needed);
+    let teller = announcer.clone();
+    let telling = async {
+        loop {
+            teller.rights(&missing.next().await);
+        }
+    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(&target, &found, &target.all_fields);
     let executor = Executor {
@@ -60,7 +69,11 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     if limits_edited {
         actor.let_pass();
     }
-    let ((), heritage) = tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone()));
+    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
+    let ((), heritage) = tokio::select! {
+        done = working => done,
+        never = telling => never,
+    };
     let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
     context.estate.bequeath(target, heritage, is_in_force);
 }
@@ -71,6 +84,9 @@ fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
     if target.correct.mode == Mode::Correct {
         rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+        if target.correct.stored().next().is_some() {
+            rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
+        }
         if target.correct.actions().delete {
             rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
         }

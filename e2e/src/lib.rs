@@ -42,6 +42,7 @@ pub mod control_plane;
 pub mod demo;
 pub mod http_client;
 pub mod kubectl;
+pub mod load_balancers;
 pub mod manifests;
 pub mod metrics;
 #[cfg(feature = "node")]
@@ -49,6 +50,7 @@ pub mod node;
 pub mod outside;
 pub mod pages;
 pub mod ports;
+pub mod postgres;
 pub mod process;
 pub mod programs;
 pub mod progress;

@@ -41,7 +41,7 @@ pub use documents::Documents;
 pub use hold::Hold;
 pub use request::Request;
 pub(crate) use script::Background;
-use script::{Rule, Script};
+use script::{Choice, Rule, Script};
 use traffic::Traffic;
 
 use crate::http_client;
@@ -108,9 +108,15 @@ impl Outside {
         self.script(|script| script.queued.push(Rule { method: method.into(), path: path.into(), answer }));
     }
 
-    /// Forgets all rules. The upstream and the recorded requests stay.
+    /// Answers each request for which `choose` gives an answer so, before any rule is looked at.
+    pub fn choose(&self, choose: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static) {
+        self.script(|script| script.choice = Choice(Some(Arc::new(choose))));
+    }
+
+    /// Forgets all rules, and the choice. The upstream and the recorded requests stay.
     pub fn forget(&self) {
         self.script(|script| {
+            script.choice = Choice::default();
             script.standing.clear();
             script.queued.clear();
         });

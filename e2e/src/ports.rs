@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_lie_below_those_of_outgoing_connections_where_there_is_room() {
+    fn ports_lie_below_those_of_outgoing_connections() {
         for (ephemeral, expected) in [
             (None, PORTS),
             (Some(32_768), PORTS),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn two_blocks_share_no_port_and_none_is_given_out_twice() -> Result<()> {
+    fn two_blocks_share_no_port() -> Result<()> {
         let (one, other) = (Block::take()?, Block::take()?);
         assert!(
             one.left.end <= other.left.start || other.left.end <= one.left.start,

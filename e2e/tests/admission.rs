@@ -65,7 +65,7 @@ async fn furnish(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_pollers_token_can_forge_nothing_but_its_own_condition() -> Result<()> {
+async fn the_pollers_token_can_forge_its_condition_only() -> Result<()> {
     World::run("admission poller", async |world| {
         furnish(world).await?;
         let proxies = proxies_as(world, Which::Poller).await?;
@@ -92,7 +92,7 @@ async fn the_pollers_token_can_forge_nothing_but_its_own_condition() -> Result<(
 }
 
 #[tokio::test]
-async fn the_controllers_token_can_forge_nothing_but_its_own_condition_and_finalizer() -> Result<()> {
+async fn the_controllers_token_can_forge_little() -> Result<()> {
     World::run("admission controller", async |world| {
         furnish(world).await?;
         let proxies = proxies_as(world, Which::Controller).await?;

@@ -96,7 +96,7 @@ fn is_held(object: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn what_was_there_before_is_refused_and_left_alone_to_the_end() -> Result<()> {
+async fn what_was_there_before_is_left_alone() -> Result<()> {
     World::run("refused", async |world| {
         let bed = bed(world, "Refuse").await?;
         bed.found("web").await?;
@@ -130,7 +130,7 @@ async fn what_was_there_before_is_refused_and_left_alone_to_the_end() -> Result<
 }
 
 #[tokio::test]
-async fn a_claim_stands_before_the_first_request_of_a_creation_and_of_an_adoption() -> Result<()> {
+async fn a_claim_stands_before_the_first_request() -> Result<()> {
     World::run("claimed", async |world| {
         let bed = bed(world, "Adopt").await?;
         bed.found("old").await?;
@@ -196,12 +196,12 @@ async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_second_object_of_one_resource_adopts_it_when_the_first_goes() -> Result<()> {
+async fn the_second_object_adopts_when_the_first_goes() -> Result<()> {
     inherit("Adopt", ("True", "CorrectionApplied")).await
 }
 
 #[tokio::test]
-async fn the_second_object_of_one_resource_does_not_touch_what_the_first_left_where_it_may_not_adopt() -> Result<()> {
+async fn the_second_object_adopts_nothing_unasked() -> Result<()> {
     inherit("Refuse", ("False", "NotOurs")).await
 }
 
@@ -240,7 +240,7 @@ async fn an_edited_identity_renames_nothing_and_deletes_nothing() -> Result<()> 
 }
 
 #[tokio::test]
-async fn an_object_that_may_not_have_its_name_is_neither_read_nor_written_outside() -> Result<()> {
+async fn an_object_with_a_forbidden_name_is_untouched() -> Result<()> {
     World::run("not allowed", async |world| {
         let bed = bed(world, "Adopt").await?;
         world.start_poller().await?;
@@ -286,7 +286,7 @@ async fn wipe_at(world: &World, name: &str, history: &History, versions: usize) 
 const VERSIONS: usize = 6;
 
 #[tokio::test]
-async fn a_note_that_is_wiped_between_any_two_steps_is_restored_and_nothing_is_created_twice() -> Result<()> {
+async fn a_note_wiped_between_two_steps_is_restored() -> Result<()> {
     World::run("wiped once", async |world| {
         let bed = bed(world, "Refuse").await?;
         world.start_poller().await?;
@@ -330,8 +330,7 @@ const PEACE: Duration = Duration::from_secs(180);
 
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
-async fn an_operator_that_replaces_every_status_it_sees_makes_nobody_create_twice_or_touch_what_is_foreign()
--> Result<()> {
+async fn an_operator_that_replaces_statuses_does_no_harm() -> Result<()> {
     World::run("wiped always", async |world| {
         let bed = bed(world, "Refuse").await?;
         bed.found("foreign").await?;
@@ -395,7 +394,7 @@ async fn die_while_creating(bed: &Bed<'_>, point: KillPoint) -> Result<()> {
 const TAKEN_WITHIN: Duration = Duration::from_secs(15 + 20);
 
 #[tokio::test]
-async fn a_claim_outlives_the_controller_that_laid_it_and_its_lease() -> Result<()> {
+async fn a_claim_outlives_its_controller() -> Result<()> {
     World::run("died after claim", async |world| {
         let bed = bed(world, "Refuse").await?;
         world.start_poller().await?;
@@ -426,7 +425,7 @@ async fn a_claim_outlives_the_controller_that_laid_it_and_its_lease() -> Result<
 }
 
 #[tokio::test]
-async fn what_was_created_before_its_note_was_lost_with_the_controller_stays_ours() -> Result<()> {
+async fn what_was_created_before_a_crash_stays_ours() -> Result<()> {
     World::run("died before note", async |world| {
         let bed = bed(world, "Refuse").await?;
         world.start_poller().await?;
@@ -452,8 +451,7 @@ async fn what_was_created_before_its_note_was_lost_with_the_controller_stays_our
 }
 
 #[tokio::test]
-async fn a_resource_that_somebody_makes_between_a_dead_controllers_claim_and_its_creation_counts_as_ours() -> Result<()>
-{
+async fn what_others_make_after_a_claim_is_ours() -> Result<()> {
     World::run("stolen claim", async |world| {
         let bed = bed(world, "Refuse").await?;
         world.start_poller().await?;

@@ -9,14 +9,14 @@ use kube::{Api, Error};
 use serde_json::json;
 
 #[tokio::test]
-async fn the_shared_control_plane_answers_with_the_pinned_version() -> Result<()> {
+async fn the_shared_control_plane_has_its_version() -> Result<()> {
     let version = ControlPlane::shared().await?.admin_client().await?.apiserver_version().await?;
     ensure!(version.git_version == "v1.36.3", "{version:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_service_account_has_the_shipped_rights_and_no_more() -> Result<()> {
+async fn a_service_account_has_only_shipped_rights() -> Result<()> {
     World::run("rights", async |world| {
         let namespace = world.programs_namespace();
         let access = world.control_plane().service_account(namespace, "drift-poller").await?;
@@ -35,7 +35,7 @@ async fn a_service_account_has_the_shipped_rights_and_no_more() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_api_server_that_was_killed_comes_back_with_its_data() -> Result<()> {
+async fn a_killed_api_server_keeps_its_data() -> Result<()> {
     World::run_alone("killed api server", async |world| {
         world.create_proxy("kept", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
         let plane = world.control_plane();

@@ -92,7 +92,7 @@ async fn request_retry(world: &World, outside: &Outside, before: usize) -> Resul
 }
 
 #[tokio::test]
-async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_each_time() -> Result<()> {
+async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
     World::run("without effect", async |world| {
         let outside = world.start_outside().await?;
         world.apply_target(&target(world, &outside)?).await?;
@@ -138,7 +138,7 @@ async fn a_correction_without_effect_is_repeated_once_it_is_verified_and_later_e
 }
 
 #[tokio::test]
-async fn exhausted_attempts_write_nothing_until_somebody_asks_for_one_more() -> Result<()> {
+async fn exhausted_attempts_wait_for_a_request() -> Result<()> {
     World::run("exhausted", async |world| {
         let outside = world.start_outside().await?;
         outside.on("POST", CREATE, Answer::json(201, &json!({})));
@@ -180,7 +180,7 @@ async fn exhausted_attempts_write_nothing_until_somebody_asks_for_one_more() -> 
 }
 
 #[tokio::test]
-async fn a_refusal_spends_a_number_and_ends_in_exhausted_attempts() -> Result<()> {
+async fn a_refusal_ends_in_exhausted_attempts() -> Result<()> {
     World::run("refused", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         outside.on("POST", CREATE, Answer::json(422, &json!({"error": "no"})));
@@ -213,7 +213,7 @@ async fn a_refusal_spends_a_number_and_ends_in_exhausted_attempts() -> Result<()
 }
 
 #[tokio::test]
-async fn an_answer_that_leaves_a_doubt_is_asked_again_with_the_same_key_for_ever() -> Result<()> {
+async fn a_doubtful_answer_keeps_its_key() -> Result<()> {
     World::run("in doubt", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         outside.on("POST", CREATE, Answer::status(503));
@@ -275,7 +275,7 @@ async fn undo_every_heal(world: &World, (toxiproxy, outside): &(Toxiproxy, Outsi
 }
 
 #[tokio::test]
-async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Result<()> {
+async fn who_undoes_every_heal_slows_corrections_down() -> Result<()> {
     World::run("third party", async |world| {
         let system = world.start_fronted_toxiproxy().await?;
         world.apply_target(&target(world, &system.1)?.with("/spec/interval", json!("1s"))).await?;
@@ -314,7 +314,7 @@ async fn a_third_party_that_undoes_every_heal_slows_the_corrections_down() -> Re
 }
 
 #[tokio::test]
-async fn an_outside_that_lags_behind_its_answers_gets_one_write() -> Result<()> {
+async fn a_lagging_outside_gets_one_write() -> Result<()> {
     const LAG: Duration = Duration::from_secs(5);
     /// Much longer, so that a busy machine's outside does not lag until after it.
     const SETTLE: Duration = Duration::from_secs(14);

@@ -269,56 +269,56 @@ fn every_kill_point_is_reached_by_some_action() {
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_creates_leaves_a_creation_that_is_finished() -> Result<()> {
+async fn a_controller_that_dies_creating_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Create, KillPoint::ControllerAfterStep).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_updates_leaves_an_update_that_is_finished() -> Result<()> {
+async fn a_controller_that_dies_updating_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Update, KillPoint::ControllerAfterStep).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_deletes_leaves_a_deletion_that_is_finished() -> Result<()> {
+async fn a_controller_that_dies_deleting_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Delete, KillPoint::ControllerAfterStep).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_adopts_leaves_an_adoption_that_is_finished() -> Result<()> {
+async fn a_controller_that_dies_adopting_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Adopt, KillPoint::ControllerAfterClaim).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_releases_a_finalizer_leaves_none() -> Result<()> {
+async fn a_controller_that_dies_releasing_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Release, KillPoint::ControllerBeforeRelease).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_while_it_lets_an_object_go_holds_it_no_more() -> Result<()> {
+async fn a_controller_that_dies_letting_go_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::LetGo, KillPoint::ControllerAfterLiveRead).await
 }
 
 #[tokio::test]
-async fn a_poller_that_dies_during_a_creation_says_nothing_wrong_afterwards() -> Result<()> {
+async fn a_poller_dies_during_a_creation() -> Result<()> {
     play_all(Which::Poller, Action::Create, KillPoint::PollerAfterCondition).await
 }
 
 #[tokio::test]
-async fn a_poller_that_dies_during_an_update_says_nothing_wrong_afterwards() -> Result<()> {
+async fn a_poller_dies_during_an_update() -> Result<()> {
     play_all(Which::Poller, Action::Update, KillPoint::PollerBeforeCondition).await
 }
 
 #[tokio::test]
-async fn a_poller_that_dies_during_an_adoption_says_nothing_wrong_afterwards() -> Result<()> {
+async fn a_poller_dies_during_an_adoption() -> Result<()> {
     play_all(Which::Poller, Action::Adopt, KillPoint::PollerAfterInForce).await
 }
 
 #[tokio::test]
-async fn a_poller_that_dies_during_a_deletion_does_not_hold_it_up() -> Result<()> {
+async fn a_poller_dies_during_a_deletion() -> Result<()> {
     play_all(Which::Poller, Action::Delete, KillPoint::PollerBeforeInForce).await
 }
 
 #[tokio::test]
-async fn a_poller_that_dies_during_a_release_does_not_hold_it_up() -> Result<()> {
+async fn a_poller_dies_during_a_release() -> Result<()> {
     play_all(Which::Poller, Action::Release, KillPoint::PollerAfterLease).await
 }

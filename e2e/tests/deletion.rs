@@ -53,7 +53,7 @@ fn seconds(gaps: &[f64]) -> String {
 }
 
 #[tokio::test]
-async fn a_deletion_waits_for_an_outside_that_is_down_and_tries_less_and_less_often() -> Result<()> {
+async fn a_deletion_waits_for_a_dead_outside() -> Result<()> {
     World::run("outside down", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let object = begin(world, &Target::shipped(world, outside.url())?).await?;
@@ -97,7 +97,7 @@ async fn a_deletion_waits_for_an_outside_that_is_down_and_tries_less_and_less_of
 }
 
 #[tokio::test]
-async fn a_deletion_that_is_accepted_and_done_later_holds_the_object_until_then() -> Result<()> {
+async fn a_deletion_under_way_holds_the_object() -> Result<()> {
     World::run("done later", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let target = Target::shipped(world, outside.url())?
@@ -161,17 +161,17 @@ async fn is_let_go(sequence: &str, change: impl AsyncFnOnce(&World, Target) -> R
 }
 
 #[tokio::test]
-async fn a_target_that_is_removed_lets_its_objects_go() -> Result<()> {
+async fn a_removed_target_lets_its_objects_go() -> Result<()> {
     is_let_go("The target is removed", async |world, _| world.apply_targets(&[]).await).await
 }
 
 #[tokio::test]
-async fn a_target_that_only_observes_from_now_on_lets_its_objects_go() -> Result<()> {
+async fn a_target_that_now_observes_lets_go() -> Result<()> {
     is_let_go("The target is set to Observe", async |world, target| set_mode(world, &target, "Observe").await).await
 }
 
 #[tokio::test]
-async fn a_target_that_loses_its_delete_lets_its_objects_go() -> Result<()> {
+async fn a_target_without_delete_lets_go() -> Result<()> {
     is_let_go("`delete` is removed from the target", async |world, target| {
         world.apply_target(&target.without("/spec/correct/http/delete")).await
     })
@@ -179,7 +179,7 @@ async fn a_target_that_loses_its_delete_lets_its_objects_go() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_object_that_is_relabelled_out_of_the_selection_is_let_go() -> Result<()> {
+async fn an_object_out_of_the_selection_is_released() -> Result<()> {
     is_let_go("The object is relabelled out of the selection", async |world, _| {
         world.patch_proxy("web", json!({"metadata": {"labels": {"tier": "test"}}})).await.map(drop)
     })
@@ -211,7 +211,7 @@ async fn delete_namespace(world: &World, when_terminating: impl AsyncFnOnce() ->
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_deleted_with_its_objects_does_not_hang() -> Result<()> {
+async fn a_deleted_namespace_does_not_hang() -> Result<()> {
     World::run("namespace", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         begin(world, &Target::shipped(world, outside.url())?).await?;
@@ -253,7 +253,7 @@ async fn add_their_finalizer(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_object_that_is_being_deleted_is_neither_polled_nor_created_again() -> Result<()> {
+async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
     World::run("being deleted", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         begin(world, &Target::shipped(world, outside.url())?).await?;
@@ -304,7 +304,7 @@ async fn set_mode(world: &World, target: &Target, mode: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_target_that_goes_back_and_forth_ends_with_the_finalizer_where_it_belongs() -> Result<()> {
+async fn the_finalizer_follows_a_changing_target() -> Result<()> {
     World::run("back and forth", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let target = Target::shipped(world, outside.url())?;
@@ -363,7 +363,7 @@ async fn takes_over(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> 
 }
 
 #[tokio::test]
-async fn a_resource_that_another_object_names_too_outlives_the_object_that_made_it() -> Result<()> {
+async fn a_shared_resource_outlives_its_maker() -> Result<()> {
     World::run("shared identity", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let object = begin(world, &sharing(world, &outside)?).await?;

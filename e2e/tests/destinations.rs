@@ -6,7 +6,7 @@ use drift_e2e::world::{Target, World, condition};
 use serde_json::json;
 
 #[tokio::test]
-async fn an_object_leads_a_poll_to_no_network_that_the_target_does_not_allow() -> Result<()> {
+async fn an_object_leads_to_no_forbidden_network() -> Result<()> {
     World::run("destinations", async |world| {
         let outside = world.start_outside().await?;
         let answer = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true});

@@ -25,7 +25,7 @@ async fn holder(world: &World, lease: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn both_programs_end_in_time_and_give_their_leases_back_with_requests_under_way() -> Result<()> {
+async fn both_programs_end_in_time_under_load() -> Result<()> {
     World::run("ending", async |world| {
         let outside = world.start_outside().await?;
         outside.on("POST", "/proxies", Answer::never());
@@ -52,7 +52,7 @@ async fn both_programs_end_in_time_and_give_their_leases_back_with_requests_unde
 }
 
 #[tokio::test]
-async fn a_standby_takes_over_at_once_when_the_leader_ends() -> Result<()> {
+async fn a_standby_takes_over_at_once() -> Result<()> {
     World::run("standby", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
@@ -83,7 +83,7 @@ async fn spec_listen(world: &World) -> Result<String> {
 }
 
 #[tokio::test]
-async fn bad_usage_says_what_is_possible_and_ends_with_code_three() -> Result<()> {
+async fn bad_usage_ends_with_code_three() -> Result<()> {
     World::run("bad start", async |world| {
         let arguments = vec!["--log-format".to_owned(), "shout".to_owned()];
         let options = Options { arguments, do_not_wait: true, ..Options::default() };

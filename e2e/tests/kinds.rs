@@ -320,7 +320,7 @@ async fn a_cluster_scoped_kind_works() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_kind_with_an_atomic_list_works_and_another_writers_entries_stay() -> Result<()> {
+async fn a_kind_with_an_atomic_list_works() -> Result<()> {
     World::run("atomic list", async |world| {
         let kind = Kind::define(world, "Atomic", "Namespaced", status_with(&items(), "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
@@ -351,7 +351,7 @@ async fn a_kind_with_an_atomic_list_works_and_another_writers_entries_stay() -> 
 }
 
 #[tokio::test]
-async fn a_kind_whose_items_lack_observed_generation_is_refused_until_its_definition_is_mended() -> Result<()> {
+async fn a_kind_is_refused_until_it_is_mended() -> Result<()> {
     World::run("old items", async |world| {
         let mut old = items();
         old["properties"].as_object_mut().context("no properties")?.remove("observedGeneration");
@@ -385,7 +385,7 @@ async fn a_kind_whose_items_lack_observed_generation_is_refused_until_its_defini
 }
 
 #[tokio::test]
-async fn a_kind_that_takes_only_its_own_types_of_conditions_is_refused() -> Result<()> {
+async fn a_kind_with_its_own_types_is_refused() -> Result<()> {
     World::run("narrow items", async |world| {
         let mut narrow = items();
         narrow["properties"]["type"]["enum"] = json!(["Ready"]);
@@ -406,7 +406,7 @@ async fn a_kind_that_takes_only_its_own_types_of_conditions_is_refused() -> Resu
 }
 
 #[tokio::test]
-async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody() -> Result<()> {
+async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
     World::run("strict rule", async |world| {
         let rule =
             json!([{"rule": "self.type != 'driftObserved' || self.status == 'False'", "message": "no bad news"}]);
@@ -454,7 +454,7 @@ async fn a_kind_whose_rule_refuses_our_condition_is_told_once_and_delays_nobody(
 }
 
 #[tokio::test]
-async fn an_object_whose_kind_lost_its_status_subresource_is_not_taken_for_gone() -> Result<()> {
+async fn a_lost_status_subresource_makes_nothing_gone() -> Result<()> {
     World::run("lost status", async |world| {
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&items(), "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
@@ -518,7 +518,7 @@ async fn a_service_which_has_no_generation_works() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_built_in_kind_whose_conditions_lack_observed_generation_is_refused() -> Result<()> {
+async fn a_built_in_kind_can_be_refused() -> Result<()> {
     for (api_version, kind, plural) in
         [("v1", "PersistentVolumeClaim", "persistentvolumeclaims"), ("apps/v1", "Deployment", "deployments")]
     {

@@ -8,6 +8,7 @@ mod configuration;
 mod control_plane;
 mod corrections;
 mod crashes;
+mod credentials;
 mod deletion;
 mod destinations;
 mod ending;

@@ -16,7 +16,7 @@ async fn kubectl() -> Result<Kubectl> {
 }
 
 #[tokio::test]
-async fn apply_k_is_accepted_whole_without_warnings_and_a_second_time_changes_nothing() -> Result<()> {
+async fn apply_k_is_accepted_and_changes_nothing_twice() -> Result<()> {
     let kubectl = kubectl().await?;
     let _alone = SHIPPED_NAMES.lock().await;
     let folder = manifests::folder();
@@ -70,7 +70,7 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
 }
 
 #[tokio::test]
-async fn observing_only_leaves_no_account_that_may_write_more_than_verdicts() -> Result<()> {
+async fn observing_only_leaves_no_account_that_corrects() -> Result<()> {
     /// What the poller writes: its Lease, Events, and the status of what the targets select.
     const WRITTEN: [(&str, &[&str]); 3] =
         [("leases", &["create", "update"]), ("events", &["create"]), ("proxies/status", &["patch"])];
@@ -119,7 +119,7 @@ async fn the_version_is_the_same_wherever_it_stands() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_rendered_file_is_what_the_production_overlay_says() -> Result<()> {
+async fn the_rendered_file_is_the_production_overlay() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let folder = manifests::folder();
     let rendered = manifests::render(&plane.binaries().kubectl, &folder.join("overlays/production"))?;
@@ -134,7 +134,7 @@ async fn the_rendered_file_is_what_the_production_overlay_says() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_restricted_level_is_really_enforced_on_the_programs_namespace() -> Result<()> {
+async fn the_restricted_level_is_enforced() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let documents = manifests::shipped(&plane.binaries().kubectl)?;
     let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).cloned();

@@ -58,7 +58,7 @@ fn ensure_never_drifted(versions: &[Value], name: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_misbehaviour_of_the_external_system_is_called_drift() -> Result<()> {
+async fn no_misbehaviour_outside_is_called_drift() -> Result<()> {
     World::run("misbehaving", async |world| {
         let outside = world.start_outside().await?;
         let target = Target::shipped(world, outside.url())?.with("/spec/timeout", json!("2s"));
@@ -90,7 +90,7 @@ async fn no_misbehaviour_of_the_external_system_is_called_drift() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_host_that_asks_for_a_pause_gets_it_and_its_objects_are_late_not_drifted() -> Result<()> {
+async fn a_pause_a_host_asks_for_is_kept() -> Result<()> {
     /// The pause, seconds: twice the interval.
     const ASKED: u64 = 4;
     /// What the recording of two requests may differ by.
@@ -126,7 +126,7 @@ async fn a_host_that_asks_for_a_pause_gets_it_and_its_objects_are_late_not_drift
 }
 
 #[tokio::test]
-async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_holds() -> Result<()> {
+async fn a_flapping_host_costs_a_bucket_of_writes() -> Result<()> {
     World::run("flapping", async |world| {
         let outside = world.start_outside().await?;
         let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
@@ -169,7 +169,7 @@ async fn sixty_polls_of_a_flapping_host_cost_no_more_writes_than_the_bucket_hold
 }
 
 #[tokio::test]
-async fn a_kept_alive_connection_that_the_other_side_dropped_is_no_failed_poll() -> Result<()> {
+async fn a_dropped_idle_connection_fails_no_poll() -> Result<()> {
     World::run("dropped connection", async |world| {
         let outside = world.start_outside().await?;
         let target = Target::shipped(world, outside.url())?;
@@ -224,7 +224,7 @@ impl Silent {
 }
 
 #[tokio::test]
-async fn a_host_that_drops_packets_is_unreachable_or_timed_out_by_which_limit_comes_first() -> Result<()> {
+async fn dropped_packets_end_at_the_first_limit() -> Result<()> {
     World::run("dropped packets", async |world| {
         let silent = Silent::start().await?;
         // The default timeout of this interval is 10 s, and a connection is given up after 5 s.

@@ -51,7 +51,7 @@ async fn with_verdict(history: &History, wanted: impl Fn(&Value, &Value) -> bool
 }
 
 #[tokio::test]
-async fn a_poll_that_began_before_a_correction_and_ends_after_it_is_not_believed() -> Result<()> {
+async fn a_poll_across_a_correction_is_not_believed() -> Result<()> {
     World::run("late poll", async |world| {
         let (toxiproxy, outside) = begin(world).await?;
         world.patch_proxy("web", json!({"metadata": {"annotations": {PAUSED_ANNOTATION: "true"}}})).await?;
@@ -84,7 +84,7 @@ async fn a_poll_that_began_before_a_correction_and_ends_after_it_is_not_believed
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_after_a_later_one_changes_nothing() -> Result<()> {
+async fn a_late_answer_changes_nothing() -> Result<()> {
     World::run("out of order", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         // A poll times out after its interval, and late ones of a busy machine are not to become a verdict.
@@ -117,7 +117,7 @@ async fn an_answer_that_comes_after_a_later_one_changes_nothing() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_poll_of_the_old_spec_says_nothing_of_the_edited_one() -> Result<()> {
+async fn a_poll_of_the_old_spec_says_nothing() -> Result<()> {
     World::run("edited in a poll", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         world.apply_target(&rare(world, &outside)?).await?;
@@ -207,7 +207,7 @@ async fn edit_during_a_correction(
 }
 
 #[tokio::test]
-async fn an_edit_during_a_correction_is_brought_outside_by_the_next_one() -> Result<()> {
+async fn an_edit_during_a_correction_follows_it() -> Result<()> {
     World::run("edited in a correction", async |world| {
         let system = begin(world).await?;
         let mut updates = None;
@@ -232,7 +232,7 @@ async fn an_edit_during_a_correction_is_brought_outside_by_the_next_one() -> Res
 }
 
 #[tokio::test]
-async fn an_object_that_is_made_anew_during_a_poll_gets_nothing_of_the_old_one() -> Result<()> {
+async fn an_object_made_anew_gets_no_old_verdict() -> Result<()> {
     World::run("made anew", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         world.apply_target(&rare(world, &outside)?.with("/spec/correct/mode", json!("Observe"))).await?;
@@ -322,7 +322,7 @@ async fn write_often(
 }
 
 #[tokio::test]
-async fn writers_who_never_rest_neither_lose_their_words_nor_keep_ours_out() -> Result<()> {
+async fn writers_who_never_rest_lose_nothing() -> Result<()> {
     World::run("busy writers", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         world.apply_target(&Target::shipped(world, outside.url())?).await?;
@@ -411,7 +411,7 @@ async fn keep_taking_the_verdict(
 }
 
 #[tokio::test]
-async fn somebody_who_keeps_taking_or_changing_our_verdict_is_put_right_less_and_less_often() -> Result<()> {
+async fn a_verdict_taken_again_and_again_returns_slowly() -> Result<()> {
     /// One is enough unless the API server stands still for so long that the poller loses its Lease.
     const PLAYS: usize = 3;
     World::run("verdict taken", async |world| {
@@ -448,7 +448,7 @@ async fn somebody_who_keeps_taking_or_changing_our_verdict_is_put_right_less_and
 }
 
 #[tokio::test]
-async fn a_note_that_somebody_removes_is_put_back_six_times_then_once_a_minute() -> Result<()> {
+async fn a_note_taken_again_and_again_returns_slowly() -> Result<()> {
     World::run("note taken", async |world| {
         let (_toxiproxy, outside) = begin(world).await?;
         let object = world.wait_for_note("web", "True", "CorrectionApplied").await?;

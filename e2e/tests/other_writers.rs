@@ -66,12 +66,12 @@ async fn all_writers_live_together(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn conditions_of_others_and_ours_survive_each_other_on_a_map_list() -> Result<()> {
+async fn both_writers_conditions_survive_on_a_map_list() -> Result<()> {
     World::run("map list", all_writers_live_together).await
 }
 
 #[tokio::test]
-async fn conditions_of_others_and_ours_survive_each_other_on_an_atomic_list() -> Result<()> {
+async fn both_writers_conditions_survive_on_an_atomic_list() -> Result<()> {
     World::run("atomic list", async |world| {
         make_conditions_atomic(world).await?;
         all_writers_live_together(world).await

@@ -75,7 +75,7 @@ async fn connections_are_reset_closed_and_kept_waiting() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_pooled_connection_is_reset_at_its_second_request() -> Result<()> {
+async fn a_pooled_connection_is_reset_when_used_again() -> Result<()> {
     let outside = Outside::start().await?;
     outside.on("POST", "/stale", Answer::status(200).then_reset_next());
     let client = http_client::new()?;
@@ -89,7 +89,7 @@ async fn a_pooled_connection_is_reset_at_its_second_request() -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_passes_on_and_can_lose_the_answer_after_the_effect() -> Result<()> {
+async fn it_can_lose_an_answer_after_its_effect() -> Result<()> {
     let (front, behind) = (Outside::start().await?, Outside::start().await?);
     behind.on("POST", "/things", Answer::json(201, &json!({"made": true})));
     front.forward_to(behind.url());

@@ -12,7 +12,7 @@ use drift_e2e::wait::{self, Seen};
 const VICTIM: &str = "E2E_TEST_VICTIM_FOLDER";
 
 #[tokio::test]
-async fn a_killed_harness_leaves_no_child_and_no_scratch_folder() -> Result<()> {
+async fn a_killed_harness_leaves_nothing() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut parent = Command::new(std::env::current_exe()?)
         .args(["--exact", "process::be_the_parent_that_is_killed", "--ignored", "--nocapture"])
@@ -56,7 +56,7 @@ fn be_the_parent_that_is_killed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_exit_code_a_signal_and_the_log_are_reported() -> Result<()> {
+async fn exit_code_signal_and_log_are_reported() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let shell = |name: &str, script: &str| Launch::new(name, "sh").arguments(["-c", script]).start(folder.path());
     let mut failing = shell("failing", "echo said; echo complained >&2; exit 7")?;

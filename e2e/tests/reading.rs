@@ -1,7 +1,7 @@
 //! Ways to read by HTTP: several requests, texts, and collections that answer for all objects at once.
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::outside::{Answer, Outside, Request};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
@@ -73,58 +73,75 @@ async fn one_request_answers_for_all_objects() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_collection_that_was_not_read_to_its_end_says_nothing() -> Result<()> {
+async fn a_collection_read_in_part_says_nothing() -> Result<()> {
     World::run("half-read", async |world| {
-        let outside = world.start_outside().await?;
-        let page = |items: &[Value], next: Value| Answer::json(200, &json!({"items": items, "next": next}));
-        let first = || page(&[proxy("one", "127.0.0.1:2")], json!("/two"));
-        outside.on("GET", "/one", first());
-        outside.on("GET", "/two", page(&[proxy("two", "127.0.0.1:2")], Value::Null));
-        let read = json!({
-            "url": format!("{}/one", outside.url()),
-            "each": "${response.body.items}",
-            "key": {"item": "${item.name}"},
-            "next": "${response.body.?next}",
-        });
-        let target = target(world, &outside, read)?.with("/spec/interval", json!("1s"));
-        world.apply_target(&target.with("/spec/correct/mode", json!("Observe"))).await?;
-        world.start_poller().await?;
-        for name in ["one", "two"] {
-            world.create_proxy(name, spec("127.0.0.1:2")).await?;
-        }
-        let histories = [world.watch_object("one").await?, world.watch_object("two").await?];
-        for name in ["one", "two"] {
-            world.wait_for_verdict(name, "False", "InSync").await?;
-        }
         let cases = [
             (Answer::status(500), "ExternalError"),
-            (page(&[], json!("/one")), "ResponseInvalid"),
-            (page(&[], json!("http://127.0.0.1:1/elsewhere")), "ResponseInvalid"),
-            (page(&[proxy("three", "x"), proxy("three", "x")], Value::Null), "ResponseInvalid"),
             (Answer::truncated(200, r#"{"items": []"#, 100), "ResponseInvalid"),
             (Answer::reset(), "ExternalUnreachable"),
         ];
-        for (answer, reason) in cases {
-            outside.on("GET", "/two", answer);
-            world.wait_for_verdict("two", "Unknown", reason).await?;
-            outside.on("GET", "/two", page(&[proxy("two", "127.0.0.1:2")], Value::Null));
-            world.wait_for_verdict("two", "False", "InSync").await?;
-        }
-        for history in histories {
-            for version in history.versions().await? {
-                let is_drift = condition(&version, "driftObserved").is_some_and(|it| it["status"] == "True");
-                ensure!(!is_drift, "half of a collection was believed: {version}");
-            }
-        }
-        outside.on("GET", "/two", page(&[], Value::Null));
-        world.wait_for_verdict("two", "True", "ExternalMissing").await?;
-        world.wait_for_verdict("one", "False", "InSync").await.map(drop)
+        half_read(world, cases).await
     })
     .await
 }
 
 #[tokio::test]
-async fn a_later_request_sees_what_an_earlier_one_found() -> Result<()> {
+async fn a_collection_with_a_wrong_page_says_nothing() -> Result<()> {
+    World::run("wrong-page", async |world| {
+        let cases = [
+            (page(&[], json!("/one")), "ResponseInvalid"),
+            (page(&[], json!("http://127.0.0.1:1/elsewhere")), "ResponseInvalid"),
+            (page(&[proxy("three", "x"), proxy("three", "x")], Value::Null), "ResponseInvalid"),
+        ];
+        half_read(world, cases).await
+    })
+    .await
+}
+
+fn page(items: &[Value], next: Value) -> Answer {
+    Answer::json(200, &json!({"items": items, "next": next}))
+}
+
+/// No more cases than go back and forth before verdicts are held back.
+async fn half_read(world: &World, cases: [(Answer, &str); 3]) -> Result<()> {
+    let outside = world.start_outside().await?;
+    outside.on("GET", "/one", page(&[proxy("one", "127.0.0.1:2")], json!("/two")));
+    outside.on("GET", "/two", page(&[proxy("two", "127.0.0.1:2")], Value::Null));
+    let read = json!({
+        "url": format!("{}/one", outside.url()),
+        "each": "${response.body.items}",
+        "key": {"item": "${item.name}"},
+        "next": "${response.body.?next}",
+    });
+    let target = target(world, &outside, read)?.with("/spec/interval", json!("1s"));
+    world.apply_target(&target.with("/spec/correct/mode", json!("Observe"))).await?;
+    world.start_poller().await?;
+    for name in ["one", "two"] {
+        world.create_proxy(name, spec("127.0.0.1:2")).await?;
+    }
+    let histories = [world.watch_object("one").await?, world.watch_object("two").await?];
+    for name in ["one", "two"] {
+        world.wait_for_verdict(name, "False", "InSync").await?;
+    }
+    for (answer, reason) in cases {
+        outside.on("GET", "/two", answer);
+        world.wait_for_verdict("two", "Unknown", reason).await?;
+        outside.on("GET", "/two", page(&[proxy("two", "127.0.0.1:2")], Value::Null));
+        world.wait_for_verdict("two", "False", "InSync").await?;
+    }
+    for history in histories {
+        for version in history.versions().await? {
+            let is_drift = condition(&version, "driftObserved").is_some_and(|it| it["status"] == "True");
+            ensure!(!is_drift, "half of a collection was believed: {version}");
+        }
+    }
+    outside.on("GET", "/two", page(&[], Value::Null));
+    world.wait_for_verdict("two", "True", "ExternalMissing").await?;
+    world.wait_for_verdict("one", "False", "InSync").await.map(drop)
+}
+
+#[tokio::test]
+async fn a_later_request_sees_earlier_answers() -> Result<()> {
     World::run("steps", async |world| {
         let outside = world.start_outside().await?;
         outside.on("GET", "/ids?name=web", Answer::json(200, &json!([{"id": "a/7"}])));
@@ -153,7 +170,7 @@ async fn a_later_request_sees_what_an_earlier_one_found() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_text_is_compared_and_says_that_nothing_is_there() -> Result<()> {
+async fn a_text_is_compared_and_can_mean_absence() -> Result<()> {
     World::run("text", async |world| {
         let outside = world.start_outside().await?;
         let text = |status, body: &str| Answer::text(status, "text/plain", body);
@@ -181,6 +198,42 @@ async fn a_text_is_compared_and_says_that_nothing_is_there() -> Result<()> {
         world.wait_for_verdict("web", "True", "ExternalMissing").await?;
         ensure!(outside.writes() == 0, "{:?}", outside.requests());
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_unchanged_state_is_not_sent_again() -> Result<()> {
+    World::run("entity-tag", async |world| {
+        let outside = world.start_outside().await?;
+        let answer = |tag: &str, upstream: &str| Answer::json(200, &proxy("one", upstream)).header("etag", tag);
+        outside.on("GET", "/one", answer("\"v1\"", "127.0.0.1:2"));
+        let read = json!({"url": format!("{}/one", outside.url())});
+        let target = target(world, &outside, read)?.with("/spec/interval", json!("1s"));
+        world.apply_target(&target.with("/spec/correct/mode", json!("Observe"))).await?;
+        world.start_poller().await?;
+        world.create_proxy("one", spec("127.0.0.1:2")).await?;
+        let history = world.watch_object("one").await?;
+        world.wait_for_verdict("one", "False", "InSync").await?;
+        let is_conditional = |request: &Request| request.header("if-none-match") == Some("\"v1\"");
+        let wait_for_conditional = async |least: usize| {
+            wait::until("the poller to ask for what has changed", wait::DEADLINE, async || {
+                let conditional = outside.requests().iter().filter(|request| is_conditional(request)).count();
+                Ok(if conditional >= least { Seen::Met(()) } else { Seen::Instead(format!("{conditional}")) })
+            })
+            .await
+        };
+        wait_for_conditional(1).await?;
+        outside.on("GET", "/one", Answer::status(304));
+        outside.forget_requests();
+        wait_for_conditional(3).await?;
+        ensure!(outside.requests().iter().all(is_conditional), "{:?}", outside.requests());
+        outside.on("GET", "/one", answer("\"v2\"", "127.0.0.1:3"));
+        world.wait_for_verdict("one", "True", "FieldsDiffer").await?;
+        outside.forget_requests();
+        outside.wait_for_requests("GET", 2).await?;
+        ensure!(!outside.requests().iter().any(is_conditional), "drift is looked at whole: {:?}", outside.requests());
+        history.wait_for_transitions("driftObserved", &[("False", "InSync"), ("True", "FieldsDiffer")]).await
     })
     .await
 }

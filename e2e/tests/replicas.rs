@@ -161,7 +161,7 @@ fn row(sequence: &str, injected: &str, held: &str, figures: String) -> Shown {
 }
 
 #[tokio::test]
-async fn of_two_replicas_one_writes_and_the_other_does_nothing() -> Result<()> {
+async fn of_two_replicas_one_writes() -> Result<()> {
     World::run("two of each", async |world| {
         let bed = Bed::start(world).await?;
         let names = ["one", "two", "three"];
@@ -280,7 +280,7 @@ async fn hand_over(world: &World, which: Which, pair: &[Arc<Program>; 2]) -> Res
 }
 
 #[tokio::test]
-async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
+async fn an_ending_leader_hands_over_at_once() -> Result<()> {
     World::run("leader stopped", async |world| {
         let bed = Bed::start(world).await?;
         bed.create_in_sync(world, "web").await?;
@@ -304,7 +304,7 @@ async fn a_leader_that_ends_hands_over_within_a_second() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_lease_that_somebody_deletes_stays_with_its_holder() -> Result<()> {
+async fn a_deleted_lease_stays_with_its_holder() -> Result<()> {
     World::run("Lease deleted", async |world| {
         let bed = Bed::start(world).await?;
         bed.create_in_sync(world, "web").await?;
@@ -335,7 +335,7 @@ async fn a_lease_that_somebody_deletes_stays_with_its_holder() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wakes() -> Result<()> {
+async fn a_controller_frozen_past_its_lease_writes_nothing() -> Result<()> {
     World::run("controller frozen", async |world| {
         let bed = Bed::start(world).await?;
         bed.create_in_sync(world, "web").await?;
@@ -386,7 +386,7 @@ async fn a_controller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it
 }
 
 #[tokio::test]
-async fn a_poller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wakes() -> Result<()> {
+async fn a_poller_frozen_past_its_lease_writes_nothing() -> Result<()> {
     World::run("poller frozen", async |world| {
         let bed = Bed::start(world).await?;
         bed.create_in_sync(world, "web").await?;
@@ -433,7 +433,7 @@ async fn a_poller_that_was_frozen_for_twice_the_lease_writes_nothing_when_it_wak
 }
 
 #[tokio::test]
-async fn a_clock_that_is_an_hour_off_changes_nothing() -> Result<()> {
+async fn a_clock_an_hour_off_changes_nothing() -> Result<()> {
     let (ahead, behind) = (clock_shift::variables("+1h").await?, clock_shift::variables("-1h").await?);
     World::run("clocks", async |world| {
         let options = |name: &str| {
@@ -518,16 +518,33 @@ fn ensure_it_led_before_it_corrected(program: &Program) -> Result<()> {
     Ok(())
 }
 
+/// From now on the line carries nothing, in neither direction.
+async fn swallow_everything(network: &Toxiproxy, line: &str) -> Result<()> {
+    for stream in ["upstream", "downstream"] {
+        network.add_toxic(line, json!({"type": "timeout", "stream": stream, "attributes": {"timeout": 0}})).await?;
+    }
+    Ok(())
+}
+
+/// What the first leader wrote after it was cut off. Each has connections of its own, and the first may open another one
+/// at any step; a write of the second may have come right before we saw its Lease taken.
+fn writes_of_the_first(all: &[Request], cut: Instant, taken: Instant) -> Vec<&Request> {
+    let is_early = |it: &&Request| it.at <= cut || it.at + SLACK < taken;
+    let of_the_first: Vec<u64> = all.iter().filter(is_early).map(|it| it.connection).collect();
+    let writes = all.iter().filter(|it| it.method == "POST" && it.at > cut);
+    writes.filter(|it| of_the_first.contains(&it.connection)).collect()
+}
+
 /// How many steps one correction has, and how long the outside takes for each: long enough to be cut in the middle.
 const STEPS: usize = 16;
 const EACH_STEP: Duration = Duration::from_millis(900);
+/// The longest that a step is begun after the last renewal.
+const FRESH_LEASE: Duration = Duration::from_secs(5);
+/// From there to its arrival on a busy machine; less than the three seconds until a holder steps down.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 #[tokio::test]
-async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may_begin() -> Result<()> {
-    /// The longest that a step is begun after the last renewal.
-    const FRESH_LEASE: Duration = Duration::from_secs(5);
-    /// From there to its arrival on a busy machine; less than the three seconds until a holder steps down.
-    const ON_ITS_WAY: Duration = Duration::from_secs(2);
+async fn a_leader_cut_off_ends_before_another_begins() -> Result<()> {
     World::run("cut off", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         let outside = world.start_outside().await?;
@@ -553,20 +570,13 @@ async fn a_leader_cut_off_from_the_api_server_ends_its_writes_before_another_may
         let (before, stalls) = (outside.count("POST"), Stalls::watch());
         toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         outside.wait_for_requests("POST", before + 2).await?;
-        for stream in ["upstream", "downstream"] {
-            network.add_toxic("line", json!({"type": "timeout", "stream": stream, "attributes": {"timeout": 0}})).await?;
-        }
+        swallow_everything(&network, "line").await?;
         let cut = Instant::now();
         let taken = wait_for_holder(world, Which::Controller, second.instance()).await?;
         outside.forget();
         let stalled = stalls.end();
-        // Each has connections of its own, and the first may open another one at any step; a write of the second may have
-        // come right before we saw its Lease.
         let all = outside.requests();
-        let is_early = |it: &&Request| it.at <= cut || it.at + SLACK < taken;
-        let of_the_first: Vec<u64> = all.iter().filter(is_early).map(|it| it.connection).collect();
-        let writes = all.iter().filter(|it| it.method == "POST" && it.at > cut);
-        let own: Vec<_> = writes.filter(|it| of_the_first.contains(&it.connection)).collect();
+        let own = writes_of_the_first(&all, cut, taken);
         let last = own.iter().map(|it| it.at).max().unwrap_or(cut);
         let (stopped, gap) = (last - cut, taken - last);
         ensure!(stopped <= FRESH_LEASE + ON_ITS_WAY + stalled, "it wrote until {stopped:?} after it was cut off");

@@ -1,6 +1,8 @@
 //! Every right that the manifests grant is needed: without any one of them a program says which, is not ready, and
 //! goes on running.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::kubectl::Kubectl;
 use drift_e2e::manifests;
@@ -9,9 +11,11 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, right};
 use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
+/// Rights that are missing are asked for again every 30 s; the rest is for a busy machine.
+const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// One verb of one rule of one role.
 struct Grant {
@@ -143,17 +147,87 @@ async fn every_right_is_missed(world: &World, which: Which) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_poller_names_each_right_that_is_taken_away() -> Result<()> {
+async fn the_poller_names_each_missing_right() -> Result<()> {
     World::run("poller rights", async |world| every_right_is_missed(world, Which::Poller).await).await
 }
 
 #[tokio::test]
-async fn the_controller_names_each_right_that_is_taken_away() -> Result<()> {
+async fn the_controller_names_each_missing_right() -> Result<()> {
     World::run("controller rights", async |world| every_right_is_missed(world, Which::Controller).await).await
 }
 
 #[tokio::test]
-async fn all_that_both_accounts_may_do_is_on_record() -> Result<()> {
+async fn a_kind_without_rights_gets_the_rules() -> Result<()> {
+    World::run("no rules", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let group = format!("plain.{}", world.group());
+        define_kind(world, &group).await?;
+        let target = Target::shipped(world, toxiproxy.url())?.with("/spec/objects", json!({"apiVersion": format!("{group}/v1"), "kind": "Plain"}));
+        world.apply_target(&target).await?;
+        for which in [Which::Poller, Which::Controller] {
+            world.start(which, Options { do_not_wait: true, ..Options::default() }).await?;
+        }
+        let rule = |resources: &str, verbs: &str| {
+            format!("{{apiGroups: [\"{group}\"], resources: [{resources}], verbs: [{verbs}]}}")
+        };
+        let [status, poller, controller] = [
+            rule("plains/status", "patch"),
+            rule("plains", "get, list, watch"),
+            rule("plains", "get, list, patch, watch"),
+        ];
+        let told = async |program: &str, wanted: &[&String]| {
+            wait::until(format!("{program} to be told its rules"), wait::DEADLINE, async || {
+                let events = world.events().await?;
+                let notes = events.iter().filter(|event| event["reason"] == "RightsMissing" && event["regarding"]["name"] == "drift-targets");
+                let notes: Vec<String> = notes.map(|event| event["note"].as_str().unwrap_or_default().to_owned()).collect();
+                let is_it = |note: &&String| note.starts_with(program) && wanted.iter().all(|rule| note.contains(rule.as_str()));
+                let said = notes.iter().filter(is_it).count() == 1 && notes.iter().all(|note| !note.contains("orbidden"));
+                Ok(if said { Seen::Met(()) } else { Seen::Instead(format!("{notes:?}")) })
+            })
+            .await
+        };
+        told("drift-poller", &[&poller, &status]).await?;
+        told("drift-controller", &[&controller, &status]).await?;
+        // The rules are enough: with them, both programs say so.
+        for (which, verbs) in [(Which::Poller, &poller), (Which::Controller, &controller)] {
+            let rules: Vec<Value> = serde_saphyr::from_str(&format!("[{verbs}, {status}]"))?;
+            let name = format!("{}-{}-plain", world.programs_namespace(), which.name());
+            let subject = json!({"kind": "ServiceAccount", "name": which.name(), "namespace": world.programs_namespace()});
+            world.apply(&json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules})).await?;
+            world.apply(&json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": [subject]})).await?;
+        }
+        wait::until("both programs to have their rights", GRANTED_WITHIN, async || {
+            let events = world.events().await?;
+            let granted = events.iter().filter(|event| event["reason"] == "RightsGranted").count();
+            Ok(if granted == 2 { Seen::Met(()) } else { Seen::Instead(format!("{granted} of 2")) })
+        })
+        .await
+    })
+    .await
+}
+
+/// A kind of the world's own that no role of the manifests names.
+async fn define_kind(world: &World, group: &str) -> Result<()> {
+    let text = json!({"type": "string"});
+    let items = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
+        "observedGeneration": {"type": "integer"}, "lastTransitionTime": text}});
+    let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
+    let spec =
+        json!({"type": "object", "properties": {"listen": text, "upstream": text, "enabled": {"type": "boolean"}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("plains.{group}")},
+        "spec": {"group": group, "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "Plain", "plural": "plains", "singular": "plain"}}});
+    world.apply(&definition).await.map(drop)
+}
+
+#[tokio::test]
+async fn every_right_of_both_accounts_is_recorded() -> Result<()> {
     World::run("can-i", async |world| {
         let mut record = String::new();
         for which in [Which::Poller, Which::Controller] {

@@ -62,7 +62,7 @@ impl<'a> Bed<'a> {
 }
 
 #[tokio::test]
-async fn neither_of_two_targets_deletes_what_the_other_names() -> Result<()> {
+async fn neither_target_deletes_what_the_other_names() -> Result<()> {
     World::run("two targets, one resource", async |world| {
         let bed = Bed::new(world).await?;
         world.apply_targets(&[bed.target("one")?, bed.target("two")?]).await?;
@@ -101,7 +101,7 @@ async fn neither_of_two_targets_deletes_what_the_other_names() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_edited_scope_takes_over_nothing_and_deletes_nothing() -> Result<()> {
+async fn an_edited_scope_takes_over_nothing() -> Result<()> {
     World::run("edited scope", async |world| {
         let bed = Bed::new(world).await?;
         // The query tells by which text it is polled.

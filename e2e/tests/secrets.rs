@@ -15,7 +15,7 @@ fn with_auth(target: Target) -> Target {
 }
 
 #[tokio::test]
-async fn a_credential_goes_to_the_external_system_and_nowhere_else() -> Result<()> {
+async fn a_credential_goes_nowhere_else() -> Result<()> {
     World::run("canary", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         let outside = world.start_outside().await?;
@@ -61,7 +61,7 @@ async fn a_credential_goes_to_the_external_system_and_nowhere_else() -> Result<(
 }
 
 #[tokio::test]
-async fn a_secret_without_the_label_of_the_program_is_never_used() -> Result<()> {
+async fn a_secret_without_label_is_never_used() -> Result<()> {
     World::run("unlabelled", async |world| {
         let outside = world.start_outside().await?;
         // Labelled for the other program each.

@@ -9,7 +9,7 @@ use serde_json::json;
 const POLLS_EACH: usize = 50;
 
 #[tokio::test]
-async fn fifty_intervals_without_a_change_cost_no_object_write() -> Result<()> {
+async fn fifty_quiet_intervals_cost_no_write() -> Result<()> {
     World::run("silence", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         // Three intervals without an answer are news, and a busy machine stands still for some seconds.

@@ -123,7 +123,7 @@ fn row(sequence: &str, injected: &str, held: &str, figures: String) -> Shown {
 }
 
 #[tokio::test]
-async fn a_poller_that_was_stopped_is_believed_no_longer() -> Result<()> {
+async fn a_stopped_poller_is_not_believed() -> Result<()> {
     World::run("poller stopped", async |world| {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "web").await?;
@@ -142,7 +142,7 @@ async fn a_poller_that_was_stopped_is_believed_no_longer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_poller_that_was_paused_writes_no_stale_verdict_and_its_old_word_corrects_nothing() -> Result<()> {
+async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
     World::run("poller paused", async |world| {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "waiting").await?;
@@ -183,7 +183,7 @@ async fn a_poller_that_was_paused_writes_no_stale_verdict_and_its_old_word_corre
 }
 
 #[tokio::test]
-async fn a_poller_that_has_not_the_controllers_text_vouches_for_nothing() -> Result<()> {
+async fn a_poller_with_another_text_vouches_for_nothing() -> Result<()> {
     World::run("last good", async |world| {
         let gate = world.start_api_gate().await?;
         let through = Options { api_server: Some(gate.url().to_owned()), ..Options::default() };
@@ -216,7 +216,7 @@ async fn a_poller_that_has_not_the_controllers_text_vouches_for_nothing() -> Res
 
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 #[tokio::test]
-async fn a_poller_whose_watch_of_the_kind_is_dead_vouches_for_nothing_though_its_lease_lives() -> Result<()> {
+async fn a_dead_watch_vouches_for_nothing() -> Result<()> {
     /// Two bookmarks may be missed before a watch counts as dead.
     const DEAD_WITHIN: Duration = Duration::from_secs(130 + 60);
     World::run("dead watch", async |world| {
@@ -250,7 +250,7 @@ async fn a_poller_whose_watch_of_the_kind_is_dead_vouches_for_nothing_though_its
 }
 
 #[tokio::test]
-async fn a_suspended_target_corrects_nothing_and_polls_first_when_it_goes_on() -> Result<()> {
+async fn a_suspended_target_polls_first_when_resumed() -> Result<()> {
     stands_still("target suspended", async |world, bed| {
         world.apply_target(&bed.target.clone().with("/spec/suspend", json!(true))).await?;
         wait_until_both_stand(world, "Unknown/Suspended").await?;
@@ -264,7 +264,7 @@ async fn a_suspended_target_corrects_nothing_and_polls_first_when_it_goes_on() -
 }
 
 #[tokio::test]
-async fn a_removed_target_corrects_nothing_and_polls_first_when_it_comes_back() -> Result<()> {
+async fn a_removed_target_polls_first_when_back() -> Result<()> {
     stands_still("target gone", async |world, bed| {
         world.apply_targets(&[]).await?;
         wait::until("the poller's Lease not to list the target", wait::DEADLINE, async || {
@@ -335,7 +335,7 @@ async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result
 }
 
 #[tokio::test]
-async fn an_object_whose_suspend_when_holds_is_corrected_only_after_a_new_poll() -> Result<()> {
+async fn suspend_when_corrects_only_after_a_new_poll() -> Result<()> {
     World::run("suspend when", async |world| {
         let bed = Bed::start(world).await?;
         let when = "${self.metadata.?annotations[?'hold'].orValue('no') == 'yes'}";
@@ -368,7 +368,7 @@ async fn an_object_whose_suspend_when_holds_is_corrected_only_after_a_new_poll()
 }
 
 #[tokio::test]
-async fn an_object_that_comes_back_into_the_selection_is_corrected_only_after_a_new_poll() -> Result<()> {
+async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
     /// The controller acts on no verdict that an object brings along for ten seconds; after that only vouching holds it.
     const LONGER_THAN_THE_PAUSE: Duration = Duration::from_secs(12);
 
@@ -444,8 +444,23 @@ async fn wait_for_counts(world: &World, wanted: (usize, usize)) -> Result<()> {
     .await
 }
 
+/// Waits until what had been decided has come to its end.
+async fn wait_for_the_tries_to_end(outside: &Outside, controller: &Program) -> Result<()> {
+    wait::until("the tries under way to be over", wait::DEADLINE, async || {
+        let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
+        let log = controller.log_text()?;
+        let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
+        ensure!(begun > 0, "the log has no word of the corrections that came");
+        if begun != ended {
+            return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));
+        }
+        Ok(lull.map_or_else(|error| Seen::Instead(format!("{error:#}")), Seen::Met))
+    })
+    .await
+}
+
 #[tokio::test]
-async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_polled_under_the_new_text() -> Result<()> {
+async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
     World::run_crowded("compare edited", async |world| {
         let outside = world.start_outside().await?;
         let answer = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true});
@@ -483,18 +498,7 @@ async fn an_edited_compare_corrects_nothing_until_all_that_stood_drifted_is_poll
             .apply_target(&correcting.with("/spec/compare/rules", json!([{"path": "/upstream", "ignore": true}])))
             .await?;
         wait_for_counts(world, (0, 2 * EACH)).await?;
-        // What had been decided before comes to its end.
-        wait::until("the tries under way to be over", wait::DEADLINE, async || {
-            let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
-            let log = controller.log_text()?;
-            let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
-            ensure!(begun > 0, "the log has no word of the corrections that came");
-            if begun != ended {
-                return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));
-            }
-            Ok(lull.map_or_else(|error| Seen::Instead(format!("{error:#}")), Seen::Met))
-        })
-        .await?;
+        wait_for_the_tries_to_end(&outside, &controller).await?;
         outside.nothing_is_written_for(QUIET).await?;
         world.shows(row(
             "compare is edited with 200 objects standing drifted and 200 in sync",

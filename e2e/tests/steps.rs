@@ -119,3 +119,102 @@ async fn a_refusal_names_its_step_and_says_why() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test]
+async fn only_what_differs_is_sent() -> Result<()> {
+    World::run("differs", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let url = outside.url();
+        let set = |field: &str| {
+            json!({
+                "name": field, "method": "POST", "url": format!("{url}/proxies/${{self.metadata.name}}"),
+                "when": format!("${{'{field}' in differs}}"), "body": {field: format!("${{desired.{field}}}")},
+            })
+        };
+        let target =
+            Target::shipped(world, url)?.with("/spec/correct/http/update", json!([set("upstream"), set("enabled")]));
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let listen = world.free_listen_address()?;
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_until_healed_by("web", 1).await?;
+
+        let table = [
+            (json!({"enabled": false}), json!([{"enabled": true}])),
+            (json!({"upstream": "127.0.0.1:7"}), json!([{"upstream": "127.0.0.1:9"}])),
+            (
+                json!({"enabled": false, "upstream": "127.0.0.1:7"}),
+                json!([{"upstream": "127.0.0.1:9"}, {"enabled": true}]),
+            ),
+        ];
+        for (correction, (changed, expected)) in (2..).zip(table) {
+            outside.forget_requests();
+            toxiproxy.update("web", changed.clone()).await?;
+            world.wait_until_healed_by("web", correction).await?;
+            let sent: Vec<Value> = asked(&outside).iter().map(Request::json).collect::<Result<_>>()?;
+            ensure!(json!(sent) == expected, "of {changed} it sent {sent:?}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A target by which a proxy is deleted and created anew where its address differs.
+fn replacing(world: &World, outside: &Outside) -> Result<Target> {
+    let target = Target::shipped(world, outside.url())?.with("/spec/confirm", json!({"absent": 1}));
+    Ok(target.with("/spec/compare/rules", json!([{"path": "/listen", "change": "replace"}])))
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_is_replaced_once() -> Result<()> {
+    World::run("replace", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        world.apply_target(&replacing(world, &outside)?).await?;
+        world.start_both().await?;
+        let (listen, other) = (world.free_listen_address()?, world.free_listen_address()?);
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_until_healed_by("web", 1).await?;
+        let replaced = ["DELETE /proxies/web", "POST /proxies"];
+
+        outside.forget_requests();
+        toxiproxy.update("web", json!({"listen": other})).await?;
+        world.wait_until_healed_by("web", 2).await?;
+        let requests = asked(&outside);
+        ensure!(lines(&requests) == replaced, "{requests:?}");
+        let keys: Vec<_> = requests.iter().filter_map(|request| request.header("idempotency-key")).collect();
+        ensure!(
+            keys.len() == 2 && keys.iter().all(|key| key.contains("-2-replace-")) && keys[0] != keys[1],
+            "{keys:?}"
+        );
+        let healed = toxiproxy.proxy("web").await?.context("no such proxy")?;
+        ensure!(healed.listen == listen, "{healed:?}");
+
+        outside.forget_requests();
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:7"})).await?;
+        world.wait_until_healed_by("web", 3).await?;
+        ensure!(lines(&asked(&outside)) == ["POST /proxies/web"], "{:?}", asked(&outside));
+
+        // The answer to the creation is lost: a poll finds it made, and nothing is taken away again.
+        outside.forget_requests();
+        outside.once("POST", "/proxies", Answer::forwarded().answer_lost());
+        world.patch_proxy("web", json!({"spec": {"listen": other}})).await?;
+        let object = world.wait_until_healed_by("web", 4).await?;
+        ensure!(lines(&asked(&outside)) == replaced, "{:?}", asked(&outside));
+        ensure!(toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.listen == other), "{object}");
+
+        // In sync again, the note no longer says that it failed.
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+
+        // It is refused for a while: the resource is missing, and is created under the claim that still stands.
+        outside.forget_requests();
+        outside.once("POST", "/proxies", Answer::status(503));
+        toxiproxy.update("web", json!({"listen": listen})).await?;
+        let failed = world.wait_for_note("web", "False", "CorrectionFailed").await?;
+        let text = message(&failed, names::DRIFT_CORRECTED);
+        ensure!(text.contains("replace, step create: ") && text.contains("(503)"), "{text}");
+        world.wait_until_healed_by("web", 6).await?;
+        ensure!(lines(&asked(&outside)) == [&replaced[..], &["POST /proxies"]].concat(), "{:?}", asked(&outside));
+        Ok(())
+    })
+    .await
+}

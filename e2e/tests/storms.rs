@@ -138,7 +138,7 @@ async fn breaker_events(world: &World, reason: &str) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn mass_drift_is_held_after_nine_corrections_until_a_person_edits_the_limits() -> Result<()> {
+async fn mass_drift_is_held_after_nine_corrections() -> Result<()> {
     World::run("mass drift", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
         bed.change_all();
@@ -182,7 +182,7 @@ async fn mass_drift_is_held_after_nine_corrections_until_a_person_edits_the_limi
 }
 
 #[tokio::test]
-async fn the_nine_that_were_healed_before_the_breaker_opened_do_not_close_it() -> Result<()> {
+async fn nine_that_were_healed_close_no_breaker() -> Result<()> {
     World::run("nine first", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
         let first: Vec<String> = names(9).iter().map(|name| path(name)).collect();
@@ -215,7 +215,7 @@ async fn the_nine_that_were_healed_before_the_breaker_opened_do_not_close_it() -
 }
 
 #[tokio::test]
-async fn a_typo_in_compare_that_makes_a_hundred_objects_differ_writes_nothing_outside() -> Result<()> {
+async fn a_typo_in_compare_writes_nothing_outside() -> Result<()> {
     World::run_crowded("typo", async |world| {
         let bed = Bed::adopting(world, 100, json!({"perMinute": 6000})).await?;
         // Few reads a second: were the first that differ corrected before the last is read, it would show.
@@ -272,7 +272,7 @@ async fn one_of_one_that_drifted_is_healed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_hundred_objects_created_at_once_are_all_created_outside_and_the_breaker_is_silent() -> Result<()> {
+async fn two_hundred_new_objects_open_no_breaker() -> Result<()> {
     World::run_crowded("two hundred", async |world| {
         let bed = Bed::new(world, json!({"concurrent": 8, "perMinute": 6000})).await?;
         let began = Instant::now();
@@ -299,7 +299,7 @@ async fn two_hundred_objects_created_at_once_are_all_created_outside_and_the_bre
 
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
-async fn three_hundred_that_drift_without_a_breaker_are_healed_within_the_limits_each_once() -> Result<()> {
+async fn three_hundred_are_healed_within_the_limits() -> Result<()> {
     World::run_crowded("limits", async |world| {
         let limits = json!({"concurrent": 4, "perMinute": 200, "maxDriftedPercent": 100});
         let bed = Bed::adopting(world, 300, limits).await?;

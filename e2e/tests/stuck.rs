@@ -148,7 +148,7 @@ fn drift(documents: &Documents, name: &str) {
 }
 
 #[tokio::test]
-async fn an_object_whose_verdict_cannot_be_written_keeps_back_nobody_but_itself() -> Result<()> {
+async fn an_unwritable_verdict_keeps_back_nobody_else() -> Result<()> {
     World::run("stuck", async |world| {
         let bed = Bed::new(world).await?;
         bed.poller.stop().await?;
@@ -191,7 +191,7 @@ async fn an_object_whose_verdict_cannot_be_written_keeps_back_nobody_but_itself(
 }
 
 #[tokio::test]
-async fn a_correction_whose_note_cannot_be_written_is_not_repeated_and_takes_no_place() -> Result<()> {
+async fn a_correction_without_its_note_is_not_repeated() -> Result<()> {
     World::run("unnoted", async |world| {
         let bed = Bed::new(world).await?;
         world.patch_proxy("stuck", paused("false")).await?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::staleness::{Bed, HELD_WITHIN};
 
 #[tokio::test]
-async fn corrections_are_held_while_no_poller_lives_and_begin_again_only_on_a_new_verdict() -> Result<()> {
+async fn corrections_are_held_while_no_poller_lives() -> Result<()> {
     World::run("vouching", async |world| {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "web").await?;

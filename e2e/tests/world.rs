@@ -79,7 +79,7 @@ async fn the_audit_says_which_program_wrote_what() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_history_keeps_what_stood_for_a_moment_only() -> Result<()> {
+async fn a_history_keeps_what_stood_briefly() -> Result<()> {
     World::run("history", async |world| {
         world.create_proxy("a", spec()).await?;
         let history = world.watch_object("a").await?;
@@ -95,7 +95,7 @@ async fn a_history_keeps_what_stood_for_a_moment_only() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_wait_that_fails_says_what_was_there_instead() -> Result<()> {
+async fn a_failed_wait_says_what_was_there() -> Result<()> {
     let failed = World::run("failing", async |world| {
         world.create_proxy("a", spec()).await?;
         world.proxy_stays("a", "to have no spec", Duration::from_secs(1), |object| object["spec"].is_null()).await

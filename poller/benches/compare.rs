@@ -6,12 +6,19 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::collections::HashSet;
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use drift_outside::{HttpReply, ReplyBody};
 use drift_poller::core::description::describe;
 use drift_poller::core::difference::differences;
+use drift_poller::core::finding::Finding;
+use drift_poller::core::reading::Progress;
+use drift_poller::core::reply::compare as compare_observed;
+use drift_poller::core::traversal::{Traversal, observe_item};
 use drift_target::{DocumentName, Target, parse_document};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 /// Rules as a target of a load balancer has them.
@@ -19,10 +26,14 @@ const RULES: &str = "{path: /members, list: set}, {path: /records, list: map, ke
                      {path: '/records/*/values', list: set}, {path: /limits, as: quantity}, {path: /token, redact: true}";
 
 fn target(rules: &str) -> Target {
+    target_of("url: \"http://h/x\"", rules)
+}
+
+fn target_of(read: &str, rules: &str) -> Target {
     let text = format!(
         "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
-         read: {{http: {{url: \"http://h/x\"}}}}\n  compare: {{desired: \"${{self.spec}}\"{rules}}}\n"
+         read: {{http: {{{read}}}}}\n  compare: {{desired: \"${{self.spec}}\"{rules}}}\n"
     );
     let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
     parse_document(&name, &text).unwrap()
@@ -94,5 +105,41 @@ fn hostile(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, compare, hostile);
+/// Objects of one collection.
+const ENTRIES: usize = 1_000;
+
+/// A traversal of one page, and what it says of each object: the time is that of all of them.
+fn collection(criterion: &mut Criterion) {
+    let target = target_of("url: \"http://h/x\", each: \"${response.body}\", key: {item: \"${item.name}\"}", "");
+    let read = target.read.http().unwrap();
+    let spec =
+        |number: usize| json!({"name": format!("n{number}"), "ttl": 300, "values": ["192.0.2.1"], "proxied": false});
+    let page: Value = (0..ENTRIES).map(spec).collect();
+    let objects: Vec<_> = (0..ENTRIES)
+        .map(|number| json!({"metadata": {"name": format!("n{number}"), "uid": "u"}, "spec": spec(number)}))
+        .collect();
+    let reply = HttpReply {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        body: ReplyBody::Whole(page.to_string().into_bytes()),
+    };
+    let first = read.render(&objects[0]).unwrap();
+    let wanted: HashSet<String> = (0..ENTRIES).map(|number| format!("n{number}")).collect();
+    let run = || {
+        let mut traversal = Traversal::new(read, read.collection.as_ref().unwrap(), first.clone(), wanted.clone());
+        let Progress::Done(Ok(entries)) = traversal.take(&reply) else { return 0 };
+        let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let is_in_sync = |object: &&Value| {
+            let found = entries.observe(&name(object), |entry| observe_item(read, object, entry));
+            compare_observed(&target, object, found).finding == Finding::InSync
+        };
+        objects.iter().filter(is_in_sync).count()
+    };
+    assert_eq!(run(), ENTRIES);
+    let mut group = criterion.benchmark_group("collection");
+    group.throughput(Throughput::Elements(ENTRIES as u64));
+    group.bench_function("1,000 objects of one page", |bench| bench.iter(run));
+}
+
+criterion_group!(benches, compare, collection, hostile);
 criterion_main!(benches);

@@ -19,7 +19,6 @@ use drift_cluster::watch::ObjectEvent;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
-use drift_model::token_bucket::TokenBucket;
 use drift_model::voucher::Voucher;
 use drift_target::Target;
 use futures::StreamExt;
@@ -35,6 +34,7 @@ use crate::core::traversals::Traversals;
 use crate::counts::TargetCounts;
 use crate::metrics::of_target;
 use crate::poll::PollResults;
+use crate::read_rate::ReadRate;
 use crate::write::WriteResult;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
@@ -54,7 +54,7 @@ pub struct TargetActor {
     writer: ObjectWriter,
     roster: Roster,
     identities: Member,
-    read_rate: TokenBucket,
+    read_rate: ReadRate,
     polls: Pending<PollResults>,
     /// Of a collection, by their requests.
     traversals: Traversals,
@@ -70,11 +70,10 @@ impl TargetActor {
     /// An actor that has seen nothing yet.
     #[must_use]
     pub fn new(target: Arc<Target>, context: Arc<Context>, writer: ObjectWriter) -> Self {
-        let per_second = target.read.limits.per_second.max(1);
         Self {
             roster: Roster::new(target.clone()),
             identities: context.identities.join(&target),
-            read_rate: TokenBucket::full(per_second, Duration::from_secs(1) / per_second, clock::now()),
+            read_rate: ReadRate::per_second(target.read.limits.per_second),
             polls: FuturesUnordered::new(),
             traversals: Traversals::default(),
             writes: FuturesUnordered::new(),
@@ -258,6 +257,7 @@ impl Drop for TargetActor {
         drop(lane);
         self.context.in_force.set(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);
+        self.context.outside.databases.forget(&self.target.name);
         self.context.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
     }
 }

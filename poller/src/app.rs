@@ -24,11 +24,12 @@ use drift_cluster::telemetry::metrics;
 use drift_cluster::watch::KindWatches;
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
-use drift_outside::HttpSender;
+use drift_outside::{Databases, HttpSender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clean_up::VerdictCleaner;
+use crate::commands::schema::print_schema;
 use crate::context::Context;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
@@ -50,6 +51,8 @@ pub struct CommandLine {
 enum Command {
     /// Poll until told to end
     Run(Settings),
+    /// Print the JSON Schema of target documents, by which an editor completes and checks them
+    Schema,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -66,10 +69,16 @@ struct Settings {
 /// When it cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
-    let Command::Run(settings) = command_line.command;
+    match command_line.command {
+        Command::Run(settings) => run_until_told(&settings),
+        Command::Schema => print_schema().context("writing the schema"),
+    }
+}
+
+fn run_until_told(settings: &Settings) -> anyhow::Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
-    let ended = runtime.block_on(serve(&settings));
+    let ended = runtime.block_on(serve(settings));
     // What has not ended by now has had its time to drain.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
@@ -113,13 +122,15 @@ impl Program {
         let (rights, _home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
         let lease_stop = CancellationToken::new();
         let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
+        let secrets = site.watch_secrets(CREDENTIAL_POLLER);
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry),
             outside: Outside {
-                sender: HttpSender::new(site.watch_secrets(CREDENTIAL_POLLER), POLLER_MANAGER),
+                sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+                databases: Databases::new(secrets, POLLER_MANAGER),
                 gate: Arc::default(),
                 troubles: Arc::default(),
             },

@@ -90,7 +90,7 @@ mod tests {
     use crate::core::roster::Roster;
 
     #[test]
-    fn the_poll_that_waits_the_longest_says_how_late_polls_are() {
+    fn the_oldest_waiting_poll_says_how_late_polls_are() {
         let target = target(TEXT);
         let mut roster = Roster::new(target.clone());
         for (uid, second) in [("first", 10), ("second", 15)] {

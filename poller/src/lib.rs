@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod app;
 mod clean_up;
+mod commands;
 pub mod context;
 pub mod core;
 pub mod counts;
@@ -13,6 +14,7 @@ pub mod metrics;
 mod notices;
 pub mod outside;
 pub mod poll;
+pub mod read_rate;
 mod sources;
 pub mod target_work;
 pub mod troubles;

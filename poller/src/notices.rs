@@ -3,6 +3,7 @@
 //!
 //! Which transition is worth an Event is the core's business.
 
+use drift_cluster::access::missing::RightsNews;
 use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_cluster::kinds::{KindNews, ResolvedKind};
 use drift_model::object::ObjectId;
@@ -89,6 +90,13 @@ pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, ne
             (NoticeKind::Normal, "KindUsable", format!("the kind of target {} can be used now", target.name))
         }
     };
+    let regarding = config_map_reference(home, &target.document.config_map);
+    events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
+}
+
+/// Says on the target's ConfigMap which rules its kind needs, or that they are there.
+pub(crate) fn tell_of_rights(events: &EventWriter, target: &Target, home: &str, news: &RightsNews) {
+    let (kind, reason, note) = news.words("drift-poller", &target.name);
     let regarding = config_map_reference(home, &target.document.config_map);
     events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
 }

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use drift_model::condition::ObservedReason;
-use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
-use drift_outside::{HostGate, HttpSender, Pause, PauseCause};
+use drift_outside::{Databases, HostGate, HttpSender, Pause, PauseCause};
+use drift_target::{Source, Target};
 
 use crate::core::finding::Failure;
+use crate::core::request::Request;
 use crate::troubles::Troubles;
 
 /// The way out, shared by all targets.
@@ -17,6 +18,8 @@ use crate::troubles::Troubles;
 pub struct Outside {
     /// Sends requests.
     pub sender: HttpSender,
+    /// The connections to databases.
+    pub databases: Databases,
     /// Bounds them for each host.
     pub gate: Arc<HostGate>,
     /// Says in the log why reads fail.
@@ -26,8 +29,15 @@ pub struct Outside {
 impl Outside {
     /// Whether a poll that would send this request has to wait.
     #[must_use]
-    pub fn postponed(&self, request: &HttpRequest, now: Moment) -> Option<Postponed> {
-        self.gate.paused(&request.host(), now).map(Postponed::from)
+    pub fn postponed(&self, target: &Target, request: &Request, now: Moment) -> Option<Postponed> {
+        let host = match (request, &target.read.source) {
+            (Request::Http(request), _) => request.host(),
+            (Request::Sql(_), Source::Postgres(read)) => {
+                self.databases.parameters(&read.connection).ok()?.host_and_port()
+            }
+            (Request::Sql(_), Source::Http(_)) => return None,
+        };
+        self.gate.paused(&host, now).map(Postponed::from)
     }
 }
 

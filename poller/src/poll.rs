@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_target::cel::EvaluationError;
-use drift_target::{Target, Wished};
+use drift_target::{Source, Target};
 use serde_json::Value;
 
-use crate::core::finding::Finding;
-use crate::core::reading::Reading;
+use crate::core::entity_tag::{EntityTag, Tagged};
+use crate::core::finding::{Finding, Found};
 use crate::core::rendered::rule_error;
-use crate::core::reply::{Observation, compare};
+use crate::core::reply::{Observation, absent, compare};
+use crate::core::request::Request;
 use crate::core::track::BegunPoll;
-use crate::core::traversal::Traversal;
 use crate::core::traversals::RequestKey;
 use crate::outside::{Outside, Postponed};
-use crate::sources::http::{HttpRequests, http_of};
+use crate::read_rate::ReadRate;
+use crate::sources::{look_at_all, look_at_one, observe_entry};
 
 /// What one poll needs.
 #[derive(Debug)]
@@ -32,10 +32,10 @@ pub struct PollOrder {
     pub begun: BegunPoll,
     /// The object as the templates see it.
     pub view: Arc<Value>,
-    /// What it wishes for.
-    pub wished: Wished,
     /// The first request.
-    pub request: HttpRequest,
+    pub request: Request,
+    /// What the state was called that need not be sent again.
+    pub tag: Option<EntityTag>,
 }
 
 /// What one traversal of a collection needs.
@@ -44,7 +44,7 @@ pub struct TraversalOrder {
     /// What tells it from traversals with another request.
     pub key: RequestKey,
     /// The request for the first page.
-    pub request: HttpRequest,
+    pub request: Request,
     /// The objects that take part; at least one.
     pub members: Vec<Member>,
 }
@@ -58,8 +58,6 @@ pub struct Member {
     pub begun: BegunPoll,
     /// The object as the templates see it.
     pub view: Arc<Value>,
-    /// What it wishes for.
-    pub wished: Wished,
     /// What its entry is called.
     pub key: String,
 }
@@ -70,9 +68,11 @@ pub enum PollOutcome {
     /// It found something out, be it that nothing can be said.
     Found {
         /// What.
-        finding: Finding,
+        found: Found,
         /// The object is to be left alone for so long: the answer asked for it.
         pause: Option<Duration>,
+        /// What the server calls the state in which the object is in sync.
+        tagged: Option<Tagged>,
     },
     /// It was not begun.
     Postponed(Postponed),
@@ -102,69 +102,60 @@ pub struct PollResults {
 
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
-    let PollOrder { uid, begun, view, wished, request } = order;
-    let mut requests = HttpRequests::new(outside, target, std::iter::once(uid.clone()));
-    let mut reading = Reading::new(http_of(target), &view);
-    let outcome = match requests.run(request, |reply| reading.take(reply)).await {
-        Err(postponed) => PollOutcome::Postponed(postponed),
+    let PollOrder { uid, begun, view, request, tag } = order;
+    let look = look_at_one(outside, target, (&uid, &view), (request, tag)).await;
+    let outcome = match &look.found {
+        Err(postponed) => PollOutcome::Postponed(postponed.clone()),
         Ok((observed, pause)) => {
-            let observation = observed.unwrap_or_else(Observation::Failed);
-            let finding = compare(target, &wished, observation);
-            requests.tell(&finding);
-            PollOutcome::Found { finding, pause }
+            let observation = observed.clone().unwrap_or_else(Observation::Failed);
+            let found = compare(target, &view, observation);
+            look.tell(outside, target, &found.finding);
+            let tagged = if found.finding == Finding::InSync { look.tagged.clone() } else { None };
+            PollOutcome::Found { found, pause: *pause, tagged }
         }
     };
-    let took = requests.took();
-    PollResults { results: vec![PollResult { uid, begun, outcome, took }], traversal: None }
+    PollResults { results: vec![PollResult { uid, begun, outcome, took: look.took }], traversal: None }
 }
 
-/// Goes through the target's collection once for all members.
-pub async fn traverse(outside: &Outside, target: &Target, order: TraversalOrder) -> PollResults {
+/// Goes through the target's collection once for all members. The first page was counted by `rate` already.
+pub async fn traverse(outside: &Outside, target: &Target, rate: &ReadRate, order: TraversalOrder) -> PollResults {
     let TraversalOrder { key, request, members } = order;
-    let read = http_of(target);
-    let Some(collection) = &read.collection else { return PollResults::default() };
     let wanted = members.iter().map(|member| member.key.clone()).collect();
-    let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
-    let mut requests = HttpRequests::new(outside, target, members.iter().map(|member| member.uid.clone()));
-    let ran = requests.run(request, |reply| traversal.take(reply)).await;
-    let took = requests.took();
+    let uids = members.iter().map(|member| member.uid.clone()).collect();
+    let look = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
     let mut results = Vec::with_capacity(members.len());
-    for Member { uid, begun, view, wished, key } in members {
-        let outcome = match &ran {
+    for Member { uid, begun, view, key } in members {
+        let outcome = match &look.found {
             Err(postponed) => PollOutcome::Postponed(postponed.clone()),
             Ok((entries, pause)) => {
                 let observation = match entries {
-                    Ok(entries) => entries.observe(read, &view, &key),
+                    Ok(entries) => entries.observe(&key, |entry| observe_entry(target, &view, entry)),
                     Err(failure) => Observation::Failed(failure.clone()),
                 };
-                let finding = compare(target, &wished, observation);
-                requests.tell(&finding);
-                PollOutcome::Found { finding, pause: *pause }
+                let found = compare(target, &view, observation);
+                look.tell(outside, target, &found.finding);
+                PollOutcome::Found { found, pause: *pause, tagged: None }
             }
         };
-        results.push(PollResult { uid, begun, outcome, took });
+        results.push(PollResult { uid, begun, outcome, took: look.took });
         // Thousands may be compared here, and the target's task does nothing else meanwhile.
         tokio::task::yield_now().await;
     }
-    let names = ran.ok().and_then(|(entries, _)| Some(entries.ok()?.names));
+    let names = look.found.ok().and_then(|(entries, _)| Some(entries.ok()?.names));
     PollResults { results, traversal: Some((key, names)) }
 }
 
-/// What a poll of the object would need; what can be said without a request is the finding at once.
+/// The first request of a poll of the object; what can be said without one is found at once.
 ///
 /// # Errors
-/// The finding: a template cannot be evaluated for this object, or the resource cannot exist yet.
-pub fn prepare(target: &Target, view: &Value) -> Result<(Wished, HttpRequest), Finding> {
-    let failed = |error: &EvaluationError| Finding::Failed(rule_error(error));
-    let wished = target.wish_of(view).map_err(|error| failed(&error))?;
-    let read = http_of(target);
-    match read.may_exist(view) {
-        Ok(true) => {}
-        Ok(false) => return Err(Finding::Absent),
-        Err(error) => return Err(failed(&error)),
+/// What is found: a template cannot be evaluated for this object, or the resource cannot exist yet.
+pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
+    let failed = |error: EvaluationError| Found::from(Finding::Failed(rule_error(&error)));
+    match &target.read.source {
+        Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
+        Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
+        Source::Postgres(read) => read.render(view).map(Request::Sql).map_err(failed),
     }
-    let request = read.render(view).map_err(|error| failed(&error))?;
-    Ok((wished, request))
 }
 
 #[cfg(test)]

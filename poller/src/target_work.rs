@@ -8,6 +8,7 @@ use std::sync::Arc;
 use drift_cluster::access::Right;
 use drift_cluster::access::rights::{rights_on, rights_to_tell};
 use drift_cluster::kinds::ResolvedKind;
+use drift_model::names::PUBLISH_VERB;
 use drift_target::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,18 +42,32 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
     };
-    let _rights = context.rights.need(rights(&target, &found));
+    let needed = rights(&target, &found);
+    let mut missing = context.rights.follow_missing(needed.clone());
+    let _rights = context.rights.need(needed);
+    let telling = async {
+        loop {
+            crate::notices::tell_of_rights(&context.events, &target, &context.home, &missing.next().await);
+        }
+    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(&target, &found, &target.poll_fields);
     let writer = context.writer(found, target.poll_fields.clone());
-    let actor = TargetActor::new(target, context.clone(), writer);
-    tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone()),);
+    let actor = TargetActor::new(target.clone(), context.clone(), writer);
+    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
+    tokio::select! {
+        _ = working => {}
+        () = telling => {}
+    }
 }
 
 /// What the poller must be allowed to do for a target.
 fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
     rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+    if !target.publish.is_empty() {
+        rights.extend(rights_on(kind, &target.objects, &[PUBLISH_VERB], "status"));
+    }
     rights.extend(rights_to_tell(&target.objects));
     rights
 }

@@ -33,7 +33,8 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
     let slot = writer.slots.enter().await;
     let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
     reach(KillPoint::PollerBeforeCondition);
-    let written = writer.write_condition(&slot, (&before, generation), observed, &begun.condition).await;
+    let written =
+        writer.write_condition(&slot, (&before, generation), observed, (&begun.condition, &begun.fields)).await;
     reach(KillPoint::PollerAfterCondition);
     let (object, outcome) = match written {
         Ok(object) => (Some(object), WriteOutcome::Written),

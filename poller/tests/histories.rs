@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, Verdict, Wish, condition_patch};
+use drift_model::condition::{
+    ConditionStatus, ObservedReason, PatchBase, StatusFields, Verdict, Wish, condition_patch,
+};
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
@@ -329,7 +331,7 @@ impl World {
                 generation: before.generation,
                 conditions: &before.conditions,
             };
-            let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+            let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition, &StatusFields::NONE);
             if std::mem::take(&mut self.lose_answer) {
                 self.track.finish_write(&WriteOutcome::Unavailable, self.now.moment);
                 self.change(|object| json_patch::patch(object, &patch).unwrap());
@@ -448,7 +450,7 @@ fn a_host_that_flaps_over_sixty_polls_costs_few_writes() {
 }
 
 #[test]
-fn an_absence_is_believed_after_a_second_poll_a_second_later() {
+fn an_absence_is_believed_after_a_second_poll() {
     for uid in ["a", "b", "c", "d"] {
         let object = json!({"metadata": {"uid": uid, "name": "n", "resourceVersion": "1", "generation": 1}});
         let mut world = World::new();
@@ -463,7 +465,7 @@ fn an_absence_is_believed_after_a_second_poll_a_second_later() {
 }
 
 #[test]
-fn a_writer_who_keeps_taking_our_condition_away_slows_us_down() {
+fn a_writer_who_takes_our_condition_slows_us_down() {
     for step in [Step::RemoveCondition, Step::ForgeCondition] {
         let mut world = World::new();
         world.outside = Outside::Fulfils(1);
@@ -479,7 +481,7 @@ fn a_writer_who_keeps_taking_our_condition_away_slows_us_down() {
 }
 
 #[test]
-fn a_verdict_that_another_writer_removes_is_back_long_before_the_next_regular_poll() {
+fn a_removed_verdict_is_back_before_the_next_poll() {
     for (outside, status) in [
         (Outside::Fulfils(1), ConditionStatus::False),
         (Outside::Fulfils(0), ConditionStatus::True),
@@ -497,7 +499,7 @@ fn a_verdict_that_another_writer_removes_is_back_long_before_the_next_regular_po
 }
 
 #[test]
-fn a_word_that_lost_its_race_is_not_written_over_a_newer_look_that_contradicts_it() {
+fn a_late_word_is_not_written_over_a_newer() {
     use Step::{Correct, LoseRace, Restart, Slow, Vanish, Wait};
     let mut world = World::new();
     // Found by chance: the next regular poll begins between a lost race and its repetition.
@@ -523,7 +525,7 @@ fn a_word_that_lost_its_race_is_not_written_over_a_newer_look_that_contradicts_i
 }
 
 #[test]
-fn an_object_whose_polls_never_end_becomes_unknown_after_three_intervals() {
+fn polls_that_never_end_make_an_object_unknown() {
     let mut world = World::new();
     world.outside = Outside::Fulfils(1);
     world.run_for(INTERVAL);
@@ -539,7 +541,7 @@ fn an_object_whose_polls_never_end_becomes_unknown_after_three_intervals() {
 }
 
 #[test]
-fn a_verdict_that_lost_its_race_is_not_written_after_the_world_was_seen_otherwise() {
+fn a_verdict_that_lost_its_race_is_judged_anew() {
     let mut world = World::new();
     let history = [
         Step::LoseRace,
@@ -558,7 +560,7 @@ fn a_verdict_that_lost_its_race_is_not_written_after_the_world_was_seen_otherwis
 }
 
 #[test]
-fn an_object_that_is_free_again_gets_its_true_verdict_first() {
+fn an_object_freed_again_gets_its_true_verdict() {
     let mut world = World::new();
     world.outside = Outside::Fulfils(1);
     world.take(Step::Bar(true));
@@ -602,7 +604,7 @@ fn an_outage_does_not_hide_that_drift_was_cleared() {
 }
 
 #[test]
-fn an_object_that_is_told_to_wait_is_polled_after_that() {
+fn an_object_told_to_wait_is_polled_afterwards() {
     let mut world = World::new();
     world.outside = Outside::Fulfils(1);
     world.run_for(INTERVAL);

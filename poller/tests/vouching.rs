@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, Wish, condition_patch};
+use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, StatusFields, Wish, condition_patch};
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -223,7 +223,8 @@ impl World {
                     generation: before.generation,
                     conditions: &before.conditions,
                 };
-                let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition);
+                let patch =
+                    condition_patch(&base, before.conditions.observed.as_ref(), &condition, &StatusFields::NONE);
                 json_patch::patch(object, &patch).unwrap();
                 *own = true;
                 self.awaited.remove(&number);

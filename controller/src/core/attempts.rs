@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_retry_request_is_answered_at_once_and_only_once() {
+    fn a_retry_request_is_answered_once() {
         let mut memory = ObjectMemory::new(at(0), Some("monday"));
         assert_eq!(judge(&memory, 10, 10, Some("monday"), at(1)), Attempts::Exhausted { until: at(3600) });
         assert_eq!(judge(&memory, 10, 10, Some("tuesday"), at(1)), Attempts::OneMore);

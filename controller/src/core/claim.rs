@@ -14,6 +14,8 @@ pub enum Action {
     Create,
     /// It is there and differs.
     Update,
+    /// It is there and differs in what cannot be changed: it is taken away and made anew.
+    Replace,
     /// The object is being deleted.
     Delete,
 }
@@ -25,6 +27,7 @@ impl Action {
         match self {
             Self::Create => "create",
             Self::Update => "update",
+            Self::Replace => "replace",
             Self::Delete => "delete",
         }
     }
@@ -53,8 +56,10 @@ pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, ex
         (Some(Claim::Claims(claimed)), Action::Create, _) if claimed.names(resource) => {
             Permission::Granted { claim_first: false }
         }
-        (_, Action::Create, _) | (_, Action::Update, Existing::Adopt) => Permission::Granted { claim_first: true },
-        (_, Action::Update, Existing::Refuse) | (_, Action::Delete, _) => Permission::NotOurs,
+        (_, Action::Create, _) | (_, Action::Update | Action::Replace, Existing::Adopt) => {
+            Permission::Granted { claim_first: true }
+        }
+        (_, Action::Update | Action::Replace, Existing::Refuse) | (_, Action::Delete, _) => Permission::NotOurs,
     }
 }
 
@@ -111,7 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_scope_counts_as_made_in_the_present_one() {
+    fn a_replacement_is_permitted_as_an_update_is() {
+        let elsewhere = || moved(owns("db"));
+        for existing in [Existing::Refuse, Existing::Adopt] {
+            for claim in [None, owns("db"), owns("old"), elsewhere(), claims("db"), claims("old")] {
+                let judge = |action| permit(action, claim.as_ref(), &resource("db"), existing);
+                assert_eq!(judge(Action::Replace), judge(Action::Update), "{claim:?} {existing:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_without_scope_is_of_the_present_one() {
         let claim = Claim::Owns(drift_model::condition::ClaimedName { identity: "db".to_owned(), scope: None });
         for resource in [resource("db"), elsewhere("db")] {
             let permission = permit(Action::Update, Some(&claim), &resource, Existing::Refuse);

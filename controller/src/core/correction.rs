@@ -3,11 +3,11 @@
 //! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the claim are kept wherever
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
-use drift_model::condition::{Claim, ClaimedName, CorrectedReason, CorrectionStatus, Wish};
+use drift_model::condition::{Claim, ClaimedName, CorrectedReason, CorrectionStatus, DifferingFields, Wish};
 use drift_model::identity::ResourceName;
 
 use super::claim::Action;
-use super::outcome::{FailedStep, Outcome, Refusal, Uncertainty};
+use super::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 
 /// One correction to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,25 +26,31 @@ pub struct Correction {
     pub generation: Option<i64>,
     /// The wish acted on; `None` for a deletion whose wish cannot be told.
     pub wish: Option<Wish>,
+    /// The fields that differ: all of them for a creation, or where the verdict names none. Nothing for a deletion.
+    pub fields: DifferingFields,
     /// The fingerprint of what the target's requests are made of.
     pub correct_hash: u64,
     /// What was said of the object when it was decided.
     pub before: CorrectionStatus,
     /// The outcome of the one before it is in doubt, so that this is its retry.
     pub was_in_doubt: bool,
+    /// It creates again what an earlier process was interrupted in creating. That counted as a correction, and yet the
+    /// external system must know the request for the same.
+    pub resumes: bool,
 }
 
 impl Correction {
     /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
     /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
     /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.
-    /// `content` is of the request where that is made of answers, which a retry may see change.
+    /// `content` is of the request where that is made of what a retry may see change: answers, or what differs.
     #[must_use]
     pub fn idempotency_key(&self, uid: &str, step: usize, content: Option<u64>) -> String {
-        let mut key = format!("{uid}-{}", self.number);
+        let mut key = format!("{uid}-{}", self.asked_as());
         key.push_str(match self.action {
             Action::Create => "",
             Action::Update => "-update",
+            Action::Replace => "-replace",
             Action::Delete => "-delete",
         });
         if step > 0 {
@@ -55,15 +61,39 @@ impl Correction {
         key
     }
 
-    /// The claim, written before the first create or the first adopting update.
+    /// The number by which the external system knows the request.
+    #[must_use]
+    pub const fn asked_as(&self) -> u64 {
+        if self.resumes { self.before.correction } else { self.number }
+    }
+
+    /// Whether the object says that it has begun before the first write outside: where the claim is new, and before each
+    /// try of a replacement. Whoever finds that after a crash has a poll tell what is left, and takes nothing away again.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.claim_first || self.action == Action::Replace
+    }
+
+    /// What is then said, with the claim.
     #[must_use]
     pub fn claim(&self) -> CorrectionStatus {
         let text = match self.action {
             Action::Create => "creating the external resource",
+            Action::Replace => "replacing the external resource",
             Action::Update | Action::Delete => "adopting the external resource",
         };
         let claim = Some(Claim::Owns(self.resource.clone().into()));
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, text, self.generation) }
+    }
+
+    /// What a step whose outcome is open makes of it. A replacement that has written is not begun anew by the verdict of
+    /// before: what it made may be there already, and would be taken away once more.
+    #[must_use]
+    pub fn in_doubt(&self, step: FailedStep, uncertainty: Uncertainty) -> Outcome {
+        match (self.action, step.reach) {
+            (Action::Replace, Reach::Further) => Outcome::Halted(step, uncertainty),
+            _ => Outcome::Doubtful(step, uncertainty),
+        }
     }
 
     /// What it came to.
@@ -72,9 +102,11 @@ impl Correction {
         let reason = match outcome {
             Outcome::Applied => CorrectedReason::CorrectionApplied,
             Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
-            Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Halted(_) | Outcome::Doubtful(..) => {
-                CorrectedReason::CorrectionFailed
-            }
+            Outcome::AllSkipped
+            | Outcome::Refused(..)
+            | Outcome::Unstored(..)
+            | Outcome::Halted(..)
+            | Outcome::Doubtful(..) => CorrectedReason::CorrectionFailed,
         };
         let mut status = self.before.keeping(reason, &ended_text(self.action, outcome), self.generation);
         if outcome.is_definite() {
@@ -133,20 +165,31 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Applied => format!("{verb}d"),
         Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
+        Outcome::AllSkipped if action == Action::Replace => {
+            format!("{verb}: every write that makes it anew was skipped")
+        }
         Outcome::AllSkipped => format!("{verb}: every write was skipped"),
-        Outcome::Refused(step, Refusal { status, because: Some(because) }) => {
-            format!("{}: {status}: {because}", at(step))
+        Outcome::Refused(step, Refusal { code, because: Some(because) }) => {
+            format!("{}: {}: {because}", at(step), code.short())
         }
-        Outcome::Refused(step, Refusal { status, because: None }) => {
-            format!("{}: the external system refuses it with status {status}", at(step))
+        Outcome::Refused(step, Refusal { code, because: None }) => {
+            format!("{}: the external system refuses it with {code}", at(step))
         }
-        Outcome::Halted(step) => {
+        Outcome::Unstored(step, cause) if outcome.changed_nothing() => format!("{}: {cause}", at(step)),
+        Outcome::Unstored(step, cause) if action == Action::Create => {
+            format!(
+                "{}: accepted, but {cause}: what was made is not known here; it is tried again in an hour",
+                at(step)
+            )
+        }
+        Outcome::Unstored(step, cause) => format!("{}: accepted, but {cause}", at(step)),
+        Outcome::Halted(step, Uncertainty { why: Doubt::TemplateFails, .. }) => {
             format!("{}: a template cannot be evaluated with the answers; the steps before it were done", at(step))
         }
-        Outcome::Doubtful(step, Uncertainty { why, status, .. }) => {
-            let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
-            format!("{}: {}{status}; it is tried again", at(step), why.as_text())
+        Outcome::Halted(step, uncertainty) => {
+            format!("{}: {uncertainty}; the steps before it were done, and the next poll tells", at(step))
         }
+        Outcome::Doubtful(step, uncertainty) => format!("{}: {uncertainty}; it is tried again", at(step)),
     }
 }
 

@@ -5,7 +5,7 @@
 //! allow. Everything else is a reason to do nothing, a status, or a moment to look again.
 //! This file must not know how anything is done.
 
-use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
+use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -83,9 +83,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(lost) = situation.memory.lost_status(object) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
-    if status.reason == Some(CorrectedReason::CorrectionStarted) {
-        let text = "interrupted: nobody knows whether the correction was done";
-        return Decision::WriteStatus(status.interrupted(text, object.generation));
+    if status.reason == Some(CorrectedReason::CorrectionStarted) && !situation.memory.awaits_deletion(status) {
+        return Decision::WriteStatus(status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
         Ok(resource) => resource,
@@ -124,7 +123,8 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
             decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, resource })
         }
         ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => {
-            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Update, resource })
+            let action = if standing.tag.replace { Action::Replace } else { Action::Update };
+            decide_drifted(situation, status, &Drift { standing: &standing, action, resource })
         }
         _ => Decision::Nothing(Held::VerdictUnknown),
     }
@@ -140,7 +140,9 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
     };
     match status.reason {
         Some(CorrectedReason::NotOurs) => Decision::WriteStatus(CorrectionStatus::default()),
-        Some(CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted) => cleared(),
+        Some(
+            CorrectedReason::CorrectionStarted | CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted,
+        ) => cleared(),
         // The identity, or the scope, was edited back: the status would be a lie for ever.
         Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {
             cleared()
@@ -156,11 +158,22 @@ struct Drift<'a> {
     resource: &'a ResourceName,
 }
 
+impl Drift<'_> {
+    /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
+    /// skipped.
+    fn fields(&self) -> DifferingFields {
+        let named = &self.standing.tag.fields;
+        let is_told = self.action != Action::Create && !named.is_empty();
+        if is_told { named.clone() } else { DifferingFields::every() }
+    }
+}
+
 fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
     let Situation { target, surroundings, .. } = situation;
     let has_steps = match drift.action {
         Action::Create => target.actions.create,
         Action::Update => target.actions.update,
+        Action::Replace => target.actions.replace,
         Action::Delete => false,
     };
     if !has_steps {
@@ -209,11 +222,15 @@ fn decide_timing(
     let Situation { object, target, memory, now, .. } = *situation;
     if memory.delay.doubts_another(target.correct_hash) {
         let text = "the target changed while nobody knows whether the correction was done";
-        return Decision::WriteStatus(status.interrupted(text, object.generation));
+        return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }
     let unhealed = drift.standing.tag.unhealed;
-    let attempts = judge(memory, unhealed, target.limits.attempts, object.retry_requested.as_deref(), now);
+    let retry = object.retry_requested.as_deref();
+    let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
+    let attempts = judge(memory, if lost { u32::MAX } else { unhealed }, target.limits.attempts, retry, now);
     let ready = match attempts {
+        // What the correction came to stands already, and says more.
+        Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
         Attempts::Exhausted { until } => {
             let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
             let text = "corrections in a row healed nothing; one is tried every hour";
@@ -233,6 +250,7 @@ fn decide_timing(
     Decision::Correct(Box::new(Correction {
         claim_first,
         put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
+        fields: drift.fields(),
         ..situation.correction(drift.action, drift.resource, status)
     }))
 }

@@ -22,7 +22,7 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStat
     if memory.deleted_outside {
         return Decision::ReleaseFinalizer { left_behind: false };
     }
-    if !target.deletes() || object.orphan {
+    if memory.deletion_skipped || !target.deletes() || object.orphan {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_or_needed_by_another_is_left_behind() {
+    fn what_is_not_ours_alone_is_left_behind() {
         assert_eq!(deleting().corrected(CorrectedReason::NotOurs, 7, None).decide(), released(true));
         assert_eq!(deleting().without_status().decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".to_owned())).decide(), released(true));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleting_object_is_never_created_or_updated_and_one_without_our_finalizer_is_left_alone() {
+    fn a_deleting_object_without_our_finalizer_is_left_alone() {
         let scene = deleting().with(|scene| scene.object.finalizers.clear());
         assert_eq!(scene.decide(), Decision::Nothing(Held::Deleting));
     }
@@ -148,7 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn deletions_that_are_refused_or_not_done_yet_back_off_along_the_series() {
+    fn a_deletion_that_asked_nothing_leaves_it_behind() {
+        let scene = deleting().with(|scene| {
+            scene.memory.begin(at(900), None);
+            scene.memory.finish(&correction(Action::Delete), &Outcome::AllSkipped, at(900));
+        });
+        assert_eq!(scene.decide(), released(true));
+    }
+
+    #[test]
+    fn deletions_that_are_not_done_back_off() {
         for outcome in [refused(409), Outcome::Underway { retry_after: None }] {
             let scene = deleting().with(|scene| {
                 for _ in 0..4 {
@@ -161,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_of_before_the_deletion_ends_no_doubt_about_it() {
+    fn a_verdict_from_before_ends_no_doubt_of_deletion() {
         let retry_after = Some(std::time::Duration::from_secs(60));
         let doubtful = doubtful_until(Doubt::ServerError, retry_after);
         let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
@@ -173,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_under_way_keeps_the_finalizer_and_is_asked_for_again_when_the_outside_says() {
+    fn a_deletion_under_way_keeps_the_finalizer() {
         let asked = |retry_after| {
             deleting().corrected(CorrectedReason::CorrectionStarted, 8, owns("db")).with(|scene| {
                 scene.memory.begin(at(995), None);

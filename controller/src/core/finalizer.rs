@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_put_behind_the_others_and_taken_from_among_them() {
+    fn our_finalizer_stands_behind_the_others() {
         let bare = json!({"metadata": {"uid": "u", "resourceVersion": "5"}});
         assert_eq!(patched(&bare, &put_patch(&lean(&bare))).unwrap(), object(&json!([FINALIZER])));
         let foreign = object(&json!(["a", "b"]));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_object_is_not_held_and_a_busy_one_is() {
+    fn a_deleted_object_is_not_held() {
         for read in [json!({"metadata": {"uid": "u", "resourceVersion": "5"}}), object(&json!(["a"]))] {
             let put = put_patch(&lean(&read));
             let mut busy = read.clone();

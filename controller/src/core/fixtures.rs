@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drift_model::condition::{
-    Claim, Conditions, CorrectedReason, CorrectionStatus, ObservedReason, Placed, Tag, Verdict, Wish,
+    Claim, Conditions, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Placed, Tag, Verdict, Wish,
 };
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::{ResourceName, ScopeId};
@@ -55,7 +55,7 @@ pub(super) fn target() -> TargetFacts {
         mode: Mode::Correct,
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
-        actions: Actions { create: true, update: true, delete: false },
+        actions: Actions { create: true, update: true, delete: false, replace: false },
         correct_hash: CORRECT_HASH,
         scope: ScopeId::of("GET http://h/${…}"),
     }
@@ -116,16 +116,18 @@ pub(super) fn correction(action: Action) -> Correction {
         put_finalizer: false,
         generation: Some(3),
         wish: Some(wish()),
+        fields: DifferingFields::default(),
         correct_hash: CORRECT_HASH,
         before: status(7, owns("db")),
         was_in_doubt: false,
+        resumes: false,
     }
 }
 
 /// A first step that was refused.
 pub(super) fn refused(status: u16) -> Outcome {
     let reach = if status >= 400 { Reach::Unwritten } else { Reach::FirstWrite };
-    Outcome::Refused(FailedStep { label: None, reach }, Refusal { status, because: None })
+    Outcome::Refused(FailedStep { label: None, reach }, Refusal { code: status.into(), because: None })
 }
 
 /// A first step of which nobody knows what came.
@@ -136,7 +138,7 @@ pub(super) fn doubtful(why: Doubt) -> Outcome {
 /// The same, after which the external system asks to be left alone.
 pub(super) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
     let reach = if why.sent_nothing() { Reach::Unwritten } else { Reach::FirstWrite };
-    Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { why, status: None, retry_after })
+    Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { why, code: None, retry_after })
 }
 
 impl Scene {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_handed_over_is_free_when_the_work_is_done() {
+    fn a_place_handed_over_is_free_in_the_end() {
         let limits = CorrectLimits { concurrent: 1, ..LIMITS };
         let mut pace = Pace::default();
         let mut place = pace.begin(at(0));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_called_off_gives_back_its_own_beginning_and_no_other() {
+    fn who_is_called_off_gives_its_beginning_back() {
         let mut pace = Pace::default();
         let first = pace.begin(at(0));
         drop(pace.begin(at(10)));

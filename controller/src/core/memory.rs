@@ -36,6 +36,8 @@ pub struct ObjectMemory {
     pub writes: WritePace,
     /// Whether the external resource is deleted already, so that only the finalizer is left.
     pub deleted_outside: bool,
+    /// Whether nothing was asked for its deletion, since the target skipped every step: what is outside stays there.
+    pub deletion_skipped: bool,
     /// What tells the spec that the object has from another.
     spec: Option<SpecMark>,
     /// Whether it was seen being deleted.
@@ -83,6 +85,7 @@ impl ObjectMemory {
             delay: Delay::new(now),
             writes: WritePace::new(now),
             deleted_outside: false,
+            deletion_skipped: false,
             spec: None,
             deleting: false,
             written: None,
@@ -118,6 +121,14 @@ impl ObjectMemory {
         }
     }
 
+    /// Whether a status says what this process knows to be so: that what is to be replaced is being deleted. Any other word
+    /// that a correction has begun was left by a process that is no more.
+    #[must_use]
+    pub fn awaits_deletion(&self, status: &CorrectionStatus) -> bool {
+        let begun = self.written.as_ref().filter(|known| known.reason == Some(CorrectedReason::CorrectionStarted));
+        begun.is_some_and(|known| known.correction == status.correction)
+    }
+
     /// The status that another writer took from the object.
     #[must_use]
     pub fn lost_status(&self, object: &LeanObject) -> Option<&CorrectionStatus> {
@@ -148,7 +159,10 @@ impl ObjectMemory {
             self.retry_seen = Some(answered);
         }
         self.delay.finish(correction, outcome, now);
-        self.deleted_outside |= correction.action == Action::Delete && *outcome == Outcome::Applied;
+        if correction.action == Action::Delete {
+            self.deleted_outside |= *outcome == Outcome::Applied;
+            self.deletion_skipped |= *outcome == Outcome::AllSkipped;
+        }
     }
 
     /// A status that is no part of a correction was written.
@@ -187,7 +201,8 @@ impl ObjectMemory {
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
         }
-        let exhausted = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
+        let exhausted =
+            standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts) || self.delay.lost_something();
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         if !(exhausted && drifted) {
             self.see_retry_request(object.retry_requested.as_deref());

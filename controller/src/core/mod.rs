@@ -21,6 +21,7 @@ pub mod plan;
 pub mod rendering;
 pub mod roster;
 pub mod situation;
+pub mod statements;
 pub mod vouching;
 
 #[cfg(test)]

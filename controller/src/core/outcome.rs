@@ -6,9 +6,11 @@
 //! An answer that the target does not accept and that is no error either (2xx, 3xx) is certain too: the request was
 //! read and answered, so it counts, and the poll that follows says what came of it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_model::sql_state::SqlState;
 use drift_target::StatusSet;
 
 /// Why nobody knows whether a write was done.
@@ -100,15 +102,52 @@ pub enum StepOutcome {
         /// Whether it is certain that the request did nothing.
         did_nothing: bool,
     },
+    /// The target accepts the answer, but what it wants to store of it cannot be told, for the reason in this sentence.
+    Unstored(String),
     /// It may or may not have been done.
     Indefinite(Uncertainty),
+}
+
+/// By what an answer says what became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The status of an HTTP answer.
+    Status(u16),
+    /// The SQLSTATE of a statement.
+    SqlState(SqlState),
+}
+
+impl Code {
+    /// Where it stands among other words: `404`, `SQLSTATE 42704`.
+    #[must_use]
+    pub fn short(self) -> String {
+        match self {
+            Self::Status(status) => status.to_string(),
+            Self::SqlState(state) => format!("SQLSTATE {state}"),
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(formatter, "status {status}"),
+            Self::SqlState(state) => write!(formatter, "SQLSTATE {state}"),
+        }
+    }
+}
+
+impl From<u16> for Code {
+    fn from(status: u16) -> Self {
+        Self::Status(status)
+    }
 }
 
 /// What people are told of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status of the answer.
-    pub status: u16,
+    /// The code of the answer.
+    pub code: Code,
     /// What the target's `because` gives of the answer.
     pub because: Option<String>,
 }
@@ -118,8 +157,8 @@ pub struct Refusal {
 pub struct Uncertainty {
     /// Why nobody knows.
     pub why: Doubt,
-    /// The status of the answer, where one came.
-    pub status: Option<u16>,
+    /// The code of the answer, where one came.
+    pub code: Option<Code>,
     /// How long the external system asked to be left alone.
     pub retry_after: Option<Duration>,
 }
@@ -128,7 +167,14 @@ impl Uncertainty {
     /// Without an answer.
     #[must_use]
     pub const fn unanswered(why: Doubt) -> Self {
-        Self { why, status: None, retry_after: None }
+        Self { why, code: None, retry_after: None }
+    }
+}
+
+impl fmt::Display for Uncertainty {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.why.as_text())?;
+        self.code.map_or(Ok(()), |code| write!(formatter, " ({})", code.short()))
     }
 }
 
@@ -146,11 +192,11 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
         429 => Doubt::RateLimited,
         500.. => Doubt::ServerError,
         _ => {
-            let refusal = Refusal { status, because: None };
+            let refusal = Refusal { code: status.into(), because: None };
             return StepOutcome::Refused { refusal, did_nothing: status >= 400 };
         }
     };
-    StepOutcome::Indefinite(Uncertainty { why, status: Some(status), retry_after })
+    StepOutcome::Indefinite(Uncertainty { why, code: Some(status.into()), retry_after })
 }
 
 /// The step at which a correction ended before its last.
@@ -183,13 +229,16 @@ pub enum Outcome {
         /// When the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
-    /// What was to be created or changed was not: every write was skipped.
+    /// What was to be created or changed was not: every write that would have done so was skipped.
     AllSkipped,
     /// A step was definitely refused.
     Refused(FailedStep, Refusal),
-    /// A template of a step cannot be evaluated with the answers that came, and a write was accepted before it. What was
-    /// done is certain, so it counts, and the poll that follows says what came of it.
-    Halted(FailedStep),
+    /// A step was accepted, and what was to be stored of its answer cannot be told, for the reason in this sentence.
+    Unstored(FailedStep, String),
+    /// It went no further after a write that was accepted, and is not to be begun anew by the same verdict: a template of the
+    /// step cannot be evaluated with the answers that came, or the step of a replacement is in doubt. What was done before
+    /// is certain, so it counts, and the poll that follows says what came of it.
+    Halted(FailedStep, Uncertainty),
     /// A step's outcome is open.
     Doubtful(FailedStep, Uncertainty),
 }
@@ -207,7 +256,9 @@ impl Outcome {
         match self {
             Self::Applied | Self::Underway { .. } => false,
             Self::AllSkipped => true,
-            Self::Refused(step, _) | Self::Halted(step) | Self::Doubtful(step, _) => step.reach == Reach::Unwritten,
+            Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
+                step.reach == Reach::Unwritten
+            }
         }
     }
 
@@ -226,7 +277,8 @@ impl Outcome {
             Self::Underway { .. } => "underway",
             Self::AllSkipped => "all_skipped",
             Self::Refused(..) => "refused",
-            Self::Halted(_) => "halted",
+            Self::Unstored(..) => "unstored",
+            Self::Halted(..) => "halted",
             Self::Doubtful(_, uncertainty) => uncertainty.why.as_label(),
         }
     }
@@ -237,11 +289,11 @@ mod tests {
     use super::*;
 
     fn refused(status: u16) -> StepOutcome {
-        StepOutcome::Refused { refusal: Refusal { status, because: None }, did_nothing: status >= 400 }
+        StepOutcome::Refused { refusal: Refusal { code: status.into(), because: None }, did_nothing: status >= 400 }
     }
 
     #[test]
-    fn a_status_is_accepted_or_definitely_refused_or_leaves_a_doubt() {
+    fn a_status_accepts_refuses_or_leaves_a_doubt() {
         let accept = StatusSet(vec![200..=299, 404..=404]);
         let table = [
             (200, Ok(StepOutcome::Accepted)),
@@ -260,7 +312,8 @@ mod tests {
             (599, Err(Doubt::ServerError)),
         ];
         for (status, expected) in table {
-            let doubt = |why| StepOutcome::Indefinite(Uncertainty { why, status: Some(status), retry_after: None });
+            let doubt =
+                |why| StepOutcome::Indefinite(Uncertainty { why, code: Some(status.into()), retry_after: None });
             assert_eq!(judge(status, &accept, &accept, None), expected.unwrap_or_else(doubt), "{status}");
         }
         let only_ok = StatusSet(vec![200..=200]);
@@ -274,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_deletion_is_under_way_until_an_answer_means_done() {
+    fn a_deletion_is_under_way_until_it_is_done() {
         let (accept, done_on) = (StatusSet(vec![200..=299, 404..=404]), StatusSet(vec![404..=404]));
         let retry_after = Some(Duration::from_secs(3));
         assert_eq!(judge(202, &accept, &done_on, retry_after), StepOutcome::Underway { retry_after });
@@ -287,7 +340,7 @@ mod tests {
     fn what_ended_before_a_write_could_be_done_changed_nothing() {
         for (reach, expected) in [(Reach::Unwritten, true), (Reach::FirstWrite, false), (Reach::Further, false)] {
             let step = || FailedStep { label: None, reach };
-            let refusal = Refusal { status: 409, because: None };
+            let refusal = Refusal { code: 409.into(), because: None };
             assert_eq!(Outcome::Refused(step(), refusal).changed_nothing(), expected);
             let uncertainty = Uncertainty::unanswered(Doubt::NoAnswer);
             assert_eq!(Outcome::Doubtful(step(), uncertainty).changed_nothing(), expected);

@@ -3,24 +3,28 @@
 //! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing
 //! outside as far as that can be known. This file must not know how a request is sent, nor what follows on an answer.
 
+mod parts;
+
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_model::condition::{DifferingFields, StatusFields};
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::object::LeanObject;
-use drift_outside::{Answer, HttpReply};
-use drift_target::cel::Variables;
-use drift_target::{Destination, Format, HttpStep, Target};
+use drift_outside::{Answer, HttpReply, ReplyBody, Unreadable};
+use drift_target::cel::{RawAnswers, Variables};
+use drift_target::{Format, HttpStep, Target};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::claim::Action;
 use super::correction::Correction;
-use super::outcome::{Refusal, StepOutcome, judge};
+use super::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
 use super::plan::{Plan, PlannedStep};
+use parts::Parts;
 
 /// The header by which an external system knows a request that it has seen.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -31,6 +35,9 @@ const MAX_BECAUSE_CHARS: usize = 128;
 /// Said where an accepted answer has nothing that `refusedWhen` could be asked of.
 const UNJUDGED: &str = "refusedWhen cannot be evaluated for the answer";
 
+/// Said where a look-up was answered with more than is read.
+const TOO_LARGE: &str = "the answer is larger than 1 MiB";
+
 /// The requests of one correction on their way.
 #[derive(Debug)]
 pub struct Rendering {
@@ -39,8 +46,13 @@ pub struct Rendering {
     uid: Uid,
     correction: Correction,
     desired: Option<Value>,
-    /// By the names of their steps; those that were skipped are missing.
-    answers: Value,
+    /// The keys of `desired` that differ.
+    differs: Option<Value>,
+    /// By the names of their steps; those that were skipped are missing. Those of a deletion are no part of what follows it.
+    answers: [Value; 2],
+    raw: [RawAnswers; 2],
+    /// What of the last answer is to be kept in the object's status.
+    stored: StatusFields,
 }
 
 /// A template cannot be evaluated for the object, or for the answers.
@@ -65,22 +77,21 @@ impl Rendering {
     /// # Errors
     /// When a template cannot be evaluated for this object, or the target has no such steps.
     pub fn new(target: &Arc<Target>, object: &LeanObject, correction: &Correction) -> Result<Self, Unrenderable> {
-        if steps_of(target, correction.action).is_empty() {
+        if Parts::of(target, correction.action).step(0).is_none() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let desired = match target.wish_of(&object.view) {
-            Ok(wished) => Some(wished.desired),
-            // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
-            Err(_) if correction.action == Action::Delete => None,
-            Err(error) => return Err(Unrenderable::new(error)),
-        };
+        let (desired, differs) =
+            wish_of(target, object, correction, Parts::of(target, correction.action).deletion() > 0)?;
         let rendering = Self {
             target: target.clone(),
             object: object.view.clone(),
             uid: object.id.uid.clone(),
             correction: correction.clone(),
             desired,
-            answers: Value::Object(Map::new()),
+            differs,
+            answers: [Value::Object(Map::new()), Value::Object(Map::new())],
+            raw: Default::default(),
+            stored: StatusFields::NONE,
         };
         rendering.try_out()?;
         Ok(rendering)
@@ -88,45 +99,32 @@ impl Rendering {
 
     /// Renders whatever needs no answer.
     fn try_out(&self) -> Result<(), Unrenderable> {
-        let mut steps = self.steps().iter().enumerate();
+        let mut steps = self.parts().iter().enumerate();
         steps.try_for_each(|(index, step)| {
-            step.try_without_answers(&self.variables()).map_err(|error| self.failing(index, error))
+            step.try_without_answers(&self.variables(index)).map_err(|error| self.failing(index, error))
         })
     }
 
     /// What the steps are.
     #[must_use]
     pub fn plan(&self) -> Plan {
+        let parts = self.parts();
         let planned =
-            |(index, step): (usize, &HttpStep)| PlannedStep { label: self.label(index), looks_up: step.looks_up() };
-        let steps: Vec<PlannedStep> = self.steps().iter().enumerate().map(planned).collect();
-        let deletion = if self.correction.action == Action::Delete { steps.len() } else { 0 };
-        Plan { steps, deletion }
+            |(index, step): (usize, &HttpStep)| PlannedStep { label: parts.label(index), looks_up: step.looks_up() };
+        Plan { steps: parts.iter().enumerate().map(planned).collect(), deletion: parts.deletion() }
     }
 
     /// What is known of each request before any is sent: where it goes to.
     pub fn probes(&self) -> impl Iterator<Item = HttpRequest> {
-        let variables = self.variables();
-        self.steps().iter().filter_map(move |step| step.request.probe(&variables))
+        self.parts().iter().enumerate().filter_map(|(index, step)| step.request.probe(&self.variables(index)))
     }
 
-    fn steps(&self) -> &[HttpStep] {
-        steps_of(&self.target, self.correction.action)
-    }
-
-    /// What people are told that the step is called.
-    fn label(&self, index: usize) -> Option<Arc<str>> {
-        match self.steps() {
-            [step] => step.name.as_deref().map(Arc::from),
-            steps => Some(match &steps.get(index)?.name {
-                Some(name) => name.as_str().into(),
-                None => (index + 1).to_string().into(),
-            }),
-        }
+    fn parts(&self) -> Parts<'_> {
+        Parts::of(&self.target, self.correction.action)
     }
 
     fn failing(&self, index: usize, error: impl Display) -> Unrenderable {
-        Unrenderable { label: self.label(index), cause: error.to_string() }
+        Unrenderable { label: self.parts().label(index), cause: error.to_string() }
     }
 
     /// The request of this step with its idempotency key, if it is a write; `None` where the step is skipped.
@@ -134,14 +132,14 @@ impl Rendering {
     /// # Errors
     /// When a template cannot be evaluated for this object and these answers.
     pub fn request(&self, index: usize) -> Result<Option<HttpRequest>, Unrenderable> {
-        let Some(step) = self.steps().get(index) else { return Ok(None) };
-        let variables = self.variables();
+        let Some(step) = self.parts().step(index) else { return Ok(None) };
+        let variables = self.variables(index);
         if !step.is_due(&variables).map_err(|error| self.failing(index, error))? {
             return Ok(None);
         }
         let mut request = step.request.render(&variables).map_err(|error| self.failing(index, error))?;
         if !step.looks_up() {
-            let answers = step.request.reads_answers().then(|| fingerprint(&request));
+            let answers = step.request.may_vary().then(|| fingerprint(&request));
             let key = self.correction.idempotency_key(&self.uid, index, answers);
             let key = HeaderValue::from_str(&key).map_err(|error| self.failing(index, error))?;
             request.headers.insert(IDEMPOTENCY_KEY, key);
@@ -152,54 +150,120 @@ impl Rendering {
     /// What the answer to the request of this step means; later steps see it. `retry_after` is what it asked for.
     pub fn take_answer(&mut self, index: usize, reply: &HttpReply, retry_after: Option<Duration>) -> StepOutcome {
         let status = reply.status.as_u16();
-        let Some(step) = self.steps().get(index) else { return StepOutcome::Accepted };
-        let answer = match Answer::of(reply, Format::Json) {
-            Ok(answer) => answer.variable,
+        let (target, part) = (self.target.clone(), self.parts().part(index));
+        let Some(step) = Parts::of(&target, self.correction.action).step(index) else { return StepOutcome::Accepted };
+        let (answer, unread) = match Answer::of(reply, Format::Json) {
+            Ok(answer) => (answer.variable, None),
             // It has no body that a template could see.
-            Err(_) => json!({"status": status}),
+            Err(unread) => (json!({"status": status}), Some(unread).filter(|_| step.looks_up())),
         };
-        let variables = Variables { response: Some(&answer), ..self.variables() };
-        let because = || step.because(&variables).map(|text| shown(&text)).filter(|text| !text.is_empty());
-        let refused = step.is_refused(&variables);
-        let outcome = match (refused, judge(status, &step.accept, &step.done_on, retry_after)) {
-            (Ok(true), _) => {
-                StepOutcome::Refused { refusal: Refusal { status, because: because() }, did_nothing: true }
-            }
-            (Err(_), StepOutcome::Accepted | StepOutcome::Underway { .. }) => {
-                let refusal = Refusal { status, because: Some(UNJUDGED.to_owned()) };
-                StepOutcome::Refused { refusal, did_nothing: false }
-            }
-            (_, StepOutcome::Refused { did_nothing, .. }) => {
-                StepOutcome::Refused { refusal: Refusal { status, because: because() }, did_nothing }
-            }
-            (_, outcome) => outcome,
+        let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
+        let is_accepted =
+            |outcome: &StepOutcome| matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. });
+        let outcome = match (judge_answer(step, status, &variables, retry_after), &unread) {
+            (outcome, Some(unread)) if is_accepted(&outcome) => not_looked_up(unread, status),
+            (outcome, _) => outcome,
         };
-        if let (Some(name), Some(answers)) = (step.name.clone(), self.answers.as_object_mut()) {
+        let outcome = match is_accepted(&outcome).then(|| step.store.store(&variables)).transpose() {
+            Ok(stored) => {
+                self.stored = stored.unwrap_or_default();
+                outcome
+            }
+            Err(error) => StepOutcome::Unstored(error.to_string()),
+        };
+        if let (Some(name), ReplyBody::Whole(bytes)) = (&name, &reply.body) {
+            self.raw[part].keep(name, bytes);
+        }
+        if let (Some(name), Some(answers)) = (name, self.answers[part].as_object_mut()) {
             answers.insert(name, answer);
         }
         outcome
     }
 
-    fn variables(&self) -> Variables<'_> {
+    /// What of the last answer is to be kept in the object's status; nothing once it was taken.
+    pub fn take_stored(&mut self) -> StatusFields {
+        std::mem::take(&mut self.stored)
+    }
+
+    /// What the step of this index sees.
+    fn variables(&self, index: usize) -> Variables<'_> {
+        let part = self.parts().part(index);
         Variables {
             desired: self.desired.as_ref(),
-            correction: Some(self.correction.number),
-            steps: Some(&self.answers),
+            differs: self.differs.as_ref(),
+            correction: Some(self.correction.asked_as()),
+            steps: Some(&self.answers[part]),
+            raw: Some(&self.raw[part]),
             ..Variables::of_object(&self.object)
         }
     }
 }
 
-fn steps_of(target: &Target, action: Action) -> &[HttpStep] {
-    match (&target.correct.destination, action) {
-        (None, _) => &[],
-        (Some(Destination::Http(http)), Action::Create) => &http.create,
-        (Some(Destination::Http(http)), Action::Update) => &http.update,
-        (Some(Destination::Http(http)), Action::Delete) => &http.delete,
+/// What a look-up comes to whose answer did not come whole: what it should have told is not known, so nothing may follow.
+fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
+    match unread {
+        Unreadable::TooLarge => {
+            let refusal = Refusal { code: status.into(), because: Some(TOO_LARGE.to_owned()) };
+            StepOutcome::Refused { refusal, did_nothing: true }
+        }
+        _ => {
+            StepOutcome::Indefinite(Uncertainty { why: Doubt::NoAnswer, code: Some(status.into()), retry_after: None })
+        }
     }
 }
 
-/// Of what a request says, where that is made of answers: two that differ are not the same request.
+/// What an answer means by itself; `variables` have it as `response`.
+fn judge_answer(step: &HttpStep, status: u16, variables: &Variables<'_>, retry_after: Option<Duration>) -> StepOutcome {
+    let because = || step.because(variables).map(|text| shown(&text)).filter(|text| !text.is_empty());
+    match (step.is_refused(variables), judge(status, &step.accept, &step.done_on, retry_after)) {
+        (Ok(true), _) => {
+            StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing: true }
+        }
+        (Err(_), StepOutcome::Accepted | StepOutcome::Underway { .. }) => {
+            let refusal = Refusal { code: status.into(), because: Some(UNJUDGED.to_owned()) };
+            StepOutcome::Refused { refusal, did_nothing: false }
+        }
+        (_, StepOutcome::Refused { did_nothing, .. }) => {
+            StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing }
+        }
+        (_, outcome) => outcome,
+    }
+}
+
+/// What the object wishes for, and which of its keys differ, as the steps see them.
+pub(super) fn wish_of(
+    target: &Target,
+    object: &LeanObject,
+    correction: &Correction,
+    is_anew: bool,
+) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
+    let desired = match target.wish_of(&object.view) {
+        Ok(wished) => Some(wished.desired),
+        // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
+        Err(_) if correction.action == Action::Delete => None,
+        Err(error) => return Err(Unrenderable::new(error)),
+    };
+    // What is taken away and made anew lacks every field, whatever the verdict says of the one before.
+    let anew = DifferingFields::every();
+    let differs = match &desired {
+        Some(Value::Object(fields)) => Some(differing(if is_anew { &anew } else { &correction.fields }, fields)),
+        _ if target.uses_differs() && correction.action != Action::Delete => {
+            return Err(Unrenderable::new("desired is no map, so it has no keys that could be in `differs`"));
+        }
+        _ => None,
+    };
+    Ok((desired, differs))
+}
+
+/// Which of the fields of a wish differ.
+fn differing(fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
+    match fields.names() {
+        Some(names) => names.collect(),
+        None => desired.keys().map(String::as_str).collect(),
+    }
+}
+
+/// Of what a request says, where a retry may see that change: two that differ are not the same request.
 fn fingerprint(request: &HttpRequest) -> u64 {
     let mut digest = Sha256::new();
     let mut take = |part: &[u8]| {

@@ -2,7 +2,7 @@
 //!
 //! This file must not know what is decided from it.
 
-use drift_model::condition::CorrectionStatus;
+use drift_model::condition::{CorrectionStatus, DifferingFields};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -61,6 +61,7 @@ impl Situation<'_> {
     /// A correction of the object as it is now.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
+        let resumes = action == Action::Create && status.is_interrupted();
         Correction {
             action,
             number: status.correction.saturating_add(1),
@@ -69,9 +70,11 @@ impl Situation<'_> {
             put_finalizer: false,
             generation: self.object.generation,
             wish: self.facts.wish,
+            fields: DifferingFields::default(),
             correct_hash: self.target.correct_hash,
             before: status.clone(),
-            was_in_doubt: self.memory.delay.is_in_doubt(),
+            was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
+            resumes,
         }
     }
 

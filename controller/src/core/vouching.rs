@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excepted_object_is_not_vouched_for_and_the_others_are() {
+    fn an_excepted_object_alone_is_not_vouched_for() {
         let vouches = |uid: &str| vouching(ROLES).vouches_for(&uid.into(), ("roles", "abc"), at(3));
         assert!(vouches("u0") && !vouches("u1") && !vouches("u2"));
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_listed_target_with_the_same_text_is_vouched_for() {
+    fn only_the_same_text_is_vouched_for() {
         assert!(!vouches(&vouching(ROLES), "roles", "other", at(3)));
         assert!(!vouches(&vouching(ROLES), "proxies", "abc", at(3)));
         for broken in [None, Some(""), Some("[]"), Some(r#"{"roles":1}"#)] {

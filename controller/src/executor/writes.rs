@@ -6,7 +6,7 @@ use drift_cluster::client::WriteError;
 use drift_cluster::object_writer::CallSlot;
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::CorrectedReason;
+use drift_model::condition::{CorrectedReason, CorrectionStatus, StatusFields};
 use drift_model::object::LeanObject;
 
 use super::{Executor, Run};
@@ -17,7 +17,7 @@ use crate::requests::held_hosts::HeldHosts;
 
 impl Run<'_> {
     pub(super) async fn write(&mut self, write: &Write) -> Event {
-        if matches!(write, Write::Status(_, Purpose::Outcome | Purpose::TakeBack)) {
+        if matches!(write, Write::Outcome(..) | Write::Status(_, Purpose::TakeBack)) {
             (self.places.hosts, self.places.taken) = (HeldHosts::default(), None);
         }
         let call = match self.places.call.take() {
@@ -41,7 +41,7 @@ impl Run<'_> {
         let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
         let object = self.execution.object();
         match (write, written) {
-            (Write::Status(status, Purpose::Outcome), Ok(written)) => announcer.status(kind, written, status),
+            (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
             // In sync again without our doing: the poller tells.
             (Write::Status(status, Purpose::Word), Ok(written))
                 if status.reason != Some(CorrectedReason::CorrectionApplied) =>
@@ -52,7 +52,7 @@ impl Run<'_> {
             (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
                 announcer.left_behind(kind, object);
             }
-            (Write::Status(_, Purpose::Outcome), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
+            (Write::Outcome(..), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
                 self.told_of_refusal = true;
                 announcer.write_refused(kind, object, sentence);
             }
@@ -73,7 +73,6 @@ impl Executor {
         write: &Write,
     ) -> (&'static str, Result<LeanObject, WriteError>) {
         let writer = &self.writer;
-        let placed = object.conditions.corrected.as_ref();
         match write {
             Write::PutFinalizer => ("finalizer", writer.patch(call, object, put_patch(object)).await),
             Write::ReleaseFinalizer { .. } => {
@@ -83,16 +82,26 @@ impl Executor {
                 };
                 ("finalizer_release", written)
             }
-            Write::Status(status, _) => {
-                match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
-                    // It speaks of the generation acted on, so it does not insist on the present one.
-                    (Some(condition), placed) => {
-                        ("note", writer.write_condition(call, (object, None), placed, &condition).await)
-                    }
-                    (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
-                    (None, None) => ("note_removal", Err(WriteError::Moved)),
-                }
+            Write::Status(status, _) => self.write_status(call, object, status, &StatusFields::NONE).await,
+            Write::Outcome(status, stored) => self.write_status(call, object, status, stored).await,
+        }
+    }
+
+    async fn write_status(
+        &self,
+        call: &CallSlot,
+        object: &LeanObject,
+        status: &CorrectionStatus,
+        stored: &StatusFields,
+    ) -> (&'static str, Result<LeanObject, WriteError>) {
+        let (writer, placed) = (&self.writer, object.conditions.corrected.as_ref());
+        match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
+            // It speaks of the generation acted on, so it does not insist on the present one.
+            (Some(condition), placed) => {
+                ("note", writer.write_condition(call, (object, None), placed, (&condition, stored)).await)
             }
+            (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
+            (None, None) => ("note_removal", Err(WriteError::Moved)),
         }
     }
 }
@@ -102,7 +111,7 @@ const fn kill_points(write: &Write) -> (KillPoint, KillPoint) {
         Write::PutFinalizer => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
         Write::ReleaseFinalizer { .. } => (KillPoint::ControllerBeforeRelease, KillPoint::ControllerAfterRelease),
         Write::Status(_, Purpose::Claim) => (KillPoint::ControllerBeforeClaim, KillPoint::ControllerAfterClaim),
-        Write::Status(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),
+        Write::Status(..) | Write::Outcome(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),
     }
 }
 

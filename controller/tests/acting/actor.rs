@@ -99,7 +99,7 @@ async fn a_while() {
 }
 
 #[tokio::test]
-async fn drift_is_corrected_once_the_list_is_whole_and_the_poller_vouches_and_then_never_again_unverified() {
+async fn drift_is_corrected_once_the_poller_vouches() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     running.see().await;
     running.vouch();
@@ -173,7 +173,7 @@ async fn a_list_of_a_smaller_version_is_checked_live() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_paused_while_its_correction_waits_for_the_host_is_not_corrected() {
+async fn an_object_paused_in_line_is_not_corrected() {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -227,7 +227,7 @@ async fn a_deletion_deletes_outside_and_then_lets_the_object_go() {
 }
 
 #[tokio::test]
-async fn a_claim_that_an_earlier_process_left_is_interrupted_before_anything_is_sent() {
+async fn an_earlier_processs_claim_is_interrupted_first() {
     let note = condition("driftCorrected", "Unknown", "CorrectionStarted", r#"owns "web": creating"#);
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), Some(&note)), "Refuse").await);
     running.vouch();
@@ -241,7 +241,7 @@ async fn a_claim_that_an_earlier_process_left_is_interrupted_before_anything_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_credential_is_noted_once_and_nothing_else_is_written_however_often_it_is_tried() {
+async fn a_missing_credential_is_noted_once() {
     let auth = "auth: {bearer: {secretRef: {name: missing, key: token}}}";
     let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);
     running.see().await;
@@ -258,7 +258,7 @@ async fn a_missing_credential_is_noted_once_and_nothing_else_is_written_however_
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_word_of_the_poller_that_went_and_came_back_between_two_looks_wakes_who_waited() {
+async fn a_word_that_came_back_wakes_who_waited() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     running.list().await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
@@ -277,7 +277,7 @@ async fn the_word_of_the_poller_that_went_and_came_back_between_two_looks_wakes_
 }
 
 #[tokio::test]
-async fn what_is_read_or_written_of_an_object_that_left_meanwhile_does_not_bring_it_back() {
+async fn an_answer_does_not_bring_back_who_left() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     let (events, left) = (running.events.clone(), running.bench.lean().id);
     running.bench.replace(move |line, _| {
@@ -302,7 +302,7 @@ async fn what_is_read_or_written_of_an_object_that_left_meanwhile_does_not_bring
 }
 
 #[tokio::test]
-async fn a_deletion_does_not_wait_for_an_outcome_that_is_refused() {
+async fn a_deletion_waits_for_no_refused_outcome() {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -346,7 +346,7 @@ async fn a_target_has_few_writes_under_way_at_once() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_api_server_holds_no_place_at_the_host() {
+async fn who_waits_for_the_api_holds_no_host() {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -390,7 +390,7 @@ async fn live_reads_that_fail_back_off() {
 }
 
 #[tokio::test]
-async fn a_claim_is_never_given_up_between_its_write_and_its_end() {
+async fn a_claim_holds_from_its_write_on() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     let other = Arc::new(Mutex::new(running.identities.join(&running.bench.another_target())));
     let (older, resource, member) = (Uid::from("u-0"), running.bench.resource(), other.clone());

@@ -45,7 +45,7 @@ fn outcome(end: &ExecutionEnd) -> Option<Outcome> {
 }
 
 #[tokio::test]
-async fn a_first_create_puts_the_finalizer_then_the_claim_then_each_step_then_the_note() {
+async fn a_first_create_has_its_order() {
     let bench = unclaimed().await;
     let (object, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
     assert_eq!(outcome(&end), Some(Outcome::Applied));
@@ -76,13 +76,13 @@ async fn an_update_of_what_is_ours_writes_nothing_before_it() {
 }
 
 #[tokio::test]
-async fn a_refused_first_create_takes_the_claim_back_and_sends_no_further_step() {
+async fn a_refused_first_create_takes_the_claim_back() {
     let bench = unclaimed().await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::CONFLICT));
     let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
     assert_eq!(
         outcome(&end),
-        Some(Outcome::Refused(failed(Some("1"), Reach::Unwritten), Refusal { status: 409, because: None }))
+        Some(Outcome::Refused(failed(Some("1"), Reach::Unwritten), Refusal { code: 409.into(), because: None }))
     );
     assert_eq!(
         bench.log()[1..],
@@ -98,14 +98,14 @@ async fn a_server_error_spends_no_number() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::SERVICE_UNAVAILABLE));
     let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let uncertainty = Uncertainty { why: Doubt::ServerError, status: Some(503), retry_after: None };
+    let uncertainty = Uncertainty { why: Doubt::ServerError, code: Some(503.into()), retry_after: None };
     assert_eq!(outcome(&end), Some(Outcome::Doubtful(failed(None, Reach::FirstWrite), uncertainty)));
     let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error (503); it is tried again"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);
 }
 
 #[tokio::test]
-async fn an_object_that_is_deleted_before_the_claim_is_not_held_and_nothing_is_sent() {
+async fn nothing_is_sent_for_an_object_just_deleted() {
     let bench = unclaimed().await;
     let lean = bench.lean();
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["deletionTimestamp"] =
@@ -116,7 +116,7 @@ async fn an_object_that_is_deleted_before_the_claim_is_not_held_and_nothing_is_s
 }
 
 #[tokio::test]
-async fn an_object_that_was_edited_before_the_claim_is_not_claimed_and_nothing_is_sent() {
+async fn nothing_is_claimed_for_an_object_just_edited() {
     let bench = unclaimed().await;
     let lean = bench.lean();
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["generation"] = json!(9);
@@ -126,7 +126,7 @@ async fn an_object_that_was_edited_before_the_claim_is_not_claimed_and_nothing_i
 }
 
 #[tokio::test]
-async fn a_verdict_that_changes_under_the_claim_takes_the_claim_back_before_anything_is_sent() {
+async fn a_verdict_that_changes_takes_the_claim_back() {
     let note = condition("driftCorrected", "False", "CorrectionFailed", "correction 7: refused");
     let bench = Bench::new(object(&verdict("NotUpdated", 7), Some(&note)), "Adopt").await;
     let order = bench.correction(Action::Update, true, false);
@@ -149,7 +149,7 @@ async fn a_verdict_that_changes_under_the_claim_takes_the_claim_back_before_anyt
 }
 
 #[tokio::test]
-async fn the_outcome_is_noted_in_the_end_however_often_the_api_server_fails() {
+async fn the_outcome_is_noted_however_often_that_fails() {
     let bench = owned("FieldsDiffer").await;
     let mut failures = 9;
     bench.replace(move |line, object| {
@@ -174,7 +174,7 @@ async fn the_outcome_is_noted_in_the_end_however_often_the_api_server_fails() {
 }
 
 #[tokio::test]
-async fn a_number_that_another_leader_has_noted_meanwhile_is_not_noted_again() {
+async fn another_leaders_number_is_not_noted_again() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, object| {
         if line.starts_with("POST") {
@@ -189,7 +189,7 @@ async fn a_number_that_another_leader_has_noted_meanwhile_is_not_noted_again() {
 }
 
 #[tokio::test]
-async fn a_step_in_flight_is_cut_off_when_the_lease_is_lost_and_nothing_more_is_written() {
+async fn a_lost_lease_cuts_off_a_step() {
     let bench = owned("FieldsDiffer").await;
     let term = bench.stop_lease.clone();
     // CONTINUE: the external system never answers.
@@ -237,7 +237,7 @@ async fn a_begun_correction_goes_on_while_the_program_ends() {
 }
 
 #[tokio::test]
-async fn an_outcome_whose_write_fails_is_written_also_while_the_program_ends() {
+async fn a_failed_outcome_is_written_at_the_end() {
     let bench = owned("FieldsDiffer").await;
     let stop = bench.executor.requests.stop.clone();
     bench.replace(move |line, _| {
@@ -274,7 +274,7 @@ async fn an_outcome_waits_for_no_place_at_the_host() {
 }
 
 #[tokio::test]
-async fn a_claim_without_a_request_is_taken_back_when_the_program_ends() {
+async fn the_end_takes_back_a_claim_without_request() {
     let bench = unclaimed().await;
     let stop = bench.executor.requests.stop.clone();
     bench.replace(move |line, _| {
@@ -289,7 +289,7 @@ async fn a_claim_without_a_request_is_taken_back_when_the_program_ends() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_cut_off_when_the_lease_is_stale() {
+async fn a_stale_lease_cuts_off_a_request() {
     let mut bench = owned("FieldsDiffer").await;
     // The task that ends the term does not get round to it.
     bench.executor.requests.term = CancellationToken::new();
@@ -307,7 +307,7 @@ async fn a_request_under_way_is_cut_off_when_the_lease_is_stale() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_is_refused_does_not_outlive_the_text_of_the_target() {
+async fn a_refused_outcome_ends_with_the_targets_text() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("note").then_some(StatusCode::FORBIDDEN));
     let (supervision, questions) = supervision();
@@ -349,7 +349,7 @@ async fn silence(bench: &Bench) {
 }
 
 #[tokio::test]
-async fn a_silent_host_is_kept_for_one_correction_from_before_its_claim() {
+async fn one_correction_has_the_silent_host() {
     let bench = unclaimed().await;
     silence(&bench).await;
     let (gate, host) = (bench.executor.requests.gate.clone(), bench.outside.clone());
@@ -367,7 +367,7 @@ async fn a_silent_host_is_kept_for_one_correction_from_before_its_claim() {
 }
 
 #[tokio::test]
-async fn a_host_that_falls_silent_before_the_first_request_gets_none() {
+async fn a_host_that_fell_silent_gets_no_request() {
     let bench = unclaimed().await;
     let (gate, host) = (bench.executor.requests.gate.clone(), bench.outside.clone());
     bench.replace(move |line, _| {
@@ -392,7 +392,7 @@ async fn a_deletion_needs_no_wish_that_can_be_told() {
 }
 
 #[tokio::test]
-async fn a_deletion_ends_with_its_last_step_and_writes_no_note() {
+async fn a_deletion_writes_no_note() {
     let bench = owned("FieldsDiffer").await;
     let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;
     assert!(matches!(end, ExecutionEnd::Corrected { outcome: Outcome::Applied, status: None, .. }), "{end:?}");
@@ -400,7 +400,7 @@ async fn a_deletion_ends_with_its_last_step_and_writes_no_note() {
 }
 
 #[tokio::test]
-async fn the_finalizer_is_released_where_it_stands_and_the_others_stay() {
+async fn only_our_finalizer_is_released() {
     let bench = owned("FieldsDiffer").await;
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["finalizers"] = json!(["a", FINALIZER, "b"]);
     let (object, _) = bench.execute(Decision::ReleaseFinalizer { left_behind: true }).await;

@@ -31,11 +31,12 @@ use drift_controller::estate::Estate;
 use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
+use drift_model::condition::DifferingFields;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_model::object::LeanObject;
-use drift_outside::HttpSender;
+use drift_outside::{Databases, HttpSender};
 use drift_target::{DocumentName, Target, parse_document};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
@@ -132,9 +133,11 @@ impl Bench {
             put_finalizer,
             generation: object.generation,
             wish: None,
+            fields: DifferingFields::default(),
             correct_hash: 0,
             before,
             was_in_doubt: false,
+            resumes: false,
         }))
     }
 
@@ -267,6 +270,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         configuration: watch::channel(Arc::default()).1,
         vouching: watch::channel(Vouching::default()).1,
         sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
+        databases: Databases::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
         gate: Arc::default(),
         slots: CallSlots::new(CALLS),
         rights: RightsNeeded::default(),

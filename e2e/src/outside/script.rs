@@ -2,6 +2,9 @@
 //!
 //! It must not know how an answer goes out.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::answer::Answer;
 use super::documents::Documents;
 use super::request::Request;
@@ -9,12 +12,26 @@ use super::request::Request;
 /// What was said about answers.
 #[derive(Debug, Default)]
 pub(super) struct Script {
+    /// Asked before all others.
+    pub(super) choice: Choice,
     /// The last one that fits counts.
     pub(super) standing: Vec<Rule>,
     /// The first one that fits is used up; asked before the standing ones.
     pub(super) queued: Vec<Rule>,
     pub(super) upstream: Option<String>,
     pub(super) documents: Option<Documents>,
+}
+
+/// Chooses answers by whatever a request holds.
+#[derive(Clone, Default)]
+pub(super) struct Choice(pub(super) Option<Arc<Choose>>);
+
+type Choose = dyn Fn(&Request) -> Option<Answer> + Send + Sync;
+
+impl fmt::Debug for Choice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Choice").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Which requests are answered how.
@@ -45,6 +62,9 @@ pub(crate) struct Background {
 impl Script {
     /// How to answer a request: what is queued is used up by it.
     pub(super) fn answer(&mut self, request: &Request) -> Answer {
+        if let Some(chosen) = self.choice.0.as_ref().and_then(|choose| choose(request)) {
+            return chosen;
+        }
         let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
         let queued = self.queued.iter().position(fits).map(|index| self.queued.remove(index).answer);
         let standing = || self.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());

@@ -97,11 +97,11 @@ async fn prepare(answer: &Answer, request: &Request, background: &Background, st
     }
 }
 
-/// Passes a request on with its method, path, content type and body.
+/// Passes a request on with its method, path, body, and the headers that an answer may depend on.
 async fn forward(request: &Request, upstream: &str, state: &State) -> anyhow::Result<Ready> {
     let method = reqwest::Method::from_bytes(request.method.as_bytes())?;
     let mut passed = state.client.request(method, format!("{upstream}{}", request.path)).body(request.body.clone());
-    for name in ["content-type", "accept", "authorization"] {
+    for name in ["content-type", "accept", "authorization", "idempotency-key"] {
         if let Some(value) = request.header(name) {
             passed = passed.header(name, value);
         }

@@ -47,7 +47,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A deletion while status writes are refused",
         injected: "the outcome of a correction cannot be written, and the object is deleted",
         held: "the finalizer goes all the same",
-        test: "e2e/tests/composed/known.rs a_deletion_waits_for_no_status_that_is_refused",
+        test: "e2e/tests/composed/known.rs a_deletion_waits_for_no_refused_status",
     },
     Narrow {
         sequence: "A deletion that finds nothing",
@@ -119,13 +119,31 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A host that hangs",
         injected: "three different objects in a row get no answer",
         held: "the host is paused for 1 to 30 s, with one probe",
-        test: "shared/outside/src/host_health.rs three_objects_in_a_row_without_an_answer_pause_the_host",
+        test: "shared/outside/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
     },
     Narrow {
         sequence: "Many corrections wait for a silent host",
         injected: "the look at the host's pause, the claim, and what others see of the host while it is written",
         held: "one has the probe from before its claim on; called off, it gives it back",
-        test: "controller/tests/acting/acts.rs a_silent_host_is_kept_for_one_correction_from_before_its_claim",
+        test: "controller/tests/acting/acts.rs one_correction_has_the_silent_host",
+    },
+    Narrow {
+        sequence: "Answers of nothing but malice",
+        injected: "a mebibyte of empty maps, keys that stand twice, depth, huge numbers, texts that hold JSON; any bytes and headers",
+        held: "the object's own verdict, in bounded time, and nothing else",
+        test: "poller/tests/hostile.rs a_mebibyte_of_anything_is_judged_in_time",
+    },
+    Narrow {
+        sequence: "A pause in the midst of a collection",
+        injected: "three others are told to wait while a page is under way",
+        held: "the next page is not asked for; the traversal is late, and nobody turns Unknown",
+        test: "poller/src/poll/tests.rs a_page_of_a_pausing_host_is_late",
+    },
+    Narrow {
+        sequence: "304 without having been asked",
+        injected: "a server answers 304 to a request with and without `If-None-Match`",
+        held: "only our own is what it was before; the other is ExternalError",
+        test: "poller/src/poll/tests.rs an_unchanged_state_is_not_sent_again",
     },
     Narrow {
         sequence: "Large answers that trickle",
@@ -167,7 +185,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A Lease that goes stale during a request",
         injected: "the external system has not answered yet",
         held: "the request is cut off",
-        test: "controller/tests/acting/acts.rs a_request_under_way_is_cut_off_when_the_lease_is_stale",
+        test: "controller/tests/acting/acts.rs a_stale_lease_cuts_off_a_request",
     },
     Narrow {
         sequence: "Steps edited while an outcome is in doubt",

@@ -13,7 +13,7 @@ use drift_controller::core::execution::{
 use drift_controller::core::finalizer::{put_patch, release_patch};
 use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
-use drift_model::condition::{PatchBase, condition_patch, removal_patch};
+use drift_model::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
 use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -187,12 +187,12 @@ impl Acting {
         let definite = match outcome {
             StepOutcome::Indefinite(_) => false,
             StepOutcome::Accepted => is_last,
-            StepOutcome::Refused { .. } | StepOutcome::Underway { .. } => true,
+            StepOutcome::Refused { .. } | StepOutcome::Unstored(_) | StepOutcome::Underway { .. } => true,
         };
         if let Some(key) = key {
             scene.ledger.note_outcome(key, definite);
         }
-        Some(Event::Answered(outcome))
+        Some(Event::Answered(outcome, StatusFields::NONE))
     }
 
     fn write(&self, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
@@ -200,7 +200,7 @@ impl Acting {
         let written = match write {
             Write::PutFinalizer => self.patch(Some(put_patch(object)), false, fault, scene),
             Write::ReleaseFinalizer { .. } => self.patch(release_patch(object), false, fault, scene),
-            Write::Status(status, _) => {
+            Write::Status(status, _) | Write::Outcome(status, _) => {
                 let placed = object.conditions.corrected.as_ref();
                 let condition = status.to_condition(object.conditions.corrected(), &scene.clock.wall());
                 let base = PatchBase {
@@ -210,7 +210,7 @@ impl Acting {
                     conditions: &object.conditions,
                 };
                 let patch = match (condition, placed) {
-                    (Some(condition), placed) => Some(condition_patch(&base, placed, &condition)),
+                    (Some(condition), placed) => Some(condition_patch(&base, placed, &condition, &StatusFields::NONE)),
                     (None, placed) => placed.map(|placed| removal_patch(&base, placed)),
                 };
                 self.patch(patch, true, fault, scene)
@@ -241,7 +241,7 @@ impl Acting {
         if status {
             scene.ledger.note_status(&id.uid, standing.as_ref(), scene.api);
         } else {
-            scene.ledger.note_finalizer(standing.as_ref(), scene.api);
+            scene.ledger.note_finalizer(&id.uid, standing.as_ref(), scene.api);
         }
         written.map(|written| self.lean(&written)).map_err(|refusal| match refusal {
             Refusal::Moved => Failure::Moved,

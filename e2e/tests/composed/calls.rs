@@ -1,4 +1,4 @@
-//! What both programs' machines share: the clock, the parts of the world that a step may touch, whose an object is.
+//! What both programs' machines share: the clock, the parts of the world that a step may touch, whom an event is for.
 //!
 //! It must not know what either program does.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::api_server::{ApiServer, Refusal};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
-use crate::targets::NAMES;
+use crate::targets::owner_of;
 use crate::watch::Event;
 
 /// The clocks at one instant; people and NTP move the wall.
@@ -85,12 +85,4 @@ impl<'a> Dispatch<'a> {
             Event::Alive => Self::Alive,
         }
     }
-}
-
-/// The first target by name that selects the object.
-pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
-    let metadata = &object["metadata"];
-    let selects = |target: &&Target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
-    let owner = targets.find(selects)?;
-    NAMES.into_iter().find(|name| *name == owner.name)
 }

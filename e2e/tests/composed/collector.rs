@@ -15,7 +15,8 @@ use drift_model::object::LeanObject;
 use drift_target::Target;
 use serde_json::Value;
 
-use crate::calls::{Scene, owner_of};
+use crate::calls::Scene;
+use crate::targets::owner_of;
 use crate::watch::uid_of;
 
 /// Conditions of an object that nobody selects stay for so long.
@@ -47,8 +48,7 @@ impl Collector {
             let lean = LeanObject::prune(&object, &FieldPaths::default());
             if let Some(patch) = release_patch(&lean) {
                 let _ = scene.api.patch(&name, &patch, false);
-            } else if now.is_past(since, KEPT_FOR) {
-                remove_conditions(&name, &lean, scene);
+            } else if now.is_past(since, KEPT_FOR) && remove_conditions(&name, &lean, scene) {
                 scene.outside.disown(&uid);
                 scene.ledger.forget(&uid);
             }
@@ -56,15 +56,16 @@ impl Collector {
     }
 }
 
-fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) {
+/// Gives whether none of our conditions is left: a claim that cannot be taken off stands.
+fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) -> bool {
     let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_ref());
-    let Some(placed) = placed else { return };
+    let Some(placed) = placed else { return true };
     let base = PatchBase {
         uid: &object.id.uid,
         resource_version: &object.resource_version,
         generation: None,
         conditions: &object.conditions,
     };
-    let Ok(written) = scene.api.patch(name, &removal_patch(&base, placed), true) else { return };
-    remove_conditions(name, &LeanObject::prune(&written, &FieldPaths::default()), scene);
+    let written = scene.api.patch(name, &removal_patch(&base, placed), true);
+    written.is_ok_and(|written| remove_conditions(name, &LeanObject::prune(&written, &FieldPaths::default()), scene))
 }

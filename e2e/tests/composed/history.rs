@@ -42,8 +42,6 @@ impl History {
         events.extend((0..length).map(|_| event(&mut random)));
         if random.one_in(3) {
             events.iter_mut().for_each(work_for_one_target);
-        } else {
-            events.iter_mut().for_each(name_own_resource);
         }
         Self { events, ending }
     }
@@ -86,17 +84,9 @@ impl History {
     }
 }
 
-/// Within one target objects may name one resource.
+/// Two objects of one target meet more often.
 const fn work_for_one_target(event: &mut Event) {
     if let Event::Target { target, .. } | Event::Absence { target, .. } = event {
         *target = 0;
-    }
-}
-
-/// With two targets each object names a resource of its own: a claim that a removed target leaves behind for ten minutes, and on which
-/// nobody acts, would count as a second owner.
-const fn name_own_resource(event: &mut Event) {
-    if let Event::Create { object, resource, .. } | Event::Edit { object, resource, .. } = event {
-        *resource = *object;
     }
 }

@@ -4,8 +4,8 @@
 
 use crate::events::Event;
 use crate::events::Event::{
-    Absence, Alter, Configure, Crash, Create, Delete, Edit, Make, Pass, RefuseCredential, RefuseStatus, Relabel,
-    Remove, Replay, Rest, SetBack, Step, Strip, Target,
+    Absence, Advance, Alter, Attend, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
+    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, Target,
 };
 use crate::history::History;
 use crate::outside::Fault;
@@ -63,7 +63,7 @@ fn a_claim_that_was_cleaned_up_stays_lost() {
 }
 
 #[test]
-fn a_deletion_waits_for_no_status_that_is_refused() {
+fn a_deletion_waits_for_no_refused_status() {
     let events = [Rest, Delete { object: 0 }, RefuseCredential(true), RefuseStatus(true), Rest];
     ends_well(one_object(), events, Ending::StatusRefused);
 }
@@ -114,4 +114,87 @@ fn a_lost_status_repeats_no_key() {
     let crashed = events.into_iter().chain([Remove { resource: 0 }, Crash(Controller)]);
     ends_well(one_object(), crashed, Ending::Free);
     ends_well(one_object(), [Rest, Alter { object: 0, observed: false, value: 1 }, Crash(Controller)], Ending::Free);
+}
+
+#[test]
+fn a_change_during_a_look_up_is_noticed() {
+    let looks_up = Target { target: 0, text: Some(Text { edition: 1, ..PLAIN }) };
+    let edited = Edit { object: 0, resource: 0, value: 2 };
+    let polled = [Deliver(Poller, 9), Attend(Poller), Advance(Poller, 2), Attend(Poller), Advance(Poller, 2)];
+    // Live read, preparation, and the look-up; what follows is the second read.
+    let looked_up = [Deliver(Controller, 9), Attend(Controller), Advance(Controller, 6)];
+    for change in [Pause { object: 0, paused: true }, Delete { object: 0 }, Edit { object: 0, resource: 0, value: 1 }] {
+        let created =
+            [looks_up.clone(), Configure(Poller), Configure(Controller), Rest, Pass(10), Rest, Pass(10), Rest];
+        let events =
+            created.into_iter().chain([Pass(2), edited.clone()]).chain(polled.clone()).chain(looked_up.clone());
+        ends_well(one_object(), events.chain([change, Advance(Controller, 4)]), Ending::Free);
+    }
+}
+
+#[test]
+fn a_late_write_spares_the_object_made_anew() {
+    let observes = Target { target: 0, text: Some(Text { correct: false, ..PLAIN }) };
+    let created = Create { object: 0, resource: 0, value: 1, labels: 1 };
+    // The verdict that the resource is there is on its way to the first of the name.
+    let first = [Rest, Make { resource: 0, value: 1 }, Crash(Poller), List(Poller), Attend(Poller), Advance(Poller, 2)];
+    let second = [Attend(Poller), Remove { resource: 0 }, Delete { object: 0 }, created.clone(), Deliver(Poller, 9)];
+    // The second of the name is said of what had been said of the first.
+    let step = || Step(Poller, 1, Fault::None);
+    let polled = [Attend(Poller), step(), step(), Pass(2), step(), step(), Attend(Poller), step(), step()];
+    let before = vec![observes, Configure(Poller), created, Rest, Pass(10)];
+    let events = first.into_iter().chain(second).chain(polled).chain([Advance(Poller, 1)]);
+    ends_well(before, events, Ending::Free);
+}
+
+#[test]
+fn an_altered_text_changes_no_verdict() {
+    let events = [
+        Target { target: 1, text: Some(Text { edition: 1, ..PLAIN }) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 1, resource: 1, value: 2, labels: 2 },
+        Rest,
+        Pass(10),
+        RefuseCredential(true),
+        Rest,
+        Pass(5),
+        Alter { object: 1, observed: true, value: 1 },
+        Step(Controller, 5, Fault::None),
+        Deliver(Poller, 5),
+        Attend(Poller),
+        Step(Poller, 4, Fault::LostAfter),
+    ];
+    ends_well(Vec::new(), events, Ending::Free);
+}
+
+#[test]
+fn an_unanswered_create_owns_what_is_there() {
+    let events = [
+        Target { target: 1, text: Some(Text { edition: 1, ..PLAIN }) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 1, value: 1, labels: 3 },
+        Rest,
+        Pass(1),
+        Step(Poller, 4, Fault::None),
+        Make { resource: 1, value: 0 },
+        Step(Poller, 2, Fault::Empty),
+        Attend(Poller),
+        Step(Poller, 1, Fault::None),
+        Pass(3),
+        Advance(Controller, 4),
+        Step(Controller, 5, Fault::None),
+        Step(Controller, 1, Fault::LostBefore),
+    ];
+    ends_well(Vec::new(), events, Ending::Free);
+}
+
+#[test]
+fn a_claim_that_cannot_be_cleaned_up_stands() {
+    let plain = Target { target: 0, text: Some(PLAIN) };
+    let created = Create { object: 1, resource: 1, value: 2, labels: 3 };
+    let before = vec![plain, Configure(Poller), Configure(Controller), created, Rest, Pass(4), Rest];
+    let events = [RefuseStatus(true), Event::Change { resource: 1, value: 0 }, Absence { target: 0, seconds: 700 }];
+    ends_well(before, events, Ending::Free);
 }

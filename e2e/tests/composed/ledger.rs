@@ -4,6 +4,7 @@
 //! what each key stood for. The first violation is kept. It must not change anything.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
@@ -13,21 +14,24 @@ use drift_model::identity::Uid;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_model::object::LeanObject;
 use drift_poller::core::verdict::Basis;
+use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::outside::Outside;
-use crate::targets::Text;
+use crate::targets::{Text, owner_of};
 
 /// What really happened.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) violation: Option<String>,
+    /// The targets as the controller knows them.
+    pub(crate) in_force: Vec<Arc<Target>>,
     /// Object, wish and K for which a poll truly saw drift (true) or none (false).
     seen: HashSet<(Uid, Option<Wish>, u64, bool)>,
     /// What each idempotency key was sent with, and whether its outcome was definite.
     keys: HashMap<String, (String, bool)>,
-    /// Objects whose verdict somebody else wrote last.
+    /// Objects whose verdict somebody else wrote last, and in which no poll has seen drift since.
     pub(crate) replayed: HashSet<Uid>,
     /// Objects from which somebody took a condition.
     pub(crate) stripped: HashSet<Uid>,
@@ -51,8 +55,11 @@ impl Ledger {
         }
     }
 
-    /// A poll was answered truly.
+    /// A poll was answered truly. Where it saw what a replayed verdict says, the poller has nothing to write.
     pub(crate) fn note_read(&mut self, uid: &Uid, basis: &Basis, differs: bool) {
+        if differs {
+            self.replayed.remove(uid);
+        }
         self.seen.insert((uid.clone(), basis.wish, basis.correction, differs));
     }
 
@@ -64,7 +71,7 @@ impl Ledger {
         standing: Option<&Value>,
         api: &ApiServer,
     ) {
-        let Some((old, new)) = self.landed(standing, api, DRIFT_OBSERVED) else { return };
+        let Some((old, new)) = self.landed(&before.id.uid, standing, api, DRIFT_OBSERVED) else { return };
         self.replayed.remove(&before.id.uid);
         let tag = Tag::find(&condition.message).unwrap_or_default();
         let evidence = |drifted| (before.id.uid.clone(), tag.wish, tag.correction, drifted);
@@ -83,7 +90,7 @@ impl Ledger {
 
     /// The controller wrote to the status, or tried to.
     pub(crate) fn note_status(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer) {
-        let Some((_, new)) = self.landed(standing, api, DRIFT_CORRECTED) else { return };
+        let Some((_, new)) = self.landed(uid, standing, api, DRIFT_CORRECTED) else { return };
         let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
         let Some(message) = message(&new) else { return };
         let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
@@ -94,7 +101,7 @@ impl Ledger {
     }
 
     /// The controller wrote a finalizer, or tried to: nothing but that changes.
-    pub(crate) fn note_finalizer(&mut self, standing: Option<&Value>, api: &ApiServer) {
+    pub(crate) fn note_finalizer(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer) {
         let Some(old) = standing else { return };
         let new = old["metadata"]["name"].as_str().and_then(|name| api.objects.get(name));
         let Some(new) = new.filter(|new| new["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"])
@@ -103,6 +110,7 @@ impl Ledger {
             return;
         };
         self.writes += 1;
+        self.check_uid(uid, old);
         let rest = |object: &Value| {
             let mut rest = object.clone();
             if let Some(metadata) = rest["metadata"].as_object_mut() {
@@ -114,14 +122,21 @@ impl Ledger {
         self.ensure(rest(old) == rest(new), || "a write of the finalizer changes something else".to_owned());
     }
 
-    /// What a write changed, if it landed: nothing but the program's own entry.
-    fn landed(&mut self, standing: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
+    /// A write lands on the object that it was meant for, not on one that was made under its name since.
+    fn check_uid(&mut self, meant: &Uid, hit: &Value) {
+        let hit = crate::watch::uid_of(hit);
+        self.ensure(hit == *meant, || format!("a write for {meant} lands on {hit}"));
+    }
+
+    /// What a write for an object changed, if it landed: nothing but the program's own entry.
+    fn landed(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
         let old = standing?;
         let new = api.objects.get(old["metadata"]["name"].as_str()?)?;
         if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"] {
             return None;
         }
         self.writes += 1;
+        self.check_uid(uid, old);
         let others_same = without(old, own) == without(new, own);
         self.ensure(others_same, || format!("a write of {own} changes something else"));
         Some((old.clone(), new.clone()))
@@ -149,7 +164,7 @@ impl Ledger {
         let other = api
             .objects
             .values()
-            .find(|other| crate::watch::uid_of(other) != *uid && owns(other).as_deref() == Some(resource));
+            .find(|other| crate::watch::uid_of(other) != *uid && self.counts(other).as_deref() == Some(resource));
         self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
         match correction.action {
             Action::Delete => {
@@ -158,13 +173,16 @@ impl Ledger {
                     format!("{uid} deletes {resource}, which is not its own")
                 });
             }
-            Action::Create | Action::Update => {
+            Action::Create | Action::Update | Action::Replace => {
                 self.ensure(!object.deleting, || "a deleting object is corrected".to_owned());
                 self.ensure(object.has_finalizer() || !text.deletes, || {
                     "a claim that no deletion would see".to_owned()
                 });
                 self.check_verdict(object);
-                let touches = correction.action == Action::Update && is_others;
+                let claim = object.conditions.correction_status().claim;
+                let is_claimed = claim.is_some_and(|claim| claim.name().names(&correction.resource));
+                self.ensure(is_claimed, || format!("{uid} writes to {resource} before it says so on itself"));
+                let touches = correction.action != Action::Create && is_others;
                 self.ensure(!touches || text.adopt, || format!("{uid} updates {resource}, which was there before"));
             }
         }
@@ -197,11 +215,17 @@ impl Ledger {
         self.keys.retain(|key, _| !key.starts_with(&format!("{uid}-")));
     }
 
+    /// The resource that the object owns. What a target that is gone has left on it counts no more, until it is taken off.
+    fn counts(&self, object: &Value) -> Option<String> {
+        let is_selected = owner_of(object, self.in_force.iter().map(|target| &**target)).is_some();
+        owns(object).filter(|_| is_selected)
+    }
+
     /// What must hold of all objects together, whenever.
     pub(crate) fn check_objects(&mut self, api: &ApiServer) {
         let mut owners: BTreeMap<String, Uid> = BTreeMap::new();
         for object in api.objects.values() {
-            let Some(owned) = owns(object) else { continue };
+            let Some(owned) = self.counts(object) else { continue };
             let uid = crate::watch::uid_of(object);
             if let Some(other) = owners.insert(owned.clone(), uid.clone()) {
                 self.violate(format!("{owned} is owned by {other} and by {uid}"));

@@ -33,7 +33,7 @@ const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
 const SEED_VARIABLE: &str = "DRIFT_SEED";
 
 #[test]
-fn every_composed_history_is_safe_and_comes_to_rest() {
+fn every_composed_history_comes_to_rest_safely() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(HISTORIES));
     for seed in first..first + count {

@@ -111,7 +111,10 @@ impl Outside {
             matches!(fault, Fault::Unauthorized | Fault::Forbidden | Fault::RateLimited | Fault::Refused | Fault::Page);
         let refused = answer.is_some_and(|status| (400..500).contains(&status));
         if request.method != Method::DELETE && !(certain || refused) {
-            self.may_have_made.insert((uid.clone(), resource_of(request)));
+            let identity = resource_of(request);
+            // What others had made since the last poll cannot be told from what this request may have made.
+            self.adopt(&identity, uid);
+            self.may_have_made.insert((uid.clone(), identity));
         }
         answer
     }

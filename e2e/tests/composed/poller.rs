@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_model::condition::{Condition, ObservedReason, PatchBase, condition_patch};
+use drift_model::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::{Selected, Uid};
 use drift_model::moment::Moment;
@@ -21,7 +21,7 @@ use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::{Source, Target, Wished};
+use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};
@@ -50,7 +50,7 @@ struct Task {
 }
 
 enum Step {
-    Poll { begun: BegunPoll, view: Arc<Value>, wished: Wished, request: Box<HttpRequest> },
+    Poll { begun: BegunPoll, view: Arc<Value>, request: Box<HttpRequest> },
     Answered { begun: BegunPoll, finding: Finding },
     Write { before: Box<LeanObject>, condition: Condition },
     Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
@@ -157,14 +157,14 @@ impl Poller {
         let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.text == task.text);
         let now = scene.clock.moment;
         match (task.step, at_work) {
-            (Step::Poll { begun, view, wished, request }, Some(at_work)) => {
+            (Step::Poll { begun, view, request }, Some(at_work)) => {
                 let reply = scene.outside.read(&resource_of(&request), fault);
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
                     let differs = real != view["spec"]["value"].as_i64();
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
-                let finding = judge(&at_work.target, &view, &wished, reply);
+                let finding = judge(&at_work.target, &view, reply);
                 task.step = Step::Answered { begun, finding };
                 self.tasks.push(task);
             }
@@ -240,23 +240,22 @@ impl AtWork {
         let uid = &turn.uid;
         let view = self.roster.track(uid)?.object().view.clone();
         let begun = self.roster.begin_poll(turn, now)?;
-        let Source::Http(read) = &self.target.read.source;
-        let prepared = self.target.wish_of(&view).and_then(|wished| Ok((wished, read.render(&view)?)));
-        let step = match prepared {
-            Ok((wished, request)) => Step::Poll { begun, view, wished, request: Box::new(request) },
+        let read = self.target.read.http()?;
+        let step = match read.render(&view) {
+            Ok(request) => Step::Poll { begun, view, request: Box::new(request) },
             Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
         };
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })
     }
 }
 
-fn judge(target: &Target, view: &Value, wished: &Wished, reply: Option<HttpReply>) -> Finding {
+fn judge(target: &Target, view: &Value, reply: Option<HttpReply>) -> Finding {
     match reply {
         None => ObservedReason::PollTimedOut.into(),
         Some(reply) => {
-            let Source::Http(read) = &target.read.source;
+            let Some(read) = target.read.http() else { return ObservedReason::ResponseInvalid.into() };
             match Reading::new(read, view).take(&reply) {
-                Progress::Done(observed) => compare(target, wished, observed.unwrap_or_else(Observation::Failed)),
+                Progress::Done(observed) => compare(target, view, observed.unwrap_or_else(Observation::Failed)).finding,
                 Progress::Ask(_) => ObservedReason::ResponseInvalid.into(),
             }
         }
@@ -276,7 +275,7 @@ fn write(
         generation: before.generation,
         conditions: &before.conditions,
     };
-    let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition);
+    let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition, &StatusFields::NONE);
     let api: &mut ApiServer = scene.api;
     let standing = api.objects.get(&*before.id.name).cloned();
     let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));

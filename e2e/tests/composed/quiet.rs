@@ -5,10 +5,9 @@
 use drift_model::names::FINALIZER;
 use serde_json::{Value, json};
 
-use crate::calls::owner_of;
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
 use crate::ledger::owns;
-use crate::targets::{Text, target};
+use crate::targets::{Text, owner_of, target};
 use crate::world::{Who, World};
 
 /// Between two looks: below the silence after which a verdict is too old.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use drift_target::{DocumentName, Target, parse_document};
+use serde_json::Value;
 
 /// What of a target's text varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +34,14 @@ thread_local! {
 /// The target of that name and text.
 pub(crate) fn target(name: &'static str, text: Text) -> Arc<Target> {
     PARSED.with_borrow_mut(|parsed| parsed.entry((name, text)).or_insert_with(|| Arc::new(parse(name, text))).clone())
+}
+
+/// The first target by name that selects the object.
+pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
+    let metadata = &object["metadata"];
+    let selects = |target: &&Target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
+    let owner = targets.find(selects)?;
+    NAMES.into_iter().find(|name| *name == owner.name)
 }
 
 #[expect(clippy::panic, reason = "the documents of these tests are good, or the tests are not")]

@@ -124,6 +124,7 @@ impl World {
             Who::Poller => self.poller.configure(&targets, &self.poller_watch, self.clock),
             Who::Controller => {
                 self.controller.configure(&texts, &self.controller_watch, self.clock);
+                self.ledger.in_force = targets.values().cloned().collect();
                 self.known = targets;
             }
         }

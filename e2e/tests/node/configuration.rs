@@ -8,7 +8,7 @@ use drift_e2e::progress;
 use drift_e2e::wait::{self, Seen};
 
 #[tokio::test]
-async fn an_applied_config_map_is_in_force_without_a_restart() -> Result<()> {
+async fn an_applied_config_map_needs_no_restart() -> Result<()> {
     Installation::run("configuration", async |installation| {
         installation.create_proxies(&["web".to_owned()]).await?;
         installation.wait_until_verified("web").await?;

@@ -9,7 +9,7 @@ use drift_e2e::progress;
 use serde_json::json;
 
 #[tokio::test]
-async fn drift_shows_in_kubectl_get_and_is_healed_by_the_pods() -> Result<()> {
+async fn drift_is_shown_and_healed_by_pods() -> Result<()> {
     Installation::run("healing", async |installation| {
         installation.set_interval("2s").await?;
         installation.create_proxies(&["web".to_owned()]).await?;

@@ -20,6 +20,6 @@ async fn a_second_build_gives_the_same_programs() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "builds every dependency anew, twice: cargo e2e-node --ignored a_second_build_of_everything"]
-async fn a_second_build_of_everything_gives_the_same_programs() -> Result<()> {
+async fn a_second_build_of_everything_gives_the_same() -> Result<()> {
     play(Again::Everything).await
 }

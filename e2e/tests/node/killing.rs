@@ -59,7 +59,7 @@ async fn drift_is_not_lost_with_the_pollers_pod() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_controllers_pod_that_ends_in_good_order_writes_no_second_time() -> Result<()> {
+async fn a_pod_that_ends_writes_once() -> Result<()> {
     Installation::run("controller-deleted", async |installation| {
         settle(installation).await?;
         let before = installation.outside().writes();
@@ -83,7 +83,7 @@ async fn a_controllers_pod_that_ends_in_good_order_writes_no_second_time() -> Re
 }
 
 #[tokio::test]
-async fn a_killed_controller_writes_at_most_once_more_and_with_the_same_key() -> Result<()> {
+async fn a_killed_controller_repeats_its_key() -> Result<()> {
     Installation::run("controller-killed", async |installation| {
         settle(installation).await?;
         let before = installation.outside().writes();

@@ -23,9 +23,13 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
+fn documents(block: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(block).unwrap_or_default()
+}
+
 /// The target documents of a block: itself, or the values of a ConfigMap.
 fn targets(block: &str) -> Vec<String> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(block).unwrap_or_default();
+    let documents = documents(block);
     if let [only] = documents.as_slice()
         && only["kind"] == TARGET_KIND
     {
@@ -50,7 +54,21 @@ fn every_target_in_the_documentation_parses() {
 }
 
 #[test]
-fn every_reason_stands_in_the_operations_guide_with_its_status() {
+fn an_example_with_a_page_has_its_documents() {
+    for page_name in ["docker-engine"] {
+        let text = page(&format!("docs/cookbook/{page_name}.md"));
+        let folder = root().join("manifests/examples").join(page_name);
+        let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        for file in files {
+            let stands = yaml_blocks(&text).iter().any(|block| block.contains(&fs::read_to_string(&file).unwrap()));
+            assert!(stands, "{page_name}.md differs from {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_reason_stands_in_the_operations_guide() {
     let guide = page("docs/operations.md");
     let observed = ObservedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
     let corrected = CorrectedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
@@ -77,7 +95,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading() {
+fn every_link_leads_somewhere() {
     for (path, text) in pages() {
         for link in links(&text) {
             let (file, wanted) = link.split_once('#').unwrap_or((link, ""));
@@ -92,4 +110,13 @@ fn every_link_leads_to_a_file_and_a_heading() {
             assert!(found, "{}: {link} names no heading", path.display());
         }
     }
+}
+
+#[test]
+fn the_example_is_what_its_page_says() {
+    let on_the_page: Vec<Value> =
+        yaml_blocks(&page("docs/cookbook/load-balancer.md")).iter().flat_map(|block| documents(block)).collect();
+    let files = ["kind", "rbac", "target", "object"];
+    let files = files.map(|file| page(&format!("manifests/examples/load-balancer/{file}.yaml")));
+    assert_eq!(files.iter().flat_map(|text| documents(text)).collect::<Vec<_>>(), on_the_page);
 }

@@ -1,7 +1,9 @@
 //! The structure that reviews hold to, counted: no file uses one that uses it, and no file is too long to be one idea.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
+use crate::functions::functions;
 use crate::root;
 use crate::sources::{Module, ModulePath, modules};
 
@@ -10,6 +12,14 @@ const CRATES: [&str; 7] =
     ["shared/model", "shared/target", "shared/outside", "shared/cluster", "poller", "controller", "e2e"];
 /// The longest file, without its tests: what can be read in one go.
 const MAX_LINES: usize = 300;
+/// The longest function, also of tests: what can be seen at once.
+const MAX_FUNCTION: usize = 60;
+/// Longer ones, each a table with a row for each case and a few lines that go through it.
+const TABLES: [&str; 1] = ["every_listed_function_works"];
+/// The longest name of a test. What is shown fits into it; under which circumstances is for its first lines.
+const MAX_WORDS: usize = 10;
+/// The most files beside each other in a folder of the crate that everything meets in: more are several subjects.
+const MAX_FILES: usize = 12;
 /// Names that say nothing of what a file is about.
 const VAGUE: [&str; 6] = ["util", "utils", "common", "helpers", "manager", "misc"];
 
@@ -48,7 +58,33 @@ fn no_file_is_longer_than_one_idea() {
 }
 
 #[test]
-fn every_file_has_a_telling_name_and_says_what_it_is() {
+fn no_function_is_longer_than_a_screen() {
+    let too_long = functions(&root()).into_iter().filter(|function| function.lines > MAX_FUNCTION);
+    let too_long = too_long.filter(|function| !TABLES.contains(&function.name.as_str()));
+    let found: Vec<String> = too_long.map(|function| function.to_string()).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn the_name_of_a_test_says_one_thing() {
+    let tests = functions(&root()).into_iter().filter(|function| function.is_test);
+    let too_long = tests.filter(|test| test.name.split('_').count() > MAX_WORDS);
+    let found: Vec<String> = too_long.map(|test| test.to_string()).collect();
+    assert!(found.is_empty(), "{} names have more than {MAX_WORDS} words: {found:#?}", found.len());
+}
+
+#[test]
+fn no_folder_of_the_cluster_is_crowded() {
+    let mut files: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for module in modules(&root().join("shared/cluster/src")).into_values() {
+        *files.entry(module.file.parent().unwrap().to_owned()).or_default() += 1;
+    }
+    files.retain(|_, count| *count > MAX_FILES);
+    assert!(files.is_empty(), "{files:?}");
+}
+
+#[test]
+fn every_file_says_what_it_is() {
     for (name, modules) in all_modules() {
         for module in modules.values() {
             let stem = module.file.file_stem().unwrap().to_string_lossy().into_owned();

@@ -82,7 +82,7 @@ auth.require = ("/" => ("method" => "basic", "realm" => "git", "require" => "val
 }
 
 #[tokio::test]
-async fn a_branch_that_was_moved_in_git_is_seen() -> Result<()> {
+async fn a_moved_branch_in_git_is_seen() -> Result<()> {
     World::run("git", async |world| {
         let mut server = GitServer::start(world).await?;
         let wanted = server.commit("approved").await?;

@@ -6,8 +6,14 @@
 //! test with the package to install, so that nothing is taken for shown that was not.
 
 mod caddy;
+mod client_certificate;
+mod database;
+mod docker_engine;
 mod git;
 mod installed;
+mod load_balancer;
 mod page;
+mod postgres;
 mod powerdns;
 mod registry;
+mod registry_tokens;

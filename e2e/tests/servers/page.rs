@@ -9,7 +9,7 @@ use drift_e2e::manifests::{NAMESPACE, parse_stream};
 use drift_e2e::pages::yaml_blocks;
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{History, World, describe, right, tag, yaml};
+use drift_e2e::world::{History, World, condition, describe, right, tag, yaml};
 use drift_model::names;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
@@ -26,12 +26,22 @@ pub(crate) struct Subject {
     name: String,
 }
 
-/// Applies everything on a page, in its order, and starts both programs. `replaced` are the server's address, and values of the
+/// Applies everything on a page, and starts both programs. See [`apply`].
+///
+/// # Errors
+/// As [`apply`], and when a program does not start.
+pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
+    let subject = apply(world, page, replaced).await?;
+    world.start_both().await?;
+    Ok(subject)
+}
+
+/// Applies everything on a page, in its order. `replaced` are the server's address, and values of the
 /// object that only the test knows, each with what stands on the page.
 ///
 /// # Errors
-/// When a page lacks what is to be replaced, the API server refuses something, or a program does not start.
-pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
+/// When a page lacks what is to be replaced, or the API server refuses something.
+pub(crate) async fn apply(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(page);
     let mut text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let of_the_world =
@@ -54,7 +64,6 @@ pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)])
         world.wait_for_right(which, right(group, plural, "list", world.objects_namespace()), true).await?;
     }
     wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(&object).await?))).await?;
-    world.start_both().await?;
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let api = world.api(&word(&object["apiVersion"]), &word(&object["kind"]), Some(world.objects_namespace()))?;
     Ok(Subject { api, name: word(&object["metadata"]["name"]) })
@@ -71,6 +80,11 @@ impl Subject {
         self.wait_for(verdict, |object| describe(object, names::DRIFT_OBSERVED) == verdict).await
     }
 
+    /// Waits until `driftCorrected` has this status and reason.
+    pub(crate) async fn wait_for_correction(&self, wanted: &str) -> Result<Value> {
+        self.wait_for(wanted, |object| describe(object, names::DRIFT_CORRECTED) == wanted).await
+    }
+
     /// Waits until it is in sync and so many corrections, no more and no fewer, are verified.
     pub(crate) async fn wait_until_healed_by(&self, corrections: u64) -> Result<Value> {
         self.wait_for(&format!("in sync, correction {corrections} verified"), |object| {
@@ -79,10 +93,20 @@ impl Subject {
         .await
     }
 
-    async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    /// Waits until it is as wanted.
+    pub(crate) async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         wait::until(format!("{}: {what}", self.name), wait::DEADLINE, async || {
             let object = serde_json::to_value(self.api.get(&self.name).await?)?;
             Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(yaml(&object)) })
+        })
+        .await
+    }
+
+    /// Waits until `driftCorrected` says this.
+    pub(crate) async fn wait_until_told(&self, words: &str) -> Result<Value> {
+        self.wait_for(words, |object| {
+            let note = condition(object, names::DRIFT_CORRECTED).and_then(|note| note["message"].as_str());
+            note.is_some_and(|note| note.contains(words))
         })
         .await
     }

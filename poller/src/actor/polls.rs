@@ -9,19 +9,18 @@ use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 
 use super::{TargetActor, read_clock};
-use crate::core::finding::Finding;
+use crate::core::finding::Found;
 use crate::core::poll_turns::PollTurn;
 use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
 use crate::outside::Postponed;
-use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, poll, prepare};
-use crate::sources::http::http_of;
+use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, first_request, poll};
 
 impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
         let now = read_clock();
-        if http_of(&self.target).collection.is_some() {
+        if self.target.read.keys().is_some() {
             return self.begin_traversals(now);
         }
         while self.may_read(now.moment) {
@@ -38,10 +37,11 @@ impl TargetActor {
 
     fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
         let uid = &turn.uid;
-        let Some(view) = self.roster.track(uid).map(|track| track.object().view.clone()) else { return };
-        let prepared = prepare(&self.target, &view);
-        if let Ok((_, request)) = &prepared
-            && let Some(postponed) = self.context.outside.postponed(request, now.moment)
+        let Some(track) = self.roster.track(uid) else { return };
+        let (view, tag) = (track.object().view.clone(), track.known_tag().cloned());
+        let request = first_request(&self.target, &view);
+        if let Ok(request) = &request
+            && let Some(postponed) = self.context.outside.postponed(&self.target, request, now.moment)
         {
             self.postpone(uid, None, postponed);
             return;
@@ -49,19 +49,19 @@ impl TargetActor {
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
         let _ = self.read_rate.take(now.moment);
         let Some(begun) = self.roster.begin_poll(turn, now) else { return };
-        match prepared {
-            Ok((wished, request)) => {
-                let order = PollOrder { uid: uid.clone(), begun, view, wished, request };
+        match request {
+            Ok(request) => {
+                let order = PollOrder { uid: uid.clone(), begun, view, request, tag };
                 let (outside, target) = (self.context.outside.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { poll(&outside, &target, order).await }));
             }
-            Err(finding) => self.take_finding(uid, begun, finding),
+            Err(found) => self.take_found(uid, begun, found),
         }
     }
 
     /// What could be said without a request.
-    pub(super) fn take_finding(&mut self, uid: &Uid, begun: BegunPoll, finding: Finding) {
-        let outcome = PollOutcome::Found { finding, pause: None };
+    pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found) {
+        let outcome = PollOutcome::Found { found, pause: None, tagged: None };
         self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
     }
 
@@ -76,11 +76,13 @@ impl TargetActor {
         let PollResult { uid, begun, outcome, took } = result;
         match outcome {
             PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed),
-            PollOutcome::Found { finding, pause } => {
-                self.counts.poll(&finding, took);
+            PollOutcome::Found { found, pause, tagged } => {
+                self.counts.poll(&found.finding, took);
                 let now = clock::now();
                 self.roster.update(&uid, now, |track| {
-                    track.finish_poll(begun, finding, now);
+                    if track.finish_poll(begun, found, now) {
+                        track.remember_tag(tagged);
+                    }
                     track.hold_polls(now + pause.unwrap_or_default());
                 });
             }

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::TargetActor;
-use crate::core::finding::Finding;
+use crate::core::finding::{Finding, Found};
 use crate::core::poll_turns::PollTurn;
 use crate::core::rendered::rule_error;
 use crate::core::schedule::Now;
-use crate::core::traversals::{Asked, NotAsked, RequestKey};
+use crate::core::traversals::{Asked, OwnEntry, RequestKey};
 use crate::metrics::of_target;
-use crate::poll::{Member, TraversalOrder, prepare, traverse};
-use crate::sources::http::http_of;
+use crate::poll::{Member, TraversalOrder, first_request, traverse};
 
 /// An object whose poll is due.
 struct Due {
@@ -55,7 +54,7 @@ impl TargetActor {
             let Some(view) = self.roster.track(&turn.uid).map(|track| track.object().view.clone()) else { continue };
             match self.ask(&turn, &view) {
                 Ok(Asked { request, name, .. }) => due.add(&request, Due { turn, view, name }),
-                Err(finding) => self.end_at_once(&turn, finding, now),
+                Err(found) => self.end_at_once(&turn, found, now),
             }
         }
         for (key, group) in due.groups {
@@ -64,23 +63,20 @@ impl TargetActor {
     }
 
     /// What an object asks of its collection.
-    fn ask(&mut self, turn: &PollTurn, view: &Arc<Value>) -> Result<Asked, Finding> {
+    fn ask(&mut self, turn: &PollTurn, view: &Arc<Value>) -> Result<Asked, Found> {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
         }
-        let (_, request) = prepare(&self.target, view)?;
+        let request = first_request(&self.target, view)?;
         let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
-        let collection = http_of(&self.target).collection.as_ref();
-        let name = collection.map(|collection| collection.key_of_object(view, identity.unwrap_or_default()));
+        let name = self.target.read.keys().map(|keys| keys.of_object(view, identity.unwrap_or_default()));
         let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
-        let asked = Asked { view: view.clone(), request: RequestKey::of(&request), name };
-        self.traversals.set_asked(&turn.uid, asked.clone());
-        Ok(asked)
+        Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }
 
-    fn end_at_once(&mut self, turn: &PollTurn, finding: Finding, now: Now) {
+    fn end_at_once(&mut self, turn: &PollTurn, found: Found, now: Now) {
         if let Some(begun) = self.roster.begin_poll(turn, now) {
-            self.take_finding(&turn.uid, begun, finding);
+            self.take_found(&turn.uid, begun, found);
         }
     }
 
@@ -94,12 +90,8 @@ impl TargetActor {
             }
             return;
         }
-        let Some(first) = group.first() else { return };
-        let request = match prepare(&self.target, &first.view) {
-            Ok((_, request)) => request,
-            Err(finding) => return group.iter().for_each(|due| self.end_at_once(&due.turn, finding.clone(), now)),
-        };
-        if let Some(postponed) = self.context.outside.postponed(&request, now.moment) {
+        let Some(request) = self.traversals.request(&key).cloned() else { return };
+        if let Some(postponed) = self.context.outside.postponed(&self.target, &request, now.moment) {
             return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
         }
         let members = self.join(group, now);
@@ -107,38 +99,32 @@ impl TargetActor {
             return;
         }
         let _ = self.read_rate.take(now.moment);
-        self.traversals.begin(key.clone(), now.moment);
+        self.traversals.begin(&key, now.moment);
         let order = TraversalOrder { key, request, members };
-        let (outside, target) = (self.context.outside.clone(), self.target.clone());
-        self.polls.push(Box::pin(async move { traverse(&outside, &target, order).await }));
+        let (outside, target, rate) = (self.context.outside.clone(), self.target.clone(), self.read_rate.clone());
+        self.polls.push(Box::pin(async move { traverse(&outside, &target, &rate, order).await }));
     }
 
     fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
-        let mut members = Vec::with_capacity(group.len());
-        for Due { turn, view, name } in group {
-            match self.target.wish_of(&view) {
-                Err(error) => self.end_at_once(&turn, Finding::Failed(rule_error(&error)), now),
-                Ok(wished) => {
-                    let begun = self.roster.begin_poll(&turn, now);
-                    members.extend(begun.map(|begun| Member { uid: turn.uid, begun, view, wished, key: name }));
-                }
-            }
-        }
-        members
+        let join = |Due { turn, view, name }: Due| {
+            let begun = self.roster.begin_poll(&turn, now)?;
+            Some(Member { uid: turn.uid, begun, view, key: name })
+        };
+        group.into_iter().filter_map(join).collect()
     }
 
     /// What stands in the collection and belongs to no object is told, and never touched.
     pub(super) fn end_traversal(&mut self, key: &RequestKey, names: Option<HashSet<String>>) {
         self.traversals.end(key);
-        let (Some(mut names), Some(collection)) = (names, http_of(&self.target).collection.as_ref()) else { return };
+        let (Some(mut names), Some(keys)) = (names, self.target.read.keys()) else { return };
         for track in self.roster.tracks() {
-            match self.traversals.name_within(&track.object().id.uid, key) {
-                Ok(Some(own)) => drop(names.remove(own)),
-                Ok(None) => {}
+            match self.traversals.own_entry(&track.object().id.uid, key) {
+                OwnEntry::Named(own) => drop(names.remove(own)),
+                OwnEntry::Elsewhere => {}
                 // One that is not polled, as while it is suspended, has its entry all the same.
-                Err(NotAsked) => {
+                OwnEntry::Unknown => {
                     let identity = track.rendered().identity.as_deref().unwrap_or_default();
-                    if let Ok(own) = collection.key_of_object(&track.object().view, identity) {
+                    if let Ok(own) = keys.of_object(&track.object().view, identity) {
                         names.remove(&own);
                     }
                 }

@@ -27,7 +27,7 @@ impl Drift {
             true => differing_fields(differences),
             false => DifferingFields::default(),
         };
-        let replace = differences.iter().any(|difference| difference.place.is_replaced());
+        let replace = target.replaces() && differences.iter().any(|difference| difference.place.is_replaced());
         Self { text: describe(differences), fields, replace }
     }
 }
@@ -48,7 +48,7 @@ impl From<&str> for Drift {
 mod tests {
     use super::*;
     use crate::core::difference::differences;
-    use drift_target::Rules;
+    use drift_target::{DocumentName, Rules, parse_document};
     use serde_json::{Value, json};
 
     fn fields(desired: &Value, observed: &Value) -> String {
@@ -62,5 +62,43 @@ mod tests {
         assert_eq!(fields(&desired, &json!({"a": {"x": 2, "y": 2}, "b": [1], "c": 1})), "a b");
         assert_eq!(fields(&json!({"a b": 1}), &json!({})), "*");
         assert_eq!(fields(&json!([1]), &json!([2])), "*");
+    }
+
+    /// What a verdict says of a difference in `/a`, where `correct` is this.
+    fn said(correct: &str) -> (String, bool) {
+        let text = format!(
+            r#"apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  read: {{http: {{url: "https://h/x"}}}}
+  compare: {{desired: {{a: "${{self.spec.a}}", b: 1}}, rules: [{{path: /a, change: replace}}]}}
+  correct: {correct}
+"#
+        );
+        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        let target = parse_document(&document, &text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
+        let (desired, observed) = (json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1}));
+        let found = differences(&target.compare.rules, &desired, &observed).unwrap_or_default();
+        let drift = Drift::of(&target, &found);
+        (drift.fields.to_string(), drift.replace)
+    }
+
+    #[test]
+    fn only_what_corrections_use_is_said() {
+        let step = |method: &str, when: &str| format!("[{{method: {method}, url: \"https://h/x\"{when}}}]");
+        let (create, delete) = (step("POST", ""), step("DELETE", ""));
+        let uses = step("PUT", ", when: \"${'a' in differs}\"");
+        let table = [
+            ("{mode: Observe}".to_owned(), "", false),
+            (format!("{{http: {{create: {create}, delete: {delete}}}}}"), "", true),
+            (format!("{{http: {{replace: {create}}}}}"), "", true),
+            (format!("{{http: {{replace: {uses}}}}}"), "a", true),
+        ];
+        for (correct, fields, replace) in table {
+            assert_eq!(said(&correct), (fields.to_owned(), replace), "{correct}");
+        }
     }
 }

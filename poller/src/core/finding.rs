@@ -3,7 +3,7 @@
 //! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
 //! This file must not know how the answer came.
 
-use drift_model::condition::{ObservedReason, closed_text};
+use drift_model::condition::{ObservedReason, StatusFields, closed_text};
 
 use super::drift::Drift;
 
@@ -20,6 +20,22 @@ pub enum Finding {
     Failed(Failure),
 }
 
+/// What one poll found out, and what it publishes of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it found out.
+    pub finding: Finding,
+    /// How the fields of the status that the target publishes are to stand; those that are not here stay as they are.
+    /// `None` where the poll before said it.
+    pub published: Option<StatusFields>,
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        Self { finding, published: Some(StatusFields::NONE) }
+    }
+}
+
 /// Why nothing can be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -34,6 +50,13 @@ impl Failure {
     #[must_use]
     pub fn of(reason: ObservedReason) -> Self {
         Self { reason, text: closed_text(reason).to_owned() }
+    }
+
+    /// Of a host whose address must not be dialled.
+    #[must_use]
+    pub fn address_refused() -> Self {
+        let text = "the host's address is in a network that the target does not allow";
+        Self { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
     }
 
     /// With a sentence that names a place in the target.

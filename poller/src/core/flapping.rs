@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn three_healed_drifts_in_a_minute_are_no_flapping_and_one_more_is_told_once() {
+    fn the_fourth_healed_drift_in_a_minute_is_flapping() {
         let mut flapping = Flapping::calm(at(0));
         assert_eq!(changes(&mut flapping, (0, 5), 6), 0);
         assert!(!flapping.lasts(at(30)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_change_what_is_wished_and_are_no_change_of_mind() {
+    fn edits_are_no_flapping() {
         let mut flapping = Flapping::calm(at(0));
         for step in 0..50 {
             flapping.begin_anew();

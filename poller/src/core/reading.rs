@@ -5,13 +5,15 @@
 
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
-use drift_outside::HttpReply;
-use drift_target::cel::Variables;
+use drift_outside::{HttpReply, ReplyBody};
+use drift_target::cel::{RawAnswers, Variables};
 use drift_target::{HttpRead, ReadStep};
+use http::StatusCode;
 use serde_json::{Map, Value};
 
+use super::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use super::finding::Failure;
-use super::reply::{Judged, Observation, invalid, judge};
+use super::reply::{Judged, Observation, ask, invalid, judge, unevaluated};
 
 /// A read under way.
 #[derive(Debug)]
@@ -20,8 +22,13 @@ pub struct Reading<'r> {
     object: &'r Value,
     /// The answers so far, by the names of their steps.
     answers: Value,
+    /// Their bytes.
+    raw: RawAnswers,
     /// The step whose answer is awaited.
     step: usize,
+    /// The state that is asked for only if it has another name.
+    unless: Option<EntityTag>,
+    tagged: Option<Tagged>,
 }
 
 /// What follows on an answer.
@@ -37,12 +44,32 @@ impl<'r> Reading<'r> {
     /// The read of `object`, whose first request is under way.
     #[must_use]
     pub fn new(read: &'r HttpRead, object: &'r Value) -> Self {
-        Self { read, object, answers: Value::Object(Map::new()), step: 0 }
+        let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
+        Self { read, object, answers, raw, step: 0, unless: None, tagged: None }
+    }
+
+    /// The same where the request asks only for a state that has another name than this.
+    #[must_use]
+    pub fn unless(self, tag: Option<EntityTag>) -> Self {
+        Self { unless: tag, ..self }
+    }
+
+    /// What the server calls the state that was read.
+    #[must_use]
+    pub fn into_tagged(self) -> Option<Tagged> {
+        self.tagged
     }
 
     /// Takes in the answer to the request under way.
     #[must_use]
     pub fn take(&mut self, reply: &HttpReply) -> Progress<Observation> {
+        if self.unless.as_ref().is_some_and(|tag| tag.is_repeated_by(reply)) {
+            self.tagged = Some(Tagged::Repeated);
+            return Progress::Done(Ok(Observation::AsBefore));
+        }
+        if reply.status == StatusCode::OK && can_be_tagged(self.read) {
+            self.tagged = EntityTag::of(reply).map(Tagged::Whole);
+        }
         self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure)))
     }
 
@@ -56,14 +83,21 @@ impl<'r> Reading<'r> {
         };
         self.step += 1;
         match self.read.steps().nth(self.step) {
-            Some(next) => self.ask(step, answer, next),
-            None => Ok(Progress::Done(self.observe(step, answer))),
+            Some(next) => {
+                self.keep_raw(step, reply);
+                self.ask(step, answer, next)
+            }
+            None => {
+                self.keep_raw(step, reply);
+                Ok(Progress::Done(self.observe(step, answer)))
+            }
         }
     }
 
     fn ask(&mut self, step: &ReadStep, answer: Value, next: &ReadStep) -> Result<Progress<Observation>, Failure> {
         self.keep(step, answer);
-        let request = next.request.render(&self.variables()).map_err(|error| invalid(&error))?;
+        let rendered = next.request.render(&self.variables());
+        let request = rendered.map_err(|error| unevaluated(&next.request.attribute(error, self.object)))?;
         Ok(Progress::Ask(Box::new(request)))
     }
 
@@ -74,16 +108,19 @@ impl<'r> Reading<'r> {
         }
         let variables = Variables { response: Some(&answer), ..self.variables() };
         if let Some(valid) = &self.read.valid_when
-            && !valid.evaluate_bool(&variables).map_err(|error| invalid(&error))?
+            && !ask(valid, &variables)?
         {
             return Err(invalid(&"validWhen is false"));
         }
         if let Some(settling) = &self.read.settling_when
-            && settling.evaluate_bool(&variables).map_err(|error| invalid(&error))?
+            && ask(settling, &variables)?
         {
             return Err(Failure::of(ObservedReason::Settling));
         }
-        self.read.observed.render(&variables).map(Observation::Present).map_err(|error| invalid(&error))
+        let observed = self.read.observed.render(&variables);
+        observed
+            .map(Observation::Present)
+            .map_err(|error| unevaluated(&self.read.observed.attribute(error, self.object)))
     }
 
     fn keep(&mut self, step: &ReadStep, answer: Value) {
@@ -92,8 +129,14 @@ impl<'r> Reading<'r> {
         }
     }
 
+    fn keep_raw(&mut self, step: &ReadStep, reply: &HttpReply) {
+        if let (Some(name), ReplyBody::Whole(bytes)) = (&step.name, &reply.body) {
+            self.raw.keep(name, bytes);
+        }
+    }
+
     fn variables(&self) -> Variables<'_> {
-        Variables { steps: Some(&self.answers), ..Variables::of_object(self.object) }
+        Variables { steps: Some(&self.answers), raw: Some(&self.raw), ..Variables::of_object(self.object) }
     }
 }
 

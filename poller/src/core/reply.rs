@@ -5,13 +5,14 @@
 
 use drift_model::condition::ObservedReason;
 use drift_outside::{Answer, HttpReply};
-use drift_target::cel::Variables;
-use drift_target::{Absence, HttpRead, ReadStep, Source, Target, Wished};
+use drift_target::cel::{Expression, Mistake, Variables};
+use drift_target::{Absence, Read, ReadStep, Target};
 use serde_json::Value;
 
 use super::difference::{TooMuchWork, differences};
 use super::drift::Drift;
-use super::finding::{Failure, Finding};
+use super::finding::{Failure, Finding, Found};
+use super::rendered::rule_error;
 
 /// What is said where a comparison would take too long.
 const ALIKE: &str =
@@ -22,42 +23,64 @@ const ALIKE: &str =
 pub enum Observation {
     /// It is there, in this state.
     Present(Value),
+    /// It is as it was when it was last in sync.
+    AsBefore,
     /// It is not there.
     Absent,
     /// Nothing can be said.
     Failed(Failure),
 }
 
-/// Holds an observation against the wish.
+/// Holds an observation of the object against what it wishes for, which is rendered only where there is something to compare.
 #[must_use]
-pub fn compare(target: &Target, wished: &Wished, observation: Observation) -> Finding {
+pub fn compare(target: &Target, object: &Value, observation: Observation) -> Found {
     match observation {
-        Observation::Absent => Finding::Absent,
-        Observation::Failed(failure) => Finding::Failed(failure),
+        Observation::AsBefore => Found { finding: Finding::InSync, published: None },
+        Observation::Absent => absent(target),
+        Observation::Failed(failure) => Finding::Failed(failure).into(),
         Observation::Present(observed) => {
-            let Source::Http(read) = &target.read.source;
-            if let Some(mistake) = mistake(read, &wished.desired, &observed) {
-                return Finding::Failed(invalid(&mistake));
+            let finding = hold_against_wish(target, object, &observed);
+            if matches!(finding, Finding::Failed(_)) {
+                return finding.into();
             }
-            match differences(&target.compare.rules, &wished.desired, &observed) {
-                Ok(none) if none.is_empty() => Finding::InSync,
-                Ok(some) => Finding::Differs(Drift::of(target, &some)),
-                Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
+            let variables = Variables { observed: Some(&observed), ..Variables::of_object(object) };
+            match target.publish.publish(&variables) {
+                Ok(published) => Found { finding, published: Some(published) },
+                Err(error) => Finding::Failed(invalid(&error)).into(),
             }
         }
     }
 }
 
+/// What is said where the resource is not there: nothing is known of it any more.
+#[must_use]
+pub fn absent(target: &Target) -> Found {
+    Found { finding: Finding::Absent, published: Some(target.publish.cleared()) }
+}
+
+fn hold_against_wish(target: &Target, object: &Value, observed: &Value) -> Finding {
+    let desired = match target.desired_of(object) {
+        Ok(desired) => desired,
+        Err(error) => return Finding::Failed(rule_error(&error)),
+    };
+    if let Some(mistake) = mistake(&target.read, &desired, observed) {
+        return Finding::Failed(invalid(&mistake));
+    }
+    match differences(&target.compare.rules, &desired, observed) {
+        Ok(none) if none.is_empty() => Finding::InSync,
+        Ok(some) => Finding::Differs(Drift::of(target, &some)),
+        Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
+    }
+}
+
 /// Why an observation says nothing about the resource. `{}` and `{"error": "maintenance"}` are what half-started servers
 /// and proxies answer with status 200, and would otherwise look like drift in every field.
-fn mistake(read: &HttpRead, desired: &Value, observed: &Value) -> Option<&'static str> {
+fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
     match (desired, observed) {
         // `validWhen` has had its say already.
         (Value::Object(wished), Value::Object(real)) => {
             let is_foreign = !wished.is_empty() && !wished.keys().any(|field| real.contains_key(field));
-            // Of a collection `validWhen` judges the page, not the entry.
-            let is_told = read.valid_when.is_some() && read.collection.is_none();
-            (!is_told && is_foreign).then_some("none of desired's fields")
+            (!read.judges_answers() && is_foreign).then_some("none of desired's fields")
         }
         (Value::Object(_), _) => Some("no map, as desired is"),
         (_, Value::Null) => Some("nothing is observed"),
@@ -79,21 +102,39 @@ pub(super) enum Judged {
 /// # Errors
 /// Why nothing can be said.
 pub(super) fn judge(step: &ReadStep, reply: &HttpReply, variables: &Variables<'_>) -> Result<Judged, Failure> {
-    let status = reply.status.as_u16();
-    refuse_by_status(status)?;
-    let accepted = step.accept.contains(status);
-    if !accepted && !matches!(status, 400 | 404 | 410 | 422) {
-        return Err(by_status(ObservedReason::ExternalError, status));
-    }
-    let answer = Answer::of(reply, step.format).map_err(|error| invalid(&error))?;
+    let answer = read_answer(step, reply)?;
     let variables = Variables { response: Some(&answer.variable), ..*variables };
     if is_absent(&step.absence, &answer, &variables)? {
         return Ok(Judged::Absent);
     }
+    accept(step, reply, answer).map(Judged::Answered)
+}
+
+/// Judges a page of a collection: it may be no page, but never the absence of anything.
+///
+/// # Errors
+/// Why nothing can be said.
+pub(super) fn judge_page(step: &ReadStep, reply: &HttpReply) -> Result<Value, Failure> {
+    accept(step, reply, read_answer(step, reply)?)
+}
+
+/// The answer, if its status permits to ask a rule about it.
+fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
+    let status = reply.status.as_u16();
+    refuse_by_status(status)?;
+    if !step.accept.contains(status) && !matches!(status, 400 | 404 | 410 | 422) {
+        return Err(by_status(ObservedReason::ExternalError, status));
+    }
+    Answer::of(reply, step.format).map_err(|error| invalid(&error))
+}
+
+/// What an answer says that is not about an absent resource.
+fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, Failure> {
+    let status = reply.status.as_u16();
     match &answer.malformed {
-        _ if !accepted => Err(by_status(ObservedReason::ExternalError, status)),
+        _ if !step.accept.contains(status) => Err(by_status(ObservedReason::ExternalError, status)),
         Some(mistake) => Err(invalid(mistake)),
-        None => Ok(Judged::Answered(answer.variable)),
+        None => Ok(answer.variable),
     }
 }
 
@@ -112,9 +153,14 @@ fn refuse_by_status(status: u16) -> Result<(), Failure> {
 fn is_absent(absence: &Absence, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
     match (absence, &answer.malformed) {
         (Absence::Never, _) => Ok(false),
-        (Absence::When(rule), None) => rule.evaluate_bool(variables).map_err(|error| invalid(&error)),
+        (Absence::When(rule), None) => ask(rule, variables),
         // The rule fails because it asks for the body: then that is the mistake to tell.
-        (Absence::When(rule), Some(mistake)) => rule.evaluate_bool(variables).map_err(|_| invalid(mistake)),
+        (Absence::When(rule), Some(mistake)) => {
+            rule.evaluate_bool(variables).map_err(|error| match rule.attribute(error, variables.object) {
+                Mistake::OfObject(error) => rule_error(&error),
+                Mistake::OfAnswer(_) => invalid(mistake),
+            })
+        }
         (Absence::ByStatus, malformed) => match (variables.response, malformed) {
             (Some(response), None) => Ok(response["status"] == 404 || response["status"] == 410),
             (Some(response), Some(mistake)) if response["status"] == 404 || response["status"] == 410 => {
@@ -123,6 +169,19 @@ fn is_absent(absence: &Absence, answer: &Answer, variables: &Variables<'_>) -> R
             _ => Ok(false),
         },
     }
+}
+
+/// A rule over an answer that cannot be evaluated: the answer is no observation, unless the object alone is to blame.
+pub(super) fn unevaluated(mistake: &Mistake) -> Failure {
+    match mistake {
+        Mistake::OfObject(error) => rule_error(error),
+        Mistake::OfAnswer(error) => invalid(error),
+    }
+}
+
+/// What a rule says of an answer.
+pub(super) fn ask(rule: &Expression, variables: &Variables<'_>) -> Result<bool, Failure> {
+    rule.evaluate_bool(variables).map_err(|error| unevaluated(&rule.attribute(error, variables.object)))
 }
 
 /// An answer that is no observation, for a reason of its own or of a rule.

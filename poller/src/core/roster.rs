@@ -14,7 +14,7 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_model::work_queue::WorkQueue;
-use drift_target::{Source, Target};
+use drift_target::Target;
 
 use super::finding::Failure;
 use super::poll_turns::{PollTurn, PollTurns};
@@ -208,12 +208,11 @@ impl Roster {
     }
 
     fn pace(&self) -> Pace {
-        let Source::Http(http) = &self.target.read.source;
         Pace {
             interval: self.target.interval,
             settle: self.target.correct.settle,
             confirm: self.target.confirm,
-            shared_phase: http.collection.as_ref().map(|_| phase_of(&self.target.name, self.target.interval)),
+            shared_phase: self.target.read.keys().map(|_| phase_of(&self.target.name, self.target.interval)),
         }
     }
 

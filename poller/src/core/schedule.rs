@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fell_into_a_takeover_is_polled_at_once_and_nothing_else() {
+    fn only_what_fell_into_a_takeover_is_prompt() {
         let began = at(1_000_000);
         let schedules = (0..3000).map(|number| Schedule::new(&format!("uid-{number}"), INTERVAL, began));
         let missed: Vec<_> = schedules.filter(|schedule| schedule.may_have_been_missed(began.moment)).collect();

@@ -8,7 +8,7 @@ mod writing;
 
 use std::time::Duration;
 
-use drift_model::condition::{ObservedReason, Standing, Verdict};
+use drift_model::condition::{ObservedReason, Standing, StatusFields, Verdict};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::token_bucket::TokenBucket;
@@ -18,6 +18,7 @@ pub use polling::BegunPoll;
 pub use writing::BegunWrite;
 
 use super::confirmation::Confirmation;
+use super::entity_tag::RememberedTag;
 use super::finding::Failure;
 use super::flapping::Flapping;
 use super::rendered::Rendered;
@@ -78,6 +79,18 @@ pub enum NextWrite {
     Write(Verdict, Urgency),
 }
 
+/// What should stand on an object.
+#[derive(Debug)]
+struct Believed {
+    /// The state that it was found out for.
+    basis: Basis,
+    verdict: Verdict,
+    /// The fields that are published with it.
+    published: StatusFields,
+    /// They were written so, and what stands now is what the API server made of them.
+    accepted: bool,
+}
+
 /// One object and all that is remembered of it.
 #[derive(Debug)]
 pub struct Track {
@@ -86,8 +99,8 @@ pub struct Track {
     pace: Pace,
     schedule: Schedule,
     confirmation: Confirmation,
-    /// The verdict that should stand, and the state it was reached for.
-    believed: Option<(Basis, Verdict)>,
+    /// What should stand.
+    believed: Option<Believed>,
     /// The state at which this process saw the object in sync.
     seen_in_sync: Option<Basis>,
     last_definite: Option<Definite>,
@@ -95,6 +108,10 @@ pub struct Track {
     last_heard: Moment,
     /// When the poll under way began.
     polling: Option<Moment>,
+    /// Whether the templates may see something else than when it began.
+    edited_meanwhile: bool,
+    /// What the state is called in which it was last in sync.
+    tag: Option<RememberedTag>,
     writes: WriteAttempts,
     quiet: TokenBucket,
     flapping: Flapping,
@@ -129,6 +146,8 @@ impl Track {
             last_failure: None,
             last_heard: now.moment,
             polling: None,
+            edited_meanwhile: false,
+            tag: None,
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             flapping: Flapping::calm(now.moment),
@@ -192,7 +211,8 @@ impl Track {
             return;
         }
         let before = self.basis();
-        let edited = object.view != self.object.view;
+        let view_differs = object.view != self.object.view;
+        let edited = view_differs && !self.writes.explain_view(&self.object.view, &object.view);
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         self.note_foreign_write(&object, now);
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
@@ -211,6 +231,11 @@ impl Track {
         if unbarred {
             // It was not to be polled until now, so that is no silence.
             self.last_heard = now;
+        }
+        if view_differs || after != before {
+            // A request, a wish or a correction later the name says nothing, were it by our own hand.
+            self.tag = None;
+            self.edited_meanwhile = true;
         }
         if edited || asked || unbarred || after != before {
             self.schedule.want_promptly(now);
@@ -255,3 +280,11 @@ fn stands_true(object: &LeanObject) -> bool {
         .observed()
         .is_some_and(|condition| condition.status == drift_model::condition::ConditionStatus::True)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod published_tests;

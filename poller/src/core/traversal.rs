@@ -3,26 +3,23 @@
 //! Only a complete one may say that something is missing; whatever goes wrong on the way leaves every object of the
 //! traversal unknown. It sends nothing itself and must not know how an answer came.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_outside::HttpReply;
-use drift_target::cel::{EvaluationError, Variables};
+use drift_target::cel::Variables;
 use drift_target::{Collection, HttpRead, NextPage};
 use serde_json::Value;
 use url::Url;
 
+use super::entries::{Entries, Gathering};
 use super::finding::Failure;
 use super::reading::Progress;
-use super::reply::{Judged, Observation, invalid, judge};
+use super::reply::{Observation, ask, invalid, judge_page, unevaluated};
 
 /// Pages of one traversal: a server that always names another would be asked for ever.
 const MAX_PAGES: usize = 1_000;
-/// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
-/// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.
-const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// What a value takes beside its text, bytes.
-const NODE_BYTES: usize = 64;
 
 /// A traversal under way.
 #[derive(Debug)]
@@ -32,22 +29,7 @@ pub struct Traversal<'r> {
     request: HttpRequest,
     /// The pages that were asked for.
     asked: HashSet<String>,
-    /// What objects call their entries.
-    wanted: HashSet<String>,
-    entries: Entries,
-    /// Bytes that the entries take.
-    kept: usize,
-}
-
-/// The entries of a collection that was gone through to its end.
-#[derive(Debug, Default)]
-pub struct Entries {
-    /// Those that objects asked for, by name.
-    found: HashMap<String, Value>,
-    /// The names of all.
-    pub names: HashSet<String>,
-    /// Names that stand several times.
-    repeated: HashSet<String>,
+    gathering: Gathering,
 }
 
 impl<'r> Traversal<'r> {
@@ -55,7 +37,7 @@ impl<'r> Traversal<'r> {
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
         let asked = HashSet::from([request.url.to_string()]);
-        Self { read, collection, request, asked, wanted, entries: Entries::default(), kept: 0 }
+        Self { read, collection, request, asked, gathering: Gathering::new(wanted) }
     }
 
     /// Takes in the answer to the request under way.
@@ -66,11 +48,7 @@ impl<'r> Traversal<'r> {
 
     fn advance(&mut self, reply: &HttpReply) -> Result<Progress<Entries>, Failure> {
         let nobody = Value::Null;
-        let response = match judge(&self.read.first, reply, &Variables::of_object(&nobody))? {
-            Judged::Answered(response) => response,
-            // A page has no rule for absence.
-            Judged::Absent => return Err(invalid(&"a page is missing")),
-        };
+        let response = judge_page(&self.read.first, reply)?;
         let variables = Variables { response: Some(&response), ..Variables::of_object(&nobody) };
         if let Some(valid) = &self.read.valid_when
             && !valid.evaluate_bool(&variables).map_err(|error| invalid(&error))?
@@ -78,33 +56,16 @@ impl<'r> Traversal<'r> {
             return Err(invalid(&"validWhen is false"));
         }
         for entry in self.collection.entries(&response).map_err(|error| invalid(&error))? {
-            self.take_entry(entry)?;
+            let name = self.collection.keys.of_entry(&entry).map_err(|error| invalid(&error))?;
+            self.gathering.take(name, entry)?;
         }
         match self.next_url(reply, &variables)? {
-            None => Ok(Progress::Done(Ok(std::mem::take(&mut self.entries)))),
+            None => Ok(Progress::Done(Ok(self.gathering.finish()))),
             Some(url) => {
                 self.request.url = url;
                 Ok(Progress::Ask(Box::new(self.request.clone())))
             }
         }
-    }
-
-    fn take_entry(&mut self, entry: Value) -> Result<(), Failure> {
-        let name = self.collection.key_of_item(&entry).map_err(|error| invalid(&error))?;
-        if self.entries.names.contains(&name) {
-            self.entries.repeated.insert(name);
-            return Ok(());
-        }
-        let is_wanted = self.wanted.contains(&name);
-        self.kept += NODE_BYTES + name.len() + if is_wanted { bytes_of(&entry) } else { 0 };
-        if self.kept > MAX_KEPT_BYTES {
-            return Err(invalid(&"the entries take too much memory"));
-        }
-        if is_wanted {
-            self.entries.found.insert(name.clone(), entry);
-        }
-        self.entries.names.insert(name);
-        Ok(())
     }
 
     /// Where the next page is: never at another origin, and never a page that was there already.
@@ -140,48 +101,24 @@ impl<'r> Traversal<'r> {
     }
 }
 
-impl Entries {
-    /// What a complete traversal says of the object whose entry has that name.
-    #[must_use]
-    pub fn observe(&self, read: &HttpRead, object: &Value, name: &str) -> Observation {
-        self.look_up(read, object, name).unwrap_or_else(Observation::Failed)
+/// What the entry of one object says.
+///
+/// # Errors
+/// Why nothing can be said.
+pub fn observe_item(read: &HttpRead, object: &Value, item: &Value) -> Result<Observation, Failure> {
+    let variables = Variables { item: Some(item), ..Variables::of_object(object) };
+    if let Some(absent) = read.collection.as_ref().and_then(|collection| collection.absent_when.as_ref())
+        && ask(absent, &variables)?
+    {
+        return Ok(Observation::Absent);
     }
-
-    fn look_up(&self, read: &HttpRead, object: &Value, name: &str) -> Result<Observation, Failure> {
-        if self.repeated.contains(name) {
-            return Err(invalid(&"its key stands twice"));
-        }
-        let Some(item) = self.found.get(name) else {
-            // Which of the two is the missing one under a wrong name cannot be told.
-            let spoiled = !self.repeated.is_empty();
-            return if spoiled { Err(invalid(&"a key stands twice")) } else { Ok(Observation::Absent) };
-        };
-        let variables = Variables { item: Some(item), ..Variables::of_object(object) };
-        let failed = |error: EvaluationError| invalid(&error);
-        let collection = read.collection.as_ref();
-        if let Some(absent) = collection.and_then(|collection| collection.absent_when.as_ref())
-            && absent.evaluate_bool(&variables).map_err(failed)?
-        {
-            return Ok(Observation::Absent);
-        }
-        if let Some(settling) = &read.settling_when
-            && settling.evaluate_bool(&variables).map_err(failed)?
-        {
-            return Err(Failure::of(drift_model::condition::ObservedReason::Settling));
-        }
-        read.observed.render(&variables).map(Observation::Present).map_err(failed)
+    if let Some(settling) = &read.settling_when
+        && ask(settling, &variables)?
+    {
+        return Err(Failure::of(ObservedReason::Settling));
     }
-}
-
-/// About what a value takes in memory.
-fn bytes_of(value: &Value) -> usize {
-    NODE_BYTES
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(bytes_of).sum(),
-            Value::Object(fields) => fields.iter().map(|(name, field)| NODE_BYTES + name.len() + bytes_of(field)).sum(),
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        }
+    let observed = read.observed.render(&variables);
+    observed.map(Observation::Present).map_err(|error| unevaluated(&read.observed.attribute(error, object)))
 }
 
 /// The target of `rel="next"` in the headers `Link`. One that cannot be read might be it, so nothing is known then.

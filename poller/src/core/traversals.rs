@@ -5,11 +5,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use serde_json::Value;
 
+use super::request::Request;
 use super::schedule::PROMPT_SPACING;
 
 /// Names that are kept for people: a screen of them tells what is wrong, and the count tells how many there are.
@@ -22,17 +22,8 @@ pub struct RequestKey(Arc<[u8]>);
 impl RequestKey {
     /// All of a request that the external system sees.
     #[must_use]
-    pub fn of(request: &HttpRequest) -> Self {
-        let mut key = format!("{} {}", request.method, request.url).into_bytes();
-        for (name, value) in &request.headers {
-            key.extend_from_slice(b"\n");
-            key.extend_from_slice(name.as_str().as_bytes());
-            key.extend_from_slice(b":");
-            key.extend_from_slice(value.as_bytes());
-        }
-        key.extend_from_slice(b"\n\n");
-        key.extend_from_slice(request.body.as_deref().unwrap_or_default());
-        Self(key.into())
+    pub fn of(request: &Request) -> Self {
+        Self(request.fingerprint().into())
     }
 }
 
@@ -50,15 +41,22 @@ pub struct Unnamed {
 pub struct Asked {
     /// The view that it was found from.
     pub view: Arc<Value>,
-    /// Its request.
+    /// What tells its request from others.
     pub request: RequestKey,
     /// What its entry is called.
     pub name: String,
 }
 
-/// It was never found out what an object asks for.
+/// What is known of an object's entry among those of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAsked;
+pub enum OwnEntry<'t> {
+    /// It is called so.
+    Named(&'t str),
+    /// It is among those of another request.
+    Elsewhere,
+    /// It was never found out what the object asks for.
+    Unknown,
+}
 
 /// The traversals of one target.
 #[derive(Debug, Default)]
@@ -67,9 +65,12 @@ pub struct Traversals {
     known: HashMap<RequestKey, Traversed>,
 }
 
+/// What is known of traversals with one request.
 #[derive(Debug)]
 struct Traversed {
-    began: Moment,
+    request: Request,
+    /// The last one.
+    began: Option<Moment>,
     under_way: bool,
     unnamed: Unnamed,
 }
@@ -81,9 +82,23 @@ impl Traversals {
         self.asked.get(uid).filter(|asked| Arc::ptr_eq(&asked.view, view))
     }
 
-    /// What the object asks for from now on.
-    pub fn set_asked(&mut self, uid: &Uid, asked: Asked) {
-        self.asked.insert(uid.clone(), asked);
+    /// What the object with that view asks for from now on: that request, and its entry's name.
+    pub fn set_asked(&mut self, uid: &Uid, view: Arc<Value>, request: Request, name: String) -> Asked {
+        let known = self.known.entry(RequestKey::of(&request));
+        // Objects with one request share its key.
+        let asked = Asked { view, request: known.key().clone(), name };
+        known.or_insert(Traversed { request, began: None, under_way: false, unnamed: Unnamed::default() });
+        self.asked.insert(uid.clone(), asked.clone());
+        if self.known.len() > self.asked.len().saturating_mul(2) {
+            self.forget_what_nobody_asks();
+        }
+        asked
+    }
+
+    /// The request that some object asks for.
+    #[must_use]
+    pub fn request(&self, key: &RequestKey) -> Option<&Request> {
+        self.known.get(key).map(|known| &known.request)
     }
 
     /// The object is not polled here any more.
@@ -91,14 +106,14 @@ impl Traversals {
         self.asked.remove(uid);
     }
 
-    /// The name that the object gives its entry, if it takes part in traversals with that request; `Err` where it is not
-    /// known which it asks for.
-    ///
-    /// # Errors
-    /// Nothing was found out about the object.
-    pub fn name_within(&self, uid: &Uid, request: &RequestKey) -> Result<Option<&str>, NotAsked> {
-        let asked = self.asked.get(uid).ok_or(NotAsked)?;
-        Ok((asked.request == *request).then_some(asked.name.as_str()))
+    /// The object's entry among those of that request.
+    #[must_use]
+    pub fn own_entry(&self, uid: &Uid, request: &RequestKey) -> OwnEntry<'_> {
+        match self.asked.get(uid) {
+            Some(asked) if asked.request == *request => OwnEntry::Named(&asked.name),
+            Some(_) => OwnEntry::Elsewhere,
+            None => OwnEntry::Unknown,
+        }
     }
 
     /// When one with that request may begin; `None` for now. They begin at least [`PROMPT_SPACING`] apart, and never two at
@@ -106,24 +121,28 @@ impl Traversals {
     #[must_use]
     pub fn not_before(&self, key: &RequestKey, now: Moment) -> Option<Moment> {
         let known = self.known.get(key)?;
-        let until = if known.under_way { now + PROMPT_SPACING } else { known.began + PROMPT_SPACING };
+        let until = if known.under_way { now + PROMPT_SPACING } else { known.began? + PROMPT_SPACING };
         (until > now).then_some(until)
     }
 
     /// One begins.
-    pub fn begin(&mut self, key: RequestKey, now: Moment) {
-        let known = self.known.entry(key);
-        let known = known.or_insert(Traversed { began: now, under_way: true, unnamed: Unnamed::default() });
-        (known.began, known.under_way) = (now, true);
+    pub fn begin(&mut self, key: &RequestKey, now: Moment) {
+        if let Some(known) = self.known.get_mut(key) {
+            (known.began, known.under_way) = (Some(now), true);
+        }
     }
 
     /// It ended, however. What no object asks for any more is forgotten.
     pub fn end(&mut self, key: &RequestKey) {
-        let asked: HashSet<&RequestKey> = self.asked.values().map(|asked| &asked.request).collect();
-        self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
+        self.forget_what_nobody_asks();
         if let Some(known) = self.known.get_mut(key) {
             known.under_way = false;
         }
+    }
+
+    fn forget_what_nobody_asks(&mut self) {
+        let asked: HashSet<&RequestKey> = self.asked.values().map(|asked| &asked.request).collect();
+        self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
     }
 
     /// What a complete one found that belongs to no object.
@@ -150,25 +169,25 @@ impl Traversals {
 mod tests {
     use super::*;
     use crate::core::fixtures::at;
+    use drift_model::http_request::HttpRequest;
 
-    fn key(url: &str) -> RequestKey {
+    fn request(url: &str) -> Request {
+        let (method, headers) = (http::Method::GET, http::HeaderMap::new());
         let url = url.parse().unwrap();
-        RequestKey::of(&HttpRequest {
-            method: http::Method::GET,
-            url,
-            headers: http::HeaderMap::new(),
-            body: None,
-            has_chosen_host: false,
-            socket: None,
-        })
+        Request::Http(HttpRequest { method, url, headers, body: None, has_chosen_host: false, socket: None })
+    }
+
+    /// Lets an object ask for an entry `x` of that request.
+    fn ask(traversals: &mut Traversals, uid: &str, url: &str) -> RequestKey {
+        traversals.set_asked(&uid.into(), Arc::new(Value::Null), request(url), "x".to_owned()).request
     }
 
     #[test]
     fn traversals_of_one_request_keep_their_distance() {
         let mut traversals = Traversals::default();
-        let (one, other) = (key("http://h/a"), key("http://h/b"));
+        let (one, other) = (ask(&mut traversals, "u", "http://h/a"), ask(&mut traversals, "v", "http://h/b"));
         assert_eq!(traversals.not_before(&one, at(0).moment), None);
-        traversals.begin(one.clone(), at(0).moment);
+        traversals.begin(&one, at(0).moment);
         assert_eq!(traversals.not_before(&one, at(5).moment), Some(at(6).moment), "one is under way");
         assert_eq!(traversals.not_before(&other, at(0).moment), None);
         traversals.end(&one);
@@ -178,34 +197,41 @@ mod tests {
 
     #[test]
     fn a_request_that_no_object_makes_any_more_is_forgotten() {
-        let mut traversals = Traversals::default();
-        let (one, other, uid) = (key("http://h/a"), key("http://h/b"), Uid::from("u"));
-        let view = Arc::new(Value::Null);
-        let asked = |request: &RequestKey| Asked { view: view.clone(), request: request.clone(), name: "x".to_owned() };
-        traversals.set_asked(&uid, asked(&one));
-        traversals.begin(one.clone(), at(0).moment);
+        let (mut traversals, uid) = (Traversals::default(), Uid::from("u"));
+        let one = ask(&mut traversals, "u", "http://h/a");
+        traversals.begin(&one, at(0).moment);
         traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]));
-        assert_eq!(traversals.name_within(&uid, &one), Ok(Some("x")));
-        assert_eq!(traversals.name_within(&uid, &other), Ok(None), "an entry of that name is none of its own");
-        assert_eq!(traversals.name_within(&Uid::from("v"), &one), Err(NotAsked));
+        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Named("x"));
         traversals.end(&one);
-        traversals.set_asked(&uid, asked(&other));
-        traversals.begin(other.clone(), at(1).moment);
+        let other = ask(&mut traversals, "u", "http://h/b");
+        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Elsewhere, "an entry of that name is none of its own");
+        assert_eq!(traversals.own_entry(&Uid::from("v"), &one), OwnEntry::Unknown);
+        traversals.begin(&other, at(1).moment);
         traversals.end(&other);
         assert_eq!(traversals.unnamed().count, 0);
+        assert!(traversals.request(&one).is_none() && traversals.request(&other).is_some());
         assert!(traversals.asked_by(&uid, &Arc::new(Value::Null)).is_none(), "another view may ask for something else");
+    }
+
+    #[test]
+    fn requests_of_many_edits_do_not_gather() {
+        let mut traversals = Traversals::default();
+        for edit in 0..100 {
+            ask(&mut traversals, "u", &format!("http://h/{edit}"));
+        }
+        assert!(traversals.known.len() <= 2);
     }
 
     #[test]
     fn what_belongs_to_no_object_is_counted_over_all_requests() {
         let mut traversals = Traversals::default();
-        for (url, names) in [("http://h/a", vec!["x", "y"]), ("http://h/b", vec!["z"])] {
-            traversals.begin(key(url), at(0).moment);
-            traversals.note_unnamed(&key(url), names.into_iter().map(str::to_owned).collect());
+        for (uid, url, names) in [("u", "http://h/a", vec!["x", "y"]), ("v", "http://h/b", vec!["z"])] {
+            let key = ask(&mut traversals, uid, url);
+            traversals.note_unnamed(&key, names.into_iter().map(str::to_owned).collect());
         }
         let unnamed = traversals.unnamed();
         assert_eq!((unnamed.count, unnamed.names.len()), (3, 3));
-        traversals.note_unnamed(&key("http://h/a"), HashSet::new());
+        traversals.note_unnamed(&RequestKey::of(&request("http://h/a")), HashSet::new());
         assert_eq!(traversals.unnamed().count, 1);
     }
 }

@@ -110,6 +110,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_replaced_is_news() {
+        use drift_model::condition::DifferingFields;
+        let before = verdict(FieldsDiffer, 1);
+        let with = |fields, replace| Verdict { tag: Tag { fields, replace, ..before.tag.clone() }, ..before.clone() };
+        for stands in [before.clone(), with(DifferingFields::default(), true)] {
+            let urgency = |verdict: &Verdict| weigh(Some(&standing(&stands)), None, verdict, false);
+            let named = |replace| with(DifferingFields::named(["a"]), replace);
+            assert_eq!(urgency(&named(stands.tag.replace)), Urgency::Quiet);
+            assert_eq!(urgency(&named(!stands.tag.replace)), Urgency::News);
+        }
+    }
+
+    #[test]
     fn the_same_words_are_no_change() {
         let verdict = verdict(FieldsDiffer, 1);
         let mut condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
@@ -140,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn back_from_unknown_is_news_only_when_something_else_comes_back() {
+    fn what_comes_back_changed_from_unknown_is_news() {
         let unknown = standing(&verdict(PollTimedOut, 1));
         let definite = Definite::of(&standing(&verdict(InSync, 1)));
         let weigh = |after| weigh(Some(&unknown), definite.as_ref(), &after, false);

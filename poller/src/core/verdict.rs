@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_an_incident_only_after_in_sync_at_this_generation() {
+    fn drift_is_an_incident_only_after_in_sync() {
         let seen = Tag { seen: true, ..Tag::default() };
         let cases = [
             (None, NotUpdated, NotCreated),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_wish_at_the_same_generation_is_drift_after_in_sync() {
+    fn a_changed_wish_of_one_generation_is_drift() {
         let mut standing = standing(InSync, 3, Tag::default());
         standing.tag.wish = wish(2);
         let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&standing), false);

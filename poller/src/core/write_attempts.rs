@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use drift_model::backoff::{Backoff, Series};
-use drift_model::condition::Condition;
+use drift_model::condition::{Condition, StatusFields};
 use drift_model::moment::Moment;
+use serde_json::Value;
 
 /// When the object is polled again after so many lost races that the next try would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
@@ -44,14 +45,23 @@ impl WriteOutcome {
     }
 }
 
+/// What is sent in one write.
+#[derive(Debug)]
+struct Sent {
+    condition: Condition,
+    fields: StatusFields,
+}
+
 /// The attempts to write one verdict.
 #[derive(Debug)]
 pub struct WriteAttempts {
-    under_way: Option<Condition>,
+    under_way: Option<Sent>,
     /// Sent without an answer: it may stand, or come to stand yet.
-    in_doubt: Option<Condition>,
+    in_doubt: Option<Sent>,
     lost_races: u32,
     backoff: Backoff,
+    /// Of writes with fields: a value that the kind's schema refuses must not keep the condition from being written.
+    with_fields: Backoff,
     refusal_told: bool,
 }
 
@@ -62,6 +72,7 @@ impl Default for WriteAttempts {
             in_doubt: None,
             lost_races: 0,
             backoff: Backoff::new(Series::WRITE_REFUSED),
+            with_fields: Backoff::new(Series::WRITE_REFUSED),
             refusal_told: false,
         }
     }
@@ -80,6 +91,24 @@ impl WriteAttempts {
         self.backoff.ready_at()
     }
 
+    /// No write of fields alone begins before this.
+    #[must_use]
+    pub fn fields_ready_at(&self) -> Moment {
+        self.ready_at().max(self.with_fields.ready_at())
+    }
+
+    /// Whether the last write with fields was refused: until one lands, the condition is written without them.
+    #[must_use]
+    pub const fn fields_are_refused(&self) -> bool {
+        self.with_fields.failures() > 0
+    }
+
+    /// Whether the write under way has fields.
+    #[must_use]
+    pub fn sends_fields(&self) -> bool {
+        self.under_way.as_ref().is_some_and(|sent| !sent.fields.is_empty())
+    }
+
     /// Whether so many races were lost that the object is to be polled anew.
     #[must_use]
     pub const fn gave_up(&self) -> bool {
@@ -95,22 +124,40 @@ impl WriteAttempts {
     /// Whether a state of the condition is our own: the one being written, or one whose answer was lost.
     #[must_use]
     pub fn explains(&self, condition: Option<&Condition>) -> bool {
-        condition.is_some() && (self.under_way.as_ref() == condition || self.in_doubt.as_ref() == condition)
+        condition.is_some_and(|condition| self.sent().any(|sent| sent.condition == *condition))
+    }
+
+    /// Whether an object's fields became so by our own hand.
+    #[must_use]
+    pub fn explain_view(&self, before: &Value, after: &Value) -> bool {
+        self.sent().any(|sent| !sent.fields.is_empty() && sent.fields.put_on(before) == *after)
+    }
+
+    fn sent(&self) -> impl Iterator<Item = &Sent> {
+        self.under_way.iter().chain(&self.in_doubt)
     }
 
     /// A write begins.
-    pub fn begin(&mut self, condition: Condition) {
+    pub fn begin(&mut self, condition: Condition, fields: StatusFields) {
         if self.gave_up() {
             self.lost_races = 0;
         }
-        self.under_way = Some(condition);
+        self.under_way = Some(Sent { condition, fields });
     }
 
     /// The write under way ended.
     pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) {
+        let sends_fields = self.sends_fields();
         let written = self.under_way.take();
         match outcome {
+            WriteOutcome::Written if !sends_fields && self.fields_are_refused() => {
+                let Self { with_fields, refusal_told, .. } = std::mem::take(self);
+                *self = Self { with_fields, refusal_told, ..Self::default() };
+            }
             WriteOutcome::Written => self.reset(),
+            WriteOutcome::Refused(_) if sends_fields => {
+                self.with_fields.fail(now);
+            }
             WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
             WriteOutcome::Refused(_) | WriteOutcome::NotLeading => {
                 self.backoff.fail(now);

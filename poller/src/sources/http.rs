@@ -2,6 +2,7 @@
 //!
 //! Thin: the answers are judged in the core. It must not know what stands on the object.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
@@ -9,33 +10,34 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
-use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, heard};
-use drift_target::{HttpRead, Source, Target};
+use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, before_deadline, heard};
+use drift_target::{HttpRead, Target};
+use serde_json::Value;
 
-use crate::core::finding::{Failure, Finding};
-use crate::core::reading::Progress;
+use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use crate::core::entity_tag::EntityTag;
+use crate::core::entries::Entries;
+use crate::core::finding::Failure;
+use crate::core::reading::{Progress, Reading};
+use crate::core::reply::Observation;
+use crate::core::traversal::Traversal;
 use crate::outside::{Outside, Postponed};
-
-/// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
-const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
+use crate::read_rate::ReadRate;
 
 /// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
 /// timeout, and to ask again each second is no load.
 const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
 
-/// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
-/// alone, since what one request for many objects hears concerns them all.
-const OBJECTS_THAT_COUNT: usize = 3;
-
 /// Requests of one read under way.
 #[derive(Debug)]
-pub(crate) struct HttpRequests<'r> {
+struct HttpRequests<'r> {
     outside: &'r Outside,
     target: &'r Target,
+    read: &'r HttpRead,
     /// Some of the objects that the answers are for.
     uids: Vec<Uid>,
-    /// Whether one was answered.
-    answered: bool,
+    /// Where each further request counts as a read of its own.
+    rate: Option<&'r ReadRate>,
     /// Whether the log says already why there was no answer.
     told: bool,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
@@ -43,70 +45,109 @@ pub(crate) struct HttpRequests<'r> {
     progress: ExchangeProgress,
 }
 
-/// What the answers gave, and how long the objects are to be left alone.
-pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
+/// Reads the external resource of one object.
+pub(super) async fn look_at_one(
+    outside: &Outside,
+    (target, read): (&Target, &HttpRead),
+    (uid, view): (&Uid, &Value),
+    (mut request, tag): (HttpRequest, Option<EntityTag>),
+) -> Look<Observation> {
+    tag.iter().for_each(|tag| tag.put_into(&mut request.headers));
+    let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
+    let mut reading = Reading::new(read, view).unless(tag);
+    let found = requests.run(request, |reply| reading.take(reply)).await;
+    Look { tagged: reading.into_tagged(), ..requests.end(found) }
+}
+
+/// Goes through a collection once.
+pub(super) async fn look_at_all(
+    outside: &Outside,
+    (target, read): (&Target, &HttpRead),
+    (uids, wanted): (Vec<Uid>, HashSet<String>),
+    (request, rate): (HttpRequest, &ReadRate),
+) -> Look<Entries> {
+    let mut requests = HttpRequests::new(outside, (target, read), uids).each_at(rate);
+    let found = match &read.collection {
+        None => return super::unasked(),
+        Some(collection) => {
+            let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
+            requests.run(request, |reply| traversal.take(reply)).await
+        }
+    };
+    requests.end(found)
+}
 
 impl<'r> HttpRequests<'r> {
     /// None was sent yet; the answers are for these objects.
-    pub(crate) fn new(outside: &'r Outside, target: &'r Target, uids: impl Iterator<Item = Uid>) -> Self {
-        let uids = uids.take(OBJECTS_THAT_COUNT).collect();
+    fn new(outside: &'r Outside, (target, read): (&'r Target, &'r HttpRead), mut uids: Vec<Uid>) -> Self {
+        uids.truncate(OBJECTS_THAT_COUNT);
         let left = target.timeout;
-        Self { outside, target, uids, answered: false, told: false, left, progress: ExchangeProgress::default() }
+        let progress = ExchangeProgress::default();
+        Self { outside, target, read, uids, rate: None, told: false, left, progress }
     }
 
-    /// Says in the log what became of it, where that was not said yet.
-    pub(crate) fn tell(&self, finding: &Finding) {
-        if !self.told {
-            self.outside.troubles.note_finding(&self.target.name, finding, clock::now());
-        }
+    /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
+    fn each_at(self, rate: &'r ReadRate) -> Self {
+        Self { rate: Some(rate), ..self }
     }
 
-    /// How long the requests took so far.
-    pub(crate) fn took(&self) -> Duration {
-        self.target.timeout - self.left
+    fn end<T>(&self, found: Result<Heeded<T>, Postponed>) -> Look<T> {
+        Look { found, told: self.told, took: self.target.timeout - self.left, tagged: None }
     }
 
     /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.
     ///
     /// # Errors
     /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
-    pub(crate) async fn run<T>(
+    async fn run<T>(
         &mut self,
         first: HttpRequest,
         mut take: impl FnMut(&HttpReply) -> Progress<T>,
     ) -> Result<Heeded<T>, Postponed> {
         let mut request = first;
-        let mut entered: Option<(String, Permit)> = None;
+        let mut host = request.host();
+        let mut permit = self.enter(&host).await?;
         loop {
-            let host = request.host();
-            let permit = match entered.take().filter(|(known, _)| *known == host) {
-                Some((_, permit)) => permit,
-                // What was sent already must not be sent again for the sake of a host that comes later.
-                None => match self.enter(&host).await {
-                    Err(postponed) if self.answered => return Ok((Err(postponed.cause), None)),
-                    entered => entered?,
-                },
-            };
             let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
                 self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
             }
-            self.answered |= answer.is_ok();
             let pause = heard.and_then(Heard::asked_pause);
             match answer.map(|reply| take(&reply)) {
                 Err(failure) => return Ok((Err(failure), pause)),
                 Ok(Progress::Done(done)) => return Ok((done, pause)),
                 Ok(Progress::Ask(next)) => request = *next,
             }
-            entered = Some((host, permit));
+            let next_host = request.host();
+            permit = match self.go_on(permit, &next_host).await {
+                // What was sent already must not be sent again for the sake of a host that comes later.
+                Err(postponed) if next_host != host => return Ok((Err(postponed.cause), None)),
+                entered => entered?,
+            };
+            host = next_host;
         }
+    }
+
+    /// A slot for one more request. Whoever waits for its turn keeps nobody's slot meanwhile, and a host that told others to
+    /// wait is left alone by what goes on as by what begins.
+    async fn go_on(&self, mut permit: Permit, host: &str) -> Result<Permit, Postponed> {
+        let is_late = self.rate.is_some_and(|rate| rate.take(clock::now()).is_err());
+        if permit.host() == host && !is_late {
+            self.outside.gate.begin(&mut permit, clock::now())?;
+            return Ok(permit);
+        }
+        drop(permit);
+        if let Some(rate) = self.rate.filter(|_| is_late) {
+            rate.wait().await;
+        }
+        self.enter(host).await
     }
 
     /// Whether the host may be asked is asked again once there is a slot: others may have been told to wait meanwhile.
     async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
         let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
         let now = clock::now();
-        if !self.outside.sender.knows_secrets_of(&options_of(self.target)) {
+        if !self.outside.sender.knows_secrets_of(&options_of(self.target, self.read)) {
             let cause = Failure::of(ObservedReason::Unauthorized);
             return Err(Postponed { until: now + UNTIL_SECRETS_ARE_LISTED, cause });
         }
@@ -117,25 +158,30 @@ impl<'r> HttpRequests<'r> {
     /// The answer to one request, or why there is none, and what that says of the host.
     async fn ask(&mut self, request: &HttpRequest) -> Result<(Result<HttpReply, Failure>, Option<Heard>), Postponed> {
         let (target, troubles) = (self.target, &self.outside.troubles);
-        let options = options_of(target);
+        let options = options_of(target, self.read);
         let began = clock::now();
         let sending = self.outside.sender.send(request, &options, &self.progress);
         reach(KillPoint::PollerBeforeRead);
-        let answer = tokio::time::timeout(self.left, sending).await;
+        let token_wait = self.progress.token_wait();
+        let answer = before_deadline(self.left, &self.progress, sending).await;
         reach(KillPoint::PollerAfterRead);
-        self.left = self.left.saturating_sub(clock::now() - began);
+        let of_tokens = self.progress.token_wait() - token_wait;
+        self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
         Ok(match answer {
-            Err(_) if self.progress.has_waited() => {
+            None if self.progress.has_waited() => {
                 troubles.note(&target.name, "an answer waits for memory that other answers take", clock::now());
                 let cause = Failure::of(ObservedReason::PollTimedOut);
                 return Err(Postponed { until: clock::now() + UNTIL_THERE_IS_MEMORY, cause });
             }
-            Err(_) => {
+            Some(Err(failure @ HttpFailure::TokenPaused { wait, .. })) => {
+                return Err(Postponed { until: clock::now() + wait, cause: failure_of(&failure) });
+            }
+            None => {
                 self.told = true;
                 troubles.note(&target.name, "no answer within the target's timeout", clock::now());
                 (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
             }
-            Ok(answer) => {
+            Some(answer) => {
                 let heard = heard(&answer, clock::wall());
                 if let Err(failure) = &answer {
                     self.told = true;
@@ -151,28 +197,18 @@ impl<'r> HttpRequests<'r> {
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
         HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        HttpFailure::TokenUnavailable(_) => Failure::with(
+        HttpFailure::TokenUnavailable(_) | HttpFailure::TokenPaused { .. } => Failure::with(
             ObservedReason::ExternalUnreachable,
             "there is no token, since the token server does not give one",
         ),
         HttpFailure::CredentialUnavailable(_) | HttpFailure::TokenRefused(_) => {
             Failure::of(ObservedReason::Unauthorized)
         }
-        HttpFailure::AddressRefused { .. } => {
-            let text = "the host's address is in a network that the target does not allow";
-            Failure { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
-        }
+        HttpFailure::AddressRefused { .. } => Failure::address_refused(),
     }
 }
 
-/// How the target reads.
-pub(crate) fn http_of(target: &Target) -> &HttpRead {
-    let Source::Http(http) = &target.read.source;
-    http
-}
-
-fn options_of(target: &Target) -> HttpOptions<'_> {
-    let read = http_of(target);
+fn options_of<'a>(target: &'a Target, read: &'a HttpRead) -> HttpOptions<'a> {
     HttpOptions {
         auth: read.auth.as_ref(),
         tls: read.tls.as_ref(),

@@ -1,3 +1,124 @@
-//! The ways to read the real state, one file for each kind of system.
+//! Reads from external systems, one file for each kind.
+//!
+//! Thin: what comes back is judged in the core. It must not know what stands on the object.
 
 pub(crate) mod http;
+pub(crate) mod postgres;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use drift_cluster::process::clock;
+use drift_model::identity::Uid;
+use drift_target::{Source, Target};
+use serde_json::Value;
+
+use crate::core::entity_tag::{EntityTag, Tagged};
+use crate::core::entries::Entries;
+use crate::core::finding::{Failure, Finding};
+use crate::core::reply::Observation;
+use crate::core::request::Request;
+use crate::core::rows::{self, observe_one, observe_row};
+use crate::core::traversal::observe_item;
+use crate::outside::{Outside, Postponed};
+use crate::read_rate::ReadRate;
+
+/// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
+/// alone, since what one request for many objects hears concerns them all.
+const OBJECTS_THAT_COUNT: usize = 3;
+
+/// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
+const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
+
+/// What the answers gave, and how long the objects are to be left alone.
+pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
+
+/// What came of a read.
+#[derive(Debug)]
+pub(crate) struct Look<T> {
+    /// What was found out; `Err` where nothing was, since a host is to be left alone.
+    pub(crate) found: Result<Heeded<T>, Postponed>,
+    /// Whether the log says already why there was no answer.
+    pub(crate) told: bool,
+    /// How long it took, without the wait for a place.
+    pub(crate) took: Duration,
+    /// By what the state that was found can be asked for again.
+    pub(crate) tagged: Option<Tagged>,
+}
+
+impl<T> Look<T> {
+    /// Says in the log what became of it, where that was not said yet.
+    pub(crate) fn tell(&self, outside: &Outside, target: &Target, finding: &Finding) {
+        if !self.told {
+            outside.troubles.note_finding(&target.name, finding, clock::now());
+        }
+    }
+}
+
+/// Reads the external resource of one object.
+pub(crate) async fn look_at_one(
+    outside: &Outside,
+    target: &Target,
+    (uid, view): (&Uid, &Value),
+    (request, tag): (Request, Option<EntityTag>),
+) -> Look<Observation> {
+    match (&target.read.source, request) {
+        (Source::Postgres(read), Request::Sql(query)) => {
+            let mut found = Vec::new();
+            let bounds = Some(rows::ENOUGH_ROWS);
+            let look =
+                postgres::ask(outside, (target, read), vec![uid.clone()], (&query, bounds), |row| found.push(row))
+                    .await;
+            look.map(|()| observe_one(read, view, &found))
+        }
+        (Source::Http(read), Request::Http(request)) => {
+            http::look_at_one(outside, (target, read), (uid, view), (request, tag)).await
+        }
+        _ => unasked(),
+    }
+}
+
+/// Goes through a collection once; the values of these entries are kept.
+pub(crate) async fn look_at_all(
+    outside: &Outside,
+    target: &Target,
+    (uids, wanted): (Vec<Uid>, HashSet<String>),
+    (request, rate): (Request, &ReadRate),
+) -> Look<Entries> {
+    match (&target.read.source, request) {
+        (Source::Postgres(read), Request::Sql(query)) => {
+            let Some(keys) = &read.keys else { return unasked() };
+            let mut rows = rows::Rows::new(keys, wanted);
+            let look = postgres::ask(outside, (target, read), uids, (&query, None), |row| rows.take(row)).await;
+            look.map(|()| rows.finish())
+        }
+        (Source::Http(read), Request::Http(request)) => {
+            http::look_at_all(outside, (target, read), (uids, wanted), (request, rate)).await
+        }
+        _ => unasked(),
+    }
+}
+
+/// What the entry of one object says, by the target's own rules.
+///
+/// # Errors
+/// Why nothing can be said.
+pub(crate) fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
+    match &target.read.source {
+        Source::Http(read) => observe_item(read, view, entry),
+        Source::Postgres(read) => observe_row(read, view, entry),
+    }
+}
+
+impl<T> Look<T> {
+    fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
+        let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
+        Look { found, told: self.told, took: self.took, tagged: None }
+    }
+}
+
+/// A target's requests are of its own kind, so this does not occur.
+fn unasked<T>() -> Look<T> {
+    let cause = Failure::of(drift_model::condition::ObservedReason::RuleError);
+    Look { found: Ok((Err(cause), None)), told: false, took: Duration::ZERO, tagged: None }
+}

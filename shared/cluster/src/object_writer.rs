@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use drift_model::condition::{Condition, PatchBase, Placed, condition_patch, removal_patch};
+use drift_model::condition::{Condition, PatchBase, Placed, StatusFields, condition_patch, removal_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::{LeanObject, ObjectId};
 use json_patch::Patch;
@@ -85,7 +85,8 @@ impl ObjectWriter {
         self.objects.read_anew(&self.kind, known, &self.fields).await
     }
 
-    /// Writes `condition` in place of `placed`, the one that stands on `object`. With `generation` the write insists on it.
+    /// Writes the condition in place of `placed`, the one that stands on `object`, and the fields beside the conditions.
+    /// With `generation` the write insists on it.
     ///
     /// # Errors
     /// [`WriteError`]: `Moved` also where another condition stands by now.
@@ -94,9 +95,9 @@ impl ObjectWriter {
         slot: &CallSlot,
         (object, generation): (&LeanObject, Option<i64>),
         placed: Option<&Placed>,
-        condition: &Condition,
+        (condition, fields): (&Condition, &StatusFields),
     ) -> Result<LeanObject, WriteError> {
-        let patch = condition_patch(&base(object, generation), placed, condition);
+        let patch = condition_patch(&base(object, generation), placed, condition, fields);
         self.patch_status(slot, object, patch).await
     }
 
@@ -187,7 +188,8 @@ mod tests {
             generation: None,
         };
         let condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
-        let written = writer.write_condition(&slot, (&object, None), placed.as_ref(), &condition).await;
+        let written =
+            writer.write_condition(&slot, (&object, None), placed.as_ref(), (&condition, &StatusFields::NONE)).await;
         assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
         if let Some(placed) = &placed {
             let removed = writer.remove_condition(&slot, &object, placed).await;

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comes_once_and_in_order_and_who_left_does_not_come() {
+    fn each_comes_once_in_order_unless_it_left() {
         let mut line = Fifo::default();
         let [a, b, c] = ["a", "b", "c"].map(Uid::from);
         for uid in [&a, &b, &a, &c] {

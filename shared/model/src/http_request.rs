@@ -15,9 +15,9 @@ pub struct HttpRequest {
     pub method: http::Method,
     /// The URL; never with userinfo (the sender cuts it).
     pub url: Url,
-    /// Headers from the target.
+    /// Headers from the target, the body's type among them.
     pub headers: http::HeaderMap,
-    /// JSON body, already serialised (`content-type: application/json` is set unless the target sets another).
+    /// The body, already serialised.
     pub body: Option<Vec<u8>>,
     /// Whether an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
     pub has_chosen_host: bool,

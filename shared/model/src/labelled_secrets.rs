@@ -162,6 +162,17 @@ impl LabelledSecrets {
         }
     }
 
+    /// The value of one key that helps to say where the Secret may be sent, which is to be checked then; `None` where it has
+    /// no such key.
+    ///
+    /// # Errors
+    /// When the Secret is not among the labelled ones, or the value is no text.
+    pub fn value(&self, name: &str, key: &str) -> Result<Option<&SecretString>, CredentialError> {
+        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
+        let Some(value) = secret.data.get(key) else { return Ok(None) };
+        value.as_ref().map(Some).ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
+    }
+
     /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets, or `unix:/path`).
     ///
     /// # Errors
@@ -200,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_only_to_the_hosts_that_its_owner_named() {
+    fn a_secret_goes_only_to_hosts_its_owner_named() {
         let cases = [
             (None, "anything:1", true),
             (Some("api.example"), "api.example:443", true),

@@ -14,6 +14,8 @@ pub mod moment;
 pub mod names;
 pub mod object;
 pub mod secret_names;
+pub mod sql_query;
+pub mod sql_state;
 pub mod token_bucket;
 pub mod voucher;
 pub mod work_queue;

@@ -24,6 +24,11 @@ pub const POLLER_LEASE: &str = "drift-poller";
 /// Name of the Lease that the leading controller holds.
 pub const CONTROLLER_LEASE: &str = "drift-controller";
 
+/// The right, on `/status` of a kind, to write what targets `publish` there; the admission policies ask for it.
+pub const PUBLISH_VERB: &str = "publish";
+/// The same for what targets `store`.
+pub const STORE_VERB: &str = "store";
+
 /// The finalizer that the controller puts on an object whose external resource it will delete.
 pub const FINALIZER: &str = "driftpoller.dev/external";
 

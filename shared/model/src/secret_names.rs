@@ -20,6 +20,8 @@ const SECRET_LOOKING: [&str; 11] = [
 /// Whether what stands under this name is not to be shown.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    SECRET_LOOKING.iter().any(|word| plain.contains(word))
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
+    let plain: Vec<u8> = letters.collect();
+    // Names and words are short: to look for each word at each place takes a fraction of what a search prepares.
+    (0..plain.len()).any(|start| SECRET_LOOKING.iter().any(|word| plain[start..].starts_with(word.as_bytes())))
 }

@@ -19,8 +19,9 @@ use crate::host_health::{Epoch, Heard, HostHealth, Pause};
 /// bear.
 pub const HOST_CONCURRENCY: usize = 16;
 
-/// Hosts remembered before those that say nothing are forgotten. Hosts are few, since targets name them; this bounds
-/// what a long life with many edits can gather.
+/// Hosts remembered before some are forgotten: those that say nothing, and if there are as many silent ones, half of all,
+/// beginning with those whose pause ends first. Hosts are few, since targets name them; this bounds what a long life with
+/// many edits can gather, and what objects can that choose hosts.
 const REMEMBERED_HOSTS: usize = 1024;
 
 /// The gates of all hosts. Shared by every target of a program.
@@ -56,6 +57,12 @@ pub struct Probe {
 }
 
 impl Permit {
+    /// `host:port` or `unix:/path`.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The request goes out with leave that was taken before.
     pub fn take_over(&mut self, probe: Option<Probe>) {
         self.probe = probe.or(self.probe.take());
@@ -134,9 +141,19 @@ impl HostGate {
 
     fn forget_quiet_hosts(&self, now: Moment) {
         let mut hosts = self.lock();
-        if hosts.len() > REMEMBERED_HOSTS {
-            hosts.retain(|_, host| host.says_something(now));
+        if hosts.len() <= REMEMBERED_HOSTS {
+            return;
         }
+        hosts.retain(|_, host| host.says_something(now));
+        let Some(more) = hosts.len().checked_sub(REMEMBERED_HOSTS / 2).filter(|_| hosts.len() > REMEMBERED_HOSTS)
+        else {
+            return;
+        };
+        let idle = hosts.iter().filter(|(_, host)| !host.is_asked());
+        let mut idle: Vec<_> =
+            idle.map(|(name, host)| (host.health.paused(now).map(|pause| pause.until), name.clone())).collect();
+        idle.sort_unstable();
+        idle.iter().take(more).for_each(|(_, name)| drop(hosts.remove(name)));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Host>> {
@@ -170,7 +187,12 @@ impl Host {
     }
 
     fn says_something(&self, now: Moment) -> bool {
-        self.health.paused(now).is_some() || self.health.is_silent() || Arc::strong_count(&self.slots) > 1
+        self.health.paused(now).is_some() || self.health.is_silent() || self.is_asked()
+    }
+
+    /// Whether a request to it is under way, or waits for its slot.
+    fn is_asked(&self) -> bool {
+        Arc::strong_count(&self.slots) > 1
     }
 }
 
@@ -210,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_largest_limit_asked_for_is_the_cap_of_the_host() {
+    async fn the_largest_limit_is_the_cap_of_the_host() {
         let gate = HostGate::default();
         let mut permits = Vec::new();
         for concurrent in [DEFAULT, 20, 18] {
@@ -276,5 +298,21 @@ mod tests {
         assert!(gate.lock().len() <= REMEMBERED_HOSTS + 1);
         assert!(gate.lock().contains_key("held:1"));
         assert_eq!(gate.paused(HOST, at(0)).map(|pause| pause.until), Some(at(10)));
+    }
+
+    #[tokio::test]
+    async fn silent_hosts_do_not_gather() {
+        let gate = HostGate::default();
+        let _held = gate.enter("held:1", DEFAULT).await;
+        for number in 0..2 * REMEMBERED_HOSTS {
+            let now = at(number as u64 / 1_000);
+            let mut permit = gate.enter(&format!("host-{number}:1"), DEFAULT).await;
+            assert_eq!(gate.begin(&mut permit, now), Ok(()));
+            ["a", "b", "c"].into_iter().for_each(|object| gate.note(&permit, &object.into(), Heard::TimedOut, now));
+        }
+        assert!(gate.lock().len() <= REMEMBERED_HOSTS + 1);
+        assert!(gate.lock().contains_key("held:1"));
+        let last = format!("host-{}:1", 2 * REMEMBERED_HOSTS - 1);
+        assert!(gate.paused(&last, at(2)).is_some(), "the latest are kept");
     }
 }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn three_objects_in_a_row_without_an_answer_pause_the_host() {
+    fn three_unanswered_objects_in_a_row_pause_the_host() {
         use Heard::{Answer, TimedOut, Unreachable};
         for (heard, expected) in [
             (vec![(1, TimedOut), (1, TimedOut), (1, TimedOut)], None),

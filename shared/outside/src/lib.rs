@@ -3,9 +3,12 @@
 //! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
 //! the target's author meant. It must not know what a poll or a correction is.
 
+mod connect_errors;
+mod dialling;
 pub mod host_gate;
 pub mod host_health;
 pub mod http;
+pub mod postgres;
 
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
@@ -13,4 +16,8 @@ pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD,
     ReplyBody, Unreadable,
 };
-pub use http::{heard, retry_after};
+pub use http::{before_deadline, heard, retry_after};
+pub use postgres::{
+    ConnectionParameters, ConnectionPlace, Databases, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure,
+    Way,
+};

@@ -8,11 +8,24 @@ use std::sync::Arc;
 
 use crate::checked::Target;
 use crate::document::{Parsed, parse};
+use crate::field_place::locate_field;
 use crate::problem::{DocumentName, Problem};
 use crate::yaml::Position;
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+/// A field that a target's templates read and that no object of its kind has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownField {
+    /// Its path below `self`.
+    pub path: Vec<String>,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+/// Documents whose new text must not come into force, though it can be read.
+pub type Refused = BTreeMap<DocumentName, Vec<UnknownField>>;
 
 /// The documents in force and what is wrong with the others.
 #[derive(Debug, Default)]
@@ -65,10 +78,23 @@ impl Catalogue {
     /// The catalogue after the ConfigMaps changed. A target whose text is the same stays the same value.
     #[must_use]
     pub fn update(&self, texts: &Texts) -> Self {
+        self.update_without(texts, &Refused::new())
+    }
+
+    /// The targets of the documents that have another text in `next`: first the one in force here, then the one there.
+    pub fn edits<'c>(&'c self, next: &'c Self) -> impl Iterator<Item = (&'c Arc<Target>, &'c Arc<Target>)> {
+        let both = self.documents.iter().filter_map(|(name, good)| Some((good, next.documents.get(name)?)));
+        both.filter(|(before, after)| !Arc::ptr_eq(before, after))
+            .map(|(before, after)| (&before.target, &after.target))
+    }
+
+    /// The same as [`Self::update`], but what is refused stays as it was.
+    #[must_use]
+    pub fn update_without(&self, texts: &Texts, refused: &Refused) -> Self {
         let mut problems = Vec::new();
         let mut offers = Vec::new();
         for (config_map, documents) in texts {
-            offers.extend(self.offers_of(config_map, documents, &mut problems));
+            offers.extend(self.offers_of(config_map, documents, refused, &mut problems));
         }
         for (name, good) in &self.documents {
             if !texts.contains_key(&name.config_map) {
@@ -86,6 +112,7 @@ impl Catalogue {
         &self,
         config_map: &str,
         documents: &BTreeMap<String, String>,
+        refused: &Refused,
         problems: &mut Vec<Problem>,
     ) -> Vec<Offer> {
         let mut offers = Vec::new();
@@ -95,6 +122,10 @@ impl Catalogue {
             let standing = self.documents.get(&name).cloned();
             let new = match &standing {
                 Some(good) if good.text == *text => Some(good.clone()),
+                _ if refused.contains_key(&name) => {
+                    problems.extend(refused[&name].iter().map(|field| field.problem(&name, text)));
+                    None
+                }
                 _ => Good::parse(&name, text).map_err(|found| problems.extend(found)).ok(),
             };
             whole &= new.is_some();
@@ -140,6 +171,12 @@ impl Catalogue {
         });
         let targets = documents.values().map(|good| (good.target.name.clone(), good.target.clone())).collect();
         Self { documents, targets, problems }
+    }
+}
+
+impl UnknownField {
+    fn problem(&self, document: &DocumentName, text: &str) -> Problem {
+        Problem::new(document, locate_field(text, &self.path), self.message.clone())
     }
 }
 
@@ -202,7 +239,7 @@ mod tests {
     /// `name@document:path` of each target, and `document: message` of each problem.
     fn shown(catalogue: &Catalogue) -> (Vec<String>, Vec<String>) {
         let targets = catalogue.targets().values().map(|target| {
-            let crate::read::Source::Http(read) = &target.read.source;
+            let read = target.read.http().unwrap();
             let url = read.render(&serde_json::json!({})).unwrap().url;
             format!("{}@{}/{}:{}", target.name, target.document.config_map, target.document.key, url.path())
         });
@@ -260,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_documents_in_conflict_the_later_is_the_bad_one() {
+    fn of_two_documents_in_conflict_the_later_is_bad() {
         let (first, same_name, same_objects) =
             (document("a", "A", "1"), document("a", "B", "2"), document("b", "A", "3"));
         let catalogue = Catalogue::default().update(&texts(&[
@@ -283,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistaken_copy_under_an_earlier_name_does_not_take_its_original_down() {
+    fn a_copy_under_an_earlier_name_spares_its_original() {
         let original = document("a", "A", "1");
         let before = Catalogue::default().update(&texts(&[("m", "5", &original)]));
         let after = before.update(&texts(&[("m", "1", &original), ("m", "5", &original)]));
@@ -292,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_takes_a_name_or_objects_does_not_take_their_owner_down_when_that_is_edited_too() {
+    fn two_edits_at_once_do_not_take_an_owner_down() {
         let standing = [("m", "1", document("a", "A", "1")), ("m", "2", document("b", "B", "1"))];
         let texts_of = |all: &[(&str, &str, String)]| {
             texts(&all.iter().map(|(map, key, text)| (*map, *key, text.as_str())).collect::<Vec<_>>())
@@ -308,6 +345,26 @@ mod tests {
         let swapped =
             before.update(&texts_of(&[("m", "1", document("b", "B", "3")), ("m", "2", document("a", "A", "3"))]));
         assert_eq!(shown(&swapped), (vec!["a@m/2:/3".to_owned(), "b@m/1:/3".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn an_edit_that_is_refused_leaves_the_last_good_text() {
+        let (first, second, other) = (document("a", "A", "1"), document("a", "A", "2"), document("b", "B", "1"));
+        let second = second.replace("identity: x", "identity: '${self.spec.?tll}'");
+        let before = Catalogue::default().update(&texts(&[("m", "a", &first), ("m", "b", &other)]));
+        let edited = texts(&[("m", "a", &second), ("m", "b", &other)]);
+        let next = before.update(&edited);
+        let edits: Vec<_> = before.edits(&next).map(|(old, new)| (old.name.as_str(), new.name.as_str())).collect();
+        assert_eq!(edits, [("a", "a")]);
+        let name = DocumentName { config_map: "m".to_owned(), key: "a".to_owned() };
+        let field = UnknownField { path: vec!["spec".to_owned(), "tll".to_owned()], message: "no".to_owned() };
+        let after = before.update_without(&edited, &Refused::from([(name, vec![field])]));
+        assert_eq!(
+            shown(&after),
+            (vec!["a@m/a:/1".to_owned(), "b@m/b:/1".to_owned()], vec!["m/a line 6 column 27: no".to_owned()])
+        );
+        assert!(Arc::ptr_eq(&before.targets()["a"], &after.targets()["a"]));
+        assert_eq!(shown(&after.update(&edited)).0, ["a@m/a:/2", "b@m/b:/1"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
 use crate::read::Read;
 use crate::scope::IdentityScope;
+use crate::status_fields::StatusTemplates;
 use drift_model::condition::Wish;
 use drift_model::field_paths::FieldPaths;
 
@@ -50,14 +51,17 @@ pub struct Target {
     pub read: Read,
     /// What it is compared with.
     pub compare: Compare,
+    /// The fields of the status that a poll writes with its condition.
+    pub publish: StatusTemplates,
     /// What the controller does.
     pub correct: Correct,
-    /// Every field of `self` that any template reads: the poller's share (identity, require, suspendWhen, read, compare).
+    /// Every field of `self` that the poller needs: what its templates read (identity, require, suspendWhen, read, compare,
+    /// publish), and what it publishes.
     pub poll_fields: FieldPaths,
-    /// The poller's share plus what `correct` reads.
+    /// What any template reads, those of `correct` too.
     pub all_fields: FieldPaths,
-    /// Hash of objects, identity, scope, base, let, require, suspendWhen, read, compare and confirm: what a verdict depends on. 16 hex
-    /// digits.
+    /// Hash of objects, identity, scope, base, let, require, suspendWhen, read, compare and confirm, and of whether `correct` wants
+    /// more said: what a verdict depends on. 16 hex digits.
     pub verdict_hash: String,
     /// Hash of the whole document: any edit changes it. 16 hex digits.
     pub document_hash: String,
@@ -106,9 +110,17 @@ impl Target {
     /// # Errors
     /// When a template cannot be evaluated for this object.
     pub fn wish_of(&self, object: &Value) -> Result<Wished, EvaluationError> {
-        let desired = self.compare.render(object)?;
+        let desired = self.desired_of(object)?;
         let shown = self.compare.without_redacted(&desired);
         Ok(Wished { wish: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), desired })
+    }
+
+    /// The rendered `desired` without ignored paths, for whoever knows its fingerprint already.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn desired_of(&self, object: &Value) -> Result<Value, EvaluationError> {
+        self.compare.render(object)
     }
 
     /// A verdict speaks of one resource: an object that names another now wishes for something else, though all of
@@ -117,10 +129,21 @@ impl Target {
         Wish::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
     }
 
+    /// The fields of the status that are written beside the conditions, each with the key that says so.
+    pub fn written_status(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.publish.names().map(|name| ("publish", name)).chain(self.correct.stored().map(|name| ("store", name)))
+    }
+
     /// Whether a correction depends on which fields differ: only then a verdict names them.
     #[must_use]
-    pub const fn uses_differs(&self) -> bool {
-        false
+    pub fn uses_differs(&self) -> bool {
+        self.correct.reads_differs()
+    }
+
+    /// Whether a difference can lead to a deletion and a creation: only then a verdict says that it asks for them.
+    #[must_use]
+    pub fn replaces(&self) -> bool {
+        self.correct.actions().replace && self.compare.rules.replace()
     }
 
     /// The name of the external resource: 1 to 253 characters, no control characters.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
-use crate::correct::{Correct, read_correct};
+use crate::correct::{Correct, check_replacement, read_correct};
 use crate::destinations::read_allow_networks;
 use crate::durations::{KIB, duration};
 use crate::hash::{correct_hash, document_hash, verdict_hash};
@@ -17,7 +17,10 @@ use crate::objects::{ObjectSelection, read_objects};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_read};
+use crate::recording::Recording;
+use crate::requirements::read_requirements;
 use crate::scope::{IdentityScope, read_scope, scope_of_read};
+use crate::status_fields::{StatusTemplates, read_status_templates};
 use crate::templates::read_expression;
 use crate::yaml;
 use crate::yaml::{Fault, Node, Position};
@@ -29,10 +32,6 @@ const MAX_DOCUMENT_BYTES: usize = 256 * KIB;
 const MAX_TEMPLATES: usize = 1_000;
 /// Stack on which a document is read: 60 levels overflowed 2 MiB in an unoptimised build; half of them have eight times that.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
-/// `require` entries of one target.
-const MAX_REQUIREMENTS: usize = 50;
-/// Characters of an `else`: it stands in a condition's message.
-const MAX_ELSE_CHARS: usize = 256;
 /// Default time between polls.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 /// Default deadline of a poll; a shorter interval shortens it.
@@ -87,6 +86,21 @@ fn parse_within(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Probl
     }
 }
 
+/// Notes what the reader asks for while it reads a document, whether that is good or not.
+pub(super) fn record(recording: Recording, text: &str) -> Recording {
+    let read = || {
+        let mut reader = Reader::new(text);
+        reader.record(recording);
+        let name = DocumentName { config_map: String::new(), key: String::new() };
+        if let Ok(root) = yaml::parse(text) {
+            // What is wrong with it makes no difference to what is asked.
+            let _ = read_document(&mut reader, &name, &root);
+        }
+        reader.recorded()
+    };
+    stacker::grow(STACK_BYTES, read)
+}
+
 fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) -> Option<Parsed> {
     let fields = reader.fields(root, "", &["apiVersion", "kind", "metadata", "spec"])?;
     let version = reader
@@ -104,14 +118,22 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     poll_fields.extend(&target.read.fields());
     let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
     rules.for_each(|rule| poll_fields.extend(rule.fields()));
+    poll_fields.extend(&target.publish.fields());
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
+    let wanted = [
+        ("fields", target.correct.reads_differs()),
+        ("replace", target.correct.actions().replace && target.compare.rules.replace()),
+    ];
+    let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
+    // What stands there tells whether anything is to be published.
+    target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     let target = Target {
         name,
         document: document.clone(),
         poll_fields,
         all_fields,
-        verdict_hash: verdict_hash(spec),
+        verdict_hash: verdict_hash(spec, &wanted),
         document_hash: document_hash(root),
         correct_hash: correct_hash(spec),
         objects: target.objects,
@@ -126,6 +148,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         allow_networks: target.allow_networks,
         read: target.read,
         compare: target.compare,
+        publish: target.publish,
         correct: target.correct,
     };
     Some(Parsed { target, name_at, objects_at: spec.get("objects").map_or(spec.at, |objects| objects.at) })
@@ -157,6 +180,7 @@ struct Spec {
     allow_networks: Vec<Network>,
     read: Read,
     compare: Compare,
+    publish: StatusTemplates,
     correct: Correct,
 }
 
@@ -178,6 +202,7 @@ const SPEC_KEYS: &[&str] = &[
     "allowNetworks",
     "read",
     "compare",
+    "publish",
     "correct",
 ];
 
@@ -201,12 +226,21 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
     let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
     let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
+    let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
+        read_status_templates(reader, node, place, Scope::Publication)
+    });
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
-    let (read, correct) = (read?, correct?);
+    let (read, publish, correct) = (read?, publish?, correct?);
+    if let (Some(both), Some(node)) =
+        (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
+    {
+        return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
+    }
     if !insecure? {
         check_credentials(reader, spec, &read, &correct);
     }
+    check_replacement(reader, spec, &correct);
     let scope = scope?.unwrap_or_else(|| scope_of_read(&read, spec));
     Some(Spec {
         objects: objects?,
@@ -221,13 +255,14 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         allow_networks: allow_networks?,
         read,
         compare: compare?,
+        publish,
         correct,
     })
 }
 
 fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
     let text = reader.text(node, "identity")?;
-    let site = reader.site("identity", Scope::Object);
+    let site = reader.site("identity", Scope::Identity);
     reader.compiled(node, "identity", TextTemplate::parse(text, &site))
 }
 
@@ -243,32 +278,6 @@ fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration,
         }
         _ => Some((interval, timeout.unwrap_or(DEFAULT_TIMEOUT.min(interval)))),
     }
-}
-
-fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {
-    let items = reader.items(node, place, 1..=MAX_REQUIREMENTS)?;
-    let requirements: Vec<Option<Requirement>> = items
-        .iter()
-        .enumerate()
-        .map(|(position, item)| read_requirement(reader, item, &format!("{place}[{position}]")))
-        .collect();
-    requirements.into_iter().collect()
-}
-
-fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Requirement> {
-    let fields = reader.fields(node, place, &["that", "else"])?;
-    let that = reader
-        .required(&fields, "that")
-        .and_then(|node| read_expression(reader, node, &reader.site(&fields.place("that"), Scope::Object)));
-    let otherwise = reader.required(&fields, "else").and_then(|node| {
-        let place = fields.place("else");
-        let text = reader.literal(node, &place)?;
-        if text.is_empty() || text.chars().count() > MAX_ELSE_CHARS || text.chars().any(char::is_control) {
-            return reader.refuse(node.at, format!("{place}: one line of 1 to {MAX_ELSE_CHARS} characters is needed"));
-        }
-        Some(text.to_owned())
-    });
-    Some(Requirement { that: that?, otherwise: otherwise? })
 }
 
 fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Confirm> {

@@ -23,10 +23,16 @@ pub(super) fn document_hash(document: &Node) -> String {
     hash(&document.to_json())
 }
 
-/// Of the sections of `spec` that a verdict depends on.
-pub(super) fn verdict_hash(spec: &Node) -> String {
+/// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says besides because `correct` asks for it.
+///
+/// A verdict that was written before it was asked for is thereby one of another text: nobody vouches for it any more.
+pub(super) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
     let section = |name: &&str| Some(((*name).to_owned(), spec.get(name)?.to_json()));
-    hash(&Value::Object(VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>()))
+    let mut sections = VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>();
+    if !wanted.is_empty() {
+        sections.insert("correct".to_owned(), Value::from(wanted.to_vec()));
+    }
+    hash(&Value::Object(sections))
 }
 
 /// Of what the requests of `correct` are made of: two with one hash ask the same of the external system.

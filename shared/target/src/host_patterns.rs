@@ -6,18 +6,18 @@
 use url::Host;
 
 /// Hosts that requests may go to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostPatterns(Vec<HostPattern>);
 
 /// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostPattern {
     name: NamePattern,
     /// `None`: every port.
     port: Option<u16>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum NamePattern {
     /// `*`
     Any,

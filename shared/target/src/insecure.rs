@@ -20,10 +20,12 @@ const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 
 /// Refuses `auth` beside a URL that would carry the credential in the clear.
 pub(super) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &Correct) {
-    let Source::Http(http) = &read.source;
-    check_token_server(reader, spec, "read", http.auth.as_ref());
-    if http.auth.is_some() {
-        check_section(reader, spec, "read", http.steps().map(|step| &step.request));
+    // Where a database is and how it is reached is said in its Secret, and judged when it is dialled.
+    if let Source::Http(http) = &read.source {
+        check_token_server(reader, spec, "read", http.auth.as_ref());
+        if http.auth.is_some() {
+            check_section(reader, spec, "read", http.steps().map(|step| &step.request));
+        }
     }
     if let Some(Destination::Http(http)) = &correct.destination {
         check_token_server(reader, spec, "correct", http.auth.as_ref());
@@ -67,7 +69,8 @@ fn check_section<'r>(
 }
 
 /// Whether nobody on the way to a URL can read what is sent there.
-fn is_unread(base: &str) -> bool {
+#[must_use]
+pub fn is_unread(base: &str) -> bool {
     let Ok(url) = Url::parse(base) else { return false };
     url.scheme() == "https"
         || match url.host() {

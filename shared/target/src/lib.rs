@@ -9,14 +9,17 @@ pub mod cel;
 mod checked;
 mod compare;
 mod correct;
+mod decimal;
 mod destinations;
 mod document;
 mod durations;
+mod field_place;
 mod hash;
 mod host_patterns;
 mod http;
 mod insecure;
 mod json;
+mod json_schema;
 mod names;
 mod naming;
 mod network;
@@ -25,30 +28,45 @@ mod position;
 mod problem;
 mod raw;
 mod read;
+mod recording;
+mod requirements;
 mod scope;
 mod selector;
+mod sql;
+mod status_fields;
 mod templates;
+mod units;
 mod yaml;
 
-pub use catalogue::{Catalogue, Texts};
+pub use catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use checked::{Confirm, Requirement, Target, Wished};
-pub use compare::{Compare, Decimal, Form, ListKind, Meaning, Place, Rules, item_key, json_of};
-pub use correct::{Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, Mode};
+pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, item_key, json_of};
+pub use correct::{
+    Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, Mode, PostgresCorrect, SqlStatement,
+};
+pub use decimal::Decimal;
 pub use document::parse_document;
 pub use http::auth::Auth;
 pub use http::body::Body;
+pub use http::challenge::Challenge;
 pub use http::oauth2::{Grant, OAuth2};
 pub use http::request::RequestTemplate;
 pub use http::secret_key::SecretKey;
 pub use http::statuses::StatusSet;
 pub use http::tls::Tls;
+pub use insecure::is_unread;
 pub use json::{JsonError, parse_json};
+pub use json_schema::json_schema;
 pub use network::{Network, NetworkError};
 pub use objects::ObjectSelection;
 pub use problem::{DocumentName, Problem};
-pub use read::{Absence, Collection, Format, HttpRead, NextPage, Read, ReadLimits, ReadStep, Source};
+pub use read::{
+    Absence, Collection, Format, HttpRead, Keys, NextPage, PostgresRead, Read, ReadLimits, ReadStep, Source,
+};
 pub use scope::IdentityScope;
 pub use selector::LabelSelector;
+pub use sql::{Connection, SqlTemplate};
+pub use status_fields::StatusTemplates;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

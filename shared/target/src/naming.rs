@@ -2,7 +2,7 @@
 //!
 //! It must not know where they are used.
 
-use crate::cel::{Scope, Site, UrlTemplate};
+use crate::cel::{Scope, Site, UrlTemplate, is_word};
 use crate::destinations::read_allow_hosts;
 use crate::raw::{Fields, Reader};
 use crate::yaml::Node;
@@ -54,9 +54,7 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
 /// The name of a step, by which later ones see its answer.
 pub(super) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
     let name = reader.literal(node, place)?;
-    let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if !is_word || name.len() > MAX_STEP_NAME_CHARS {
+    if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {
         let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
         return reader.refuse(node.at, message);
     }
@@ -99,7 +97,7 @@ spec:
         let target = parse(TEXT).unwrap();
         let object = json!({"metadata": {"name": "www", "namespace": "n"}, "spec": {"a": 1}});
         assert_eq!(target.identity_of(&object).unwrap(), "n.www");
-        let Source::Http(read) = &target.read.source;
+        let read = target.read.http().unwrap();
         assert_eq!(read.render(&object).unwrap().url.as_str(), "https://dns.example/api/zones/n.www?q=www");
         let response = json!({"body": {"items": [{"name": "x"}, {"name": "www", "a": 1}]}});
         let variables = cel::Variables { response: Some(&response), ..cel::Variables::of_object(&object) };
@@ -111,7 +109,7 @@ spec:
     }
 
     #[test]
-    fn an_edit_of_a_name_is_an_edit_of_the_target() {
+    fn an_edited_name_is_an_edited_target() {
         let hashes = |text: &str| parse(text).map(|target| (target.verdict_hash, target.correct_hash)).unwrap();
         let other = TEXT.replace("${self.metadata.name}", "${self.metadata.uid}");
         assert_ne!(hashes(TEXT).0, hashes(&other).0);

@@ -8,13 +8,19 @@ use std::sync::Arc;
 
 use crate::cel::suggest::{did_you_mean, nearest};
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
+use crate::recording::{Asked, Recording};
 use crate::yaml::{Content, Entry, Fault, Node, Position};
+
+/// Said of a wrong template that has backslashes in double quotes.
+const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";
 
 /// Collects the problems of one document.
 pub(super) struct Reader<'d> {
     document: &'d str,
     faults: Vec<Fault>,
     names: Arc<Names>,
+    /// What is asked for at each place, where that is wanted.
+    recording: Option<Recording>,
 }
 
 /// The fields of a map, whose keys are all known.
@@ -35,6 +41,11 @@ impl<'n> Fields<'n> {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
+    /// The path of the map itself.
+    pub(super) fn own_place(&self) -> &str {
+        &self.place
+    }
+
     /// The same fields, with paths counted from here.
     pub(super) fn below(fields: &Self) -> Self {
         Self { entries: fields.entries, place: String::new(), at: fields.at }
@@ -53,7 +64,23 @@ impl<'n> Fields<'n> {
 
 impl<'d> Reader<'d> {
     pub(super) fn new(document: &'d str) -> Self {
-        Self { document, faults: Vec::new(), names: Arc::default() }
+        Self { document, faults: Vec::new(), names: Arc::default(), recording: None }
+    }
+
+    /// Notes from now on what is asked for at each place.
+    pub(super) fn record(&mut self, recording: Recording) {
+        self.recording = Some(recording);
+    }
+
+    /// What was asked for.
+    pub(super) fn recorded(&mut self) -> Recording {
+        self.recording.take().unwrap_or_default()
+    }
+
+    fn asks(&mut self, place: &str, asked: impl FnOnce() -> Asked) {
+        if let Some(recording) = &mut self.recording {
+            recording.note(place, asked());
+        }
     }
 
     /// A place of a scope, which sees what the target names.
@@ -89,6 +116,7 @@ impl<'d> Reader<'d> {
 
     /// A map that has no other than the known keys.
     pub(super) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
+        self.asks(place, || Asked::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
         let fields = self.any_fields(node, place)?;
         for entry in fields.entries {
             if !known.contains(&entry.key.as_str()) {
@@ -105,6 +133,7 @@ impl<'d> Reader<'d> {
 
     /// A map whose keys are the user's own.
     pub(super) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
+        self.asks(place, || Asked::Map);
         match &node.content {
             Content::Map(entries) => Some(Fields { entries, place: place.to_owned(), at: node.at }),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
@@ -128,6 +157,7 @@ impl<'d> Reader<'d> {
         place: &str,
         length: RangeInclusive<usize>,
     ) -> Option<&'n [Node]> {
+        self.asks(place, || Asked::List);
         let Content::List(items) = &node.content else {
             return self.refuse_kind(node, place, "a list");
         };
@@ -143,6 +173,7 @@ impl<'d> Reader<'d> {
 
     /// A text in which nothing is evaluated.
     pub(super) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        self.asks(place, || Asked::Text);
         let Some(text) = node.as_text() else {
             return self.refuse_kind(node, place, "a text");
         };
@@ -154,6 +185,7 @@ impl<'d> Reader<'d> {
 
     /// A text that is a template.
     pub(super) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        self.asks(place, || Asked::Text);
         match node.as_text() {
             Some(text) => Some(text),
             None => self.refuse_kind(node, place, "a text"),
@@ -162,6 +194,7 @@ impl<'d> Reader<'d> {
 
     /// `true` or `false`.
     pub(super) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
+        self.asks(place, || Asked::Truth);
         match node.content {
             Content::Bool(truth) => Some(truth),
             _ => self.refuse_kind(node, place, "true or false"),
@@ -173,6 +206,7 @@ impl<'d> Reader<'d> {
     where
         T: TryFrom<u64> + PartialOrd + Display,
     {
+        self.asks(place, || Asked::Whole(bounds.start().to_string(), bounds.end().to_string()));
         let Content::Number(number) = &node.content else {
             return self.refuse_kind(node, place, "a whole number");
         };
@@ -188,6 +222,7 @@ impl<'d> Reader<'d> {
 
     /// One of a few words.
     pub(super) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
+        self.asks(place, || Asked::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let text = self.literal(node, place)?;
         if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
             return Some(*value);
@@ -203,9 +238,10 @@ impl<'d> Reader<'d> {
         match result {
             Ok(compiled) => Some(compiled),
             Err(errors) => {
+                let hint = if node.has_escapes(self.document) { ESCAPED } else { "" };
                 for error in errors {
                     let at = node.locate(self.document, error.offset);
-                    self.refuse::<()>(at, format!("{place}: {}", error.message));
+                    self.refuse::<()>(at, format!("{place}: {}{hint}", error.message));
                 }
                 None
             }

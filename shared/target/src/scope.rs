@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cel::without_expressions;
 use crate::http::body::BODY_KEYS;
 use crate::raw::Reader;
-use crate::read::{Read, Source};
+use crate::read::{PostgresRead, Read, Source};
 use crate::yaml::Node;
 use drift_model::identity::ScopeId;
 use drift_model::secret_names::looks_secret;
@@ -50,7 +50,10 @@ pub(super) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
 /// The scope of the read that is written in `spec`: the method and URL of its first request, which names the resource, and
 /// a fingerprint of its body.
 pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
-    let Source::Http(read) = &read.source;
+    let read = match &read.source {
+        Source::Http(read) => read,
+        Source::Postgres(read) => return scope_of_query(read, spec),
+    };
     let request = &read.first.request;
     let mut name = format!("{} {}", request.method, without_credentials(&request.url.with_placeholder(PLACEHOLDER)));
     if let Some(socket) = &request.socket {
@@ -63,6 +66,14 @@ pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
         name.push_str(&format!(" {key} {}", ScopeId::of(&written)));
     }
     IdentityScope::named(&name)
+}
+
+/// The scope of a read by a query: its connection, for people, and a fingerprint of the query.
+fn scope_of_query(read: &PostgresRead, spec: &Node) -> IdentityScope {
+    let written = ["read", "postgres", "query"].iter().try_fold(spec, |node, key| node.get(key));
+    let query = written.and_then(Node::as_text).map(|text| without_expressions(text, PLACEHOLDER)).unwrap_or_default();
+    let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
+    IdentityScope::named(&format!("postgres {} query {}", read.connection.secret, ScopeId::of(&words)))
 }
 
 /// Leaves out what stands in the query under the name of a credential.

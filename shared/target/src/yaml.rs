@@ -18,6 +18,13 @@ const MAX_REPLAYED_EVENTS: usize = 10_000;
 /// Deepest nesting of a document: each level is one of recursion here and wherever the tree is walked.
 const MAX_DEPTH: usize = 32;
 
+/// How the library says that a backslash in double quotes is followed by what is no escape.
+const UNKNOWN_ESCAPE: &str = "found unknown escape character";
+
+/// Said instead: people write patterns in templates, and YAML takes their backslashes.
+const ESCAPE_HINT: &str = "YAML takes a backslash in double quotes for an escape of its own, and knows none like this: write the \
+                           template in single quotes";
+
 /// Something wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -70,7 +77,9 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     options.alias_limits.max_total_replayed_events = MAX_REPLAYED_EVENTS;
     serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| {
         let at = error.location().map(|location| position(&location)).unwrap_or_default();
-        Fault { at, message: UserMessageFormatter.format_message(&error).into_owned() }
+        let message = UserMessageFormatter.format_message(&error).into_owned();
+        let message = if message.ends_with(UNKNOWN_ESCAPE) { ESCAPE_HINT.to_owned() } else { message };
+        Fault { at, message }
     })
 }
 
@@ -231,6 +240,11 @@ impl Node {
             }
             _ => {}
         }
+    }
+
+    /// Whether it is written in double quotes with backslashes, which YAML takes for itself.
+    pub(super) fn has_escapes(&self, document: &str) -> bool {
+        document.get(self.span.clone()).is_some_and(|raw| raw.starts_with('"') && raw.contains('\\'))
     }
 
     /// Where the character `offset` of this node's text stands in the document; the node's own place where an escape

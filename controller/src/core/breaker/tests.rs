@@ -22,7 +22,7 @@ fn breaker(all: usize, drifted: usize) -> Breaker {
 }
 
 #[test]
-fn it_opens_at_ten_objects_and_the_percentage_whichever_is_more() {
+fn it_opens_at_ten_or_the_percentage() {
     let opened = |all, drifted| breaker(all, drifted).evaluate(20, at(2)).is_some();
     assert!(!opened(20, 9));
     assert!(opened(20, 10));
@@ -66,7 +66,7 @@ fn what_was_corrected_before_it_opened_does_not_close_it() {
 }
 
 #[test]
-fn with_nothing_left_to_hold_it_stays_closed_until_the_next_one_drifts() {
+fn with_nothing_to_hold_it_stays_closed() {
     let mut breaker = breaker(100, 15);
     for number in 0..15 {
         breaker.let_through(&uid(number));
@@ -90,7 +90,7 @@ fn at_a_hundred_percent_it_never_opens() {
 proptest! {
     /// Each turn is one object that drifts, and what comes at once of it: nothing, a correction, or a healed object.
     #[test]
-    fn however_quickly_corrections_heal_fewer_than_it_opens_at_get_through(
+    fn quick_healing_does_not_keep_it_closed(
         turns in proptest::collection::vec((0..30_usize, 0..4_u8, any::<bool>()), 1..100)
     ) {
         let mut breaker = breaker(30, 0);
@@ -153,7 +153,7 @@ fn it_closes_when_fewer_than_half_of_them_still_stand() {
 }
 
 #[test]
-fn an_edit_of_the_limits_lets_the_present_ones_pass_and_no_others() {
+fn edited_limits_let_the_present_ones_pass() {
     let mut breaker = breaker(40, 10);
     assert!(breaker.evaluate(20, at(2)).is_some());
     assert!(breaker.holds(&uid(0)));

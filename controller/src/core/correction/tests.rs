@@ -7,7 +7,7 @@ fn at(label: &str, reach: Reach) -> FailedStep {
 }
 
 #[test]
-fn a_definite_outcome_spends_one_k_and_a_doubtful_one_none() {
+fn only_a_definite_outcome_spends_a_k() {
     let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
     assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated [scope d0a9b8f2]"#);
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_first_try_keeps_its_claim_unless_it_did_nothing() {
     assert_eq!(first(Action::Create, refused(409)), None);
     assert_eq!(first(Action::Create, doubtful(Doubt::CredentialUnavailable)), None);
     assert_eq!(
-        first(Action::Create, Outcome::Refused(at("2", Reach::Further), Refusal { status: 409, because: None })),
+        first(Action::Create, Outcome::Refused(at("2", Reach::Further), Refusal { code: 409.into(), because: None })),
         owns("db")
     );
     assert_eq!(first(Action::Create, Outcome::Applied), owns("db"));

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, wish,
 };
-use crate::core::outcome::Doubt;
+use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach};
 use drift_model::condition::{ClaimedName, Tag, Wish};
 use serde_json::json;
 
@@ -50,6 +50,22 @@ fn an_absent_resource_is_created_and_a_different_one_updated() {
 }
 
 #[test]
+fn a_verdict_that_names_no_fields_lets_nothing_be_skipped() {
+    let (every, named) = (DifferingFields::every(), DifferingFields::named(["a"]));
+    let table = [
+        (ObservedReason::FieldsDiffer, named.clone(), &named),
+        (ObservedReason::FieldsDiffer, DifferingFields::default(), &every),
+        (ObservedReason::NotCreated, DifferingFields::default(), &every),
+        (ObservedReason::NotCreated, named.clone(), &every),
+    ];
+    for (reason, fields, expected) in table {
+        let decision = Scene::new().observed_with(reason, Tag { fields, ..tag(7, 0) }).decide();
+        let Decision::Correct(correction) = decision else { unreachable!("{decision:?}") };
+        assert_eq!(&correction.fields, expected, "{reason}");
+    }
+}
+
+#[test]
 fn nothing_is_done_without_all_that_a_correction_needs() {
     type Change = fn(&mut Scene);
     let table: &[(Held, Change)] = &[
@@ -78,7 +94,7 @@ fn nothing_is_done_without_all_that_a_correction_needs() {
 }
 
 #[test]
-fn a_verdict_is_acted_on_only_if_it_verified_the_last_correction() {
+fn only_a_verdict_of_the_last_correction_counts() {
     for correction in [0, 6] {
         let scene = Scene::new().observed_with(ObservedReason::FieldsDiffer, tag(correction, 0));
         assert_eq!(scene.decide(), Decision::Nothing(Held::NotVerified), "{correction}");
@@ -110,7 +126,7 @@ fn the_breaker_holds_incidents_only() {
 }
 
 #[test]
-fn what_was_there_before_is_refused_once_and_touched_only_to_adopt() {
+fn what_was_there_before_is_refused_once() {
     let scene = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None);
     let decision = scene.decide();
     assert_eq!(written(&decision), says(CorrectedReason::NotOurs, 7, None));
@@ -132,13 +148,13 @@ fn an_edited_identity_is_neither_updated_nor_created() {
 }
 
 #[test]
-fn a_claim_that_nobody_is_working_on_is_interrupted_before_anything_else() {
+fn a_claim_without_work_is_interrupted_first() {
     let scene = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db"));
     assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionFailed, 8, owns("db")));
 }
 
 #[test]
-fn the_finalizer_is_put_before_the_claim_or_with_adopt_on_first_sight() {
+fn the_finalizer_is_put_before_the_claim() {
     let deleting = |scene: &mut Scene| scene.target.actions.delete = true;
     let fresh = Scene::new().without_status().with(deleting);
     let creating = fresh.clone().observed(ObservedReason::NotCreated);
@@ -162,7 +178,7 @@ fn a_finalizer_that_nobody_will_use_is_released() {
 }
 
 #[test]
-fn in_sync_again_clears_a_failure_once_and_removes_not_ours() {
+fn in_sync_again_clears_a_failure_once() {
     let cleared = |reason, owns| Scene::new().corrected(reason, 7, owns).observed(ObservedReason::InSync).decide();
     for reason in [CorrectedReason::CorrectionFailed, CorrectedReason::AttemptsExhausted] {
         let expected = says(CorrectedReason::CorrectionApplied, 7, owns("db"));
@@ -188,7 +204,7 @@ fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
 }
 
 #[test]
-fn a_correction_in_doubt_is_retried_with_the_same_number_after_its_pause() {
+fn a_correction_in_doubt_keeps_its_number() {
     let outcome = doubtful(Doubt::ServerError);
     let scene = Scene::new().with(|scene| {
         for _ in 0..3 {
@@ -234,7 +250,7 @@ fn whoever_undoes_our_writes_is_answered_once_a_minute() {
 }
 
 #[test]
-fn a_target_that_does_not_own_the_object_does_not_touch_its_finalizer() {
+fn another_targets_finalizer_is_not_touched() {
     type Change = fn(&mut Scene);
     let table: &[(Held, Change)] = &[(Held::NotListed, |scene| scene.surroundings.listed = false)];
     for (held, change) in table {
@@ -332,7 +348,7 @@ fn a_replayed_verdict_is_held_for_ten_seconds() {
 }
 
 #[test]
-fn what_was_claimed_in_another_scope_is_left_as_it_is() {
+fn a_claim_of_another_scope_is_left() {
     for reason in [ObservedReason::FieldsDiffer, ObservedReason::ExternalMissing, ObservedReason::NotCreated] {
         let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db"))).observed(reason);
         let decision = scene.decide();
@@ -356,4 +372,50 @@ fn a_claim_without_scope_gets_it_with_the_next_status() {
     assert_eq!((correction.claim_first, correction.before.claim), (false, owns("db")));
     let failed = scene(CorrectedReason::CorrectionFailed, ObservedReason::InSync);
     assert_eq!(written(&failed.decide()), says(CorrectedReason::CorrectionApplied, 7, owns("db")));
+}
+
+#[test]
+fn what_is_lost_is_made_again_after_an_hour() {
+    let made = Correction { correct_hash: CORRECT_HASH, ..correction(Action::Create) };
+    let step = FailedStep { label: None, reach: Reach::FirstWrite };
+    let lost = Outcome::Unstored(step, "store.id: no field `id`".to_owned());
+    let scene = |seconds: u64| {
+        Scene::new()
+            .corrected(CorrectedReason::CorrectionFailed, 8, owns("db"))
+            .observed(ObservedReason::NotCreated)
+            .with(|scene| {
+                scene.memory.begin(at(1000), None);
+                scene.memory.finish(&made, &lost, at(1000));
+                scene.now = at(1000 + seconds);
+            })
+    };
+    let held = Decision::Wait { until: at(4600), why: Held::AttemptsExhausted };
+    assert_eq!(scene(60).decide(), held);
+    assert_eq!(acted(scene(3600).decide()), Some((Action::Create, 9, false)));
+    let asked = scene(60).with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+    assert_eq!(acted(asked.decide()), Some((Action::Create, 9, false)));
+    let mended = scene(60).with(|scene| scene.target.correct_hash = CORRECT_HASH + 1);
+    assert_eq!(acted(mended.decide()), Some((Action::Create, 9, false)), "other steps may know it");
+    let seen = scene(60).with(|scene| scene.memory.delay.end_doubt());
+    assert_eq!(acted(seen.decide()), Some((Action::Create, 9, false)));
+}
+
+#[test]
+fn an_interrupted_create_is_asked_for_again_by_its_key() {
+    let key = |decision: Decision| match decision {
+        Decision::Correct(correction) => correction.idempotency_key("u", 0, None),
+        other => unreachable!("{other:?}"),
+    };
+    let bare = || Scene::new().without_status().with(|scene| scene.object.conditions.observed = None);
+    let first = key(bare().observed(ObservedReason::NotCreated).decide());
+    let interrupted = |reason: ObservedReason| {
+        let started = status(0, owns("db")).keeping(CorrectedReason::CorrectionStarted, "creating", Some(3));
+        let mut scene = bare();
+        set_corrected(&mut scene.object.conditions, &started.interrupted(Some(3)));
+        scene.observed(reason)
+    };
+    assert_eq!(key(interrupted(ObservedReason::NotCreated).decide()), first);
+    assert_ne!(key(interrupted(ObservedReason::NotUpdated).decide()), first);
+    let failed = bare().corrected(CorrectedReason::CorrectionFailed, 1, owns("db"));
+    assert_ne!(key(failed.observed(ObservedReason::NotCreated).decide()), first, "that one was answered");
 }

@@ -5,6 +5,9 @@
 //! trace. What was looked up may have taken long: the object is read once more before the first write, unless a write to it
 //! has just shown it. This file must not know what a request looks like, or what is said of an outcome.
 
+use std::sync::Arc;
+
+use drift_model::condition::StatusFields;
 use drift_model::object::LeanObject;
 
 use super::end::ExecutionEnd;
@@ -26,8 +29,12 @@ pub(super) struct Progress {
     looked_up: bool,
     /// A write was sent.
     wrote: bool,
+    /// One that does not take the resource away.
+    made: bool,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
+    /// What of the answers is kept in the object's status.
+    pub(super) stored: StatusFields,
 }
 
 impl Execution {
@@ -43,8 +50,10 @@ impl Execution {
             self.stage = Stage::Rendering(index);
             return Step::Render(index);
         }
+        // A look-up that was answered told a deletion that nothing is left. Where nothing was asked, nobody knows.
         let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
-        self.record(if self.progress.wrote || deletes { Outcome::Applied } else { Outcome::AllSkipped })
+        let is_gone = deletes && (self.progress.wrote || self.progress.looked_up);
+        self.record(if self.progress.made || is_gone { Outcome::Applied } else { Outcome::AllSkipped })
     }
 
     pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
@@ -54,7 +63,7 @@ impl Execution {
             Rendered::Skipped => self.turn_to(index + 1),
             Rendered::Fails if self.progress.wrote => {
                 let step = self.failed(index, Reach::Further);
-                self.record(Outcome::Halted(step))
+                self.record(Outcome::Halted(step, Uncertainty::unanswered(Doubt::TemplateFails)))
             }
             Rendered::Fails => {
                 let step = self.failed(index, Reach::Unwritten);
@@ -72,7 +81,7 @@ impl Execution {
     }
 
     pub(super) fn claim(&mut self, index: usize) -> Step {
-        match self.correction().filter(|correction| correction.claim_first).map(Correction::claim) {
+        match self.correction().filter(|correction| correction.is_announced()).map(Correction::claim) {
             Some(claim) if still_stands(&self.decided_on, &self.object) => {
                 self.stage = Stage::Claiming(index);
                 Step::Write(Write::Status(claim, Purpose::Claim))
@@ -141,11 +150,14 @@ impl Execution {
 
     pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
         match event {
-            Event::Answered(answer) => self.answered(index, answer),
+            Event::Answered(answer, stored) => {
+                self.progress.stored.extend(stored);
+                self.answered(index, answer)
+            }
             Event::NotSent if !self.progress.wrote => self.call_off(),
             Event::NotSent => {
                 let step = self.failed(index, Reach::Further);
-                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::CutOff)))
+                self.record_doubt(step, Uncertainty::unanswered(Doubt::CutOff))
             }
             // It is the next leader's to say.
             _ => {
@@ -159,14 +171,15 @@ impl Execution {
     fn answered(&mut self, index: usize, answer: StepOutcome) -> Step {
         let is_write = self.progress.plan.writes(index);
         let did_nothing = match &answer {
-            StepOutcome::Accepted | StepOutcome::Underway { .. } => !is_write,
+            StepOutcome::Accepted | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => !is_write,
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
         };
         let step = self.failed(index, self.reach(index, did_nothing));
         match answer {
             StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
-            StepOutcome::Indefinite(uncertainty) => self.record(Outcome::Doubtful(step, uncertainty)),
+            StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
+            StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),
             StepOutcome::Accepted | StepOutcome::Underway { .. } if !is_write => {
                 self.progress.looked_up = true;
                 self.turn_to(index + 1)
@@ -176,9 +189,17 @@ impl Execution {
         }
     }
 
+    fn record_doubt(&mut self, step: FailedStep, uncertainty: Uncertainty) -> Step {
+        match self.correction().map(|correction| correction.in_doubt(step, uncertainty)) {
+            Some(outcome) => self.record(outcome),
+            None => Step::End(ExecutionEnd::Nothing),
+        }
+    }
+
     /// A write was accepted. Within a deletion the last one says whether the resource is gone.
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
         self.progress.wrote = true;
+        self.progress.made |= index >= self.progress.plan.deletion;
         match underway {
             Some(underway) if index >= self.progress.plan.deletion => self.record(underway),
             underway => {
@@ -197,6 +218,13 @@ impl Execution {
             Reach::Unwritten
         } else {
             Reach::FirstWrite
+        }
+    }
+
+    /// What this step sent ended at a part of it that is called so.
+    pub fn name_step(&mut self, index: usize, label: Arc<str>) {
+        if let Some(step) = self.progress.plan.steps.get_mut(index) {
+            step.label = Some(label);
         }
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::CorrectionStatus;
+use drift_model::condition::{CorrectionStatus, StatusFields};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
@@ -54,6 +54,8 @@ pub enum Write {
     },
     /// Put this in place of the status that stands.
     Status(CorrectionStatus, Purpose),
+    /// Put this there, which says what came of a correction, and what is stored of it in the same write.
+    Outcome(CorrectionStatus, StatusFields),
 }
 
 /// What a status is written for.
@@ -63,8 +65,6 @@ pub enum Purpose {
     Claim,
     /// To take a claim back for which nothing was sent.
     TakeBack,
-    /// To say what came of a correction.
-    Outcome,
     /// To say anything else.
     Word,
 }
@@ -86,8 +86,8 @@ pub enum Event {
     Rendered(Rendered),
     /// The write landed and gave this state, or did not.
     Written(Result<Box<LeanObject>, Failure>),
-    /// The request was answered, or is known to stay without an answer.
-    Answered(StepOutcome),
+    /// The request was answered, or is known to stay without an answer; and what is to be stored of the answer.
+    Answered(StepOutcome, StatusFields),
     /// The request was not sent: the program ends, or the Lease is not fresh.
     NotSent,
     /// The request was under way when the Lease was lost or the time to drain was over.

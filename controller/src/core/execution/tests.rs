@@ -1,5 +1,6 @@
-use drift_model::condition::CorrectedReason;
+use drift_model::condition::{CorrectedReason, StatusFields};
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::core::claim::Action;
@@ -47,14 +48,19 @@ const fn send(index: usize, begins: bool) -> Step {
     Step::Send { index, begins }
 }
 
-const ACCEPTED: Event = Event::Answered(StepOutcome::Accepted);
+const ACCEPTED: Event = answered(StepOutcome::Accepted);
 const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
 const FAILS: Event = Event::Rendered(Rendered::Fails);
 
+/// An answer of which nothing is stored.
+const fn answered(outcome: StepOutcome) -> Event {
+    Event::Answered(outcome, StatusFields::NONE)
+}
+
 /// The outcome that is about to be written.
 fn outcome(step: &Step) -> &CorrectionStatus {
-    let Step::Write(Write::Status(status, Purpose::Outcome)) = step else { unreachable!("{step:?}") };
+    let Step::Write(Write::Outcome(status, _)) = step else { unreachable!("{step:?}") };
     status
 }
 
@@ -71,13 +77,13 @@ fn claimed() -> Execution {
 /// The same, refused by the external system, up to the write that says so.
 fn refused() -> Execution {
     let mut execution = claimed();
-    let step = execution.next(Event::Answered(no(409)));
+    let step = execution.next(answered(no(409)));
     assert_eq!(outcome(&step).reason, Some(CorrectedReason::CorrectionFailed));
     execution
 }
 
 fn no(status: u16) -> StepOutcome {
-    StepOutcome::Refused { refusal: Refusal { status, because: None }, did_nothing: true }
+    StepOutcome::Refused { refusal: Refusal { code: status.into(), because: None }, did_nothing: true }
 }
 
 fn is_corrected(step: &Step, is_written: bool) -> bool {
@@ -99,7 +105,7 @@ fn update() -> Execution {
 }
 
 #[test]
-fn a_look_up_claims_nothing_and_the_object_is_read_again_before_the_first_write() {
+fn after_a_look_up_the_object_is_read_again() {
     let mut create = ready(first_create(), plan("lw"));
     assert_eq!(create.next(READY), send(0, true));
     assert_eq!(create.next(ACCEPTED), Step::Render(1));
@@ -119,10 +125,10 @@ fn a_look_up_claims_nothing_and_the_object_is_read_again_before_the_first_write(
 }
 
 #[test]
-fn a_look_up_that_is_refused_ends_the_correction_without_a_trace_outside() {
+fn a_refused_look_up_leaves_no_trace() {
     let mut create = ready(first_create(), plan("lw"));
     create.next(READY);
-    let step = create.next(Event::Answered(no(404)));
+    let step = create.next(answered(no(404)));
     let status = outcome(&step);
     assert_eq!((status.correction, &status.claim), (8, &None));
     assert_eq!(status.text, "create, step 0: the external system refuses it with status 404");
@@ -145,22 +151,43 @@ fn a_template_that_fails_counts_only_after_a_write() {
 }
 
 #[test]
-fn an_update_that_writes_nothing_failed_and_a_deletion_is_done() {
+fn an_update_that_writes_nothing_failed() {
     let mut update = ready(update(), plan("lw"));
     update.next(READY);
     update.next(ACCEPTED);
     let step = update.next(SKIPPED);
     assert_eq!((outcome(&step).correction, &*outcome(&step).text), (8, "update: every write was skipped"));
-
-    let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
-    let mut delete = ready(delete, deletion("w", 1));
-    let step = delete.next(SKIPPED);
-    assert!(matches!(&step, Step::End(ExecutionEnd::Corrected { outcome: Outcome::Applied, .. })), "{step:?}");
 }
 
 #[test]
-fn a_deletion_is_done_when_the_last_write_that_was_sent_says_so() {
-    let underway = || Event::Answered(StepOutcome::Underway { retry_after: None });
+fn a_deletion_is_done_only_where_something_was_asked() {
+    let delete = || Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    // Whether each step is sent.
+    let table: &[(&str, &[bool], Outcome)] = &[
+        ("w", &[false], Outcome::AllSkipped),
+        ("lw", &[false, false], Outcome::AllSkipped),
+        ("lw", &[true, false], Outcome::Applied),
+        ("ww", &[true, false], Outcome::Applied),
+    ];
+    for (kinds, sent, expected) in table {
+        let mut delete = ready(delete(), deletion(kinds, kinds.len()));
+        let steps = sent.iter().map(|sent| {
+            if *sent {
+                delete.next(READY);
+            }
+            delete.next(if *sent { ACCEPTED } else { SKIPPED })
+        });
+        let step = steps.last();
+        let Some(Step::End(ExecutionEnd::Corrected { outcome, status: None, .. })) = step else {
+            unreachable!("{kinds} {sent:?}: {step:?}")
+        };
+        assert_eq!(outcome, *expected, "{kinds} {sent:?}");
+    }
+}
+
+#[test]
+fn the_last_write_says_whether_a_deletion_is_done() {
+    let underway = || answered(StepOutcome::Underway { retry_after: None });
     let ended = |answers: [Event; 2], last: Event| {
         let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
         let mut delete = ready(delete, deletion("www", 3));
@@ -186,10 +213,48 @@ fn what_follows_a_deletion_waits_until_it_is_done() {
     let replaced = |answer| {
         let mut execution = ready(update(), deletion("ww", 1));
         execution.next(READY);
-        execution.next(Event::Answered(answer))
+        execution.next(answered(answer))
     };
     assert_eq!(replaced(StepOutcome::Accepted), Step::Render(1));
     assert!(outcome(&replaced(StepOutcome::Underway { retry_after: None })).text.contains("not done yet"));
+}
+
+/// A replacement of what is ours, whose deletion is about to be sent.
+fn begun(plan: Plan) -> Execution {
+    let replacement = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Replace))));
+    let mut execution = ready(replacement, plan);
+    let Step::Write(Write::Status(said, Purpose::Claim)) = execution.next(READY) else { unreachable!("no word of it") };
+    assert_eq!((said.reason, said.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+    assert_eq!(execution.next(Event::Written(Ok(state(4)))), send(0, true));
+    execution
+}
+
+#[test]
+fn a_replacement_in_doubt_after_a_write_is_counted() {
+    let doubt = || answered(StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)));
+    let first = begun(deletion("ww", 1)).next(doubt());
+    assert_eq!(outcome(&first).correction, 7, "nothing was made yet, so it is tried again");
+    for plan in [deletion("ww", 1), plan("ww")] {
+        for cut in [doubt(), Event::NotSent] {
+            let mut execution = begun(plan.clone());
+            execution.next(ACCEPTED);
+            execution.next(READY);
+            let step = execution.next(cut);
+            let status = outcome(&step);
+            assert_eq!((status.correction, status.reason), (8, Some(CorrectedReason::CorrectionFailed)));
+            assert!(status.text.starts_with("replace, step 1: ") && status.text.ends_with("the next poll tells"));
+        }
+    }
+}
+
+#[test]
+fn a_replacement_that_makes_nothing_anew_failed() {
+    let mut execution = begun(deletion("ww", 1));
+    execution.next(ACCEPTED);
+    let step = execution.next(SKIPPED);
+    assert_eq!(outcome(&step).text, "replace: every write that makes it anew was skipped");
+    let step = begun(plan("w")).next(Event::NotSent);
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
 }
 
 #[test]
@@ -204,14 +269,14 @@ fn an_object_that_changes_under_the_claim_takes_it_back() {
 }
 
 #[test]
-fn only_before_the_first_request_a_stop_takes_the_claim_back() {
+fn a_stop_before_the_first_request_unclaims() {
     let step = claimed().next(Event::NotSent);
     assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
     let mut begun = claimed();
     begun.next(ACCEPTED);
     begun.next(READY);
     let step = begun.next(Event::NotSent);
-    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::Outcome))), "{step:?}");
+    assert!(matches!(step, Step::Write(Write::Outcome(..))), "{step:?}");
 }
 
 #[test]
@@ -227,7 +292,7 @@ fn an_outcome_is_written_however_often_that_fails() {
         assert!(matches!(step, Step::Pause(_)), "{step:?}");
         assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
         let step = execution.next(Event::Read(Ok(Some(state(9)))));
-        assert!(matches!(step, Step::Write(Write::Status(_, Purpose::Outcome))), "{step:?}");
+        assert!(matches!(step, Step::Write(Write::Outcome(..))), "{step:?}");
     }
     assert!(is_corrected(&execution.next(Event::Written(Ok(state(10)))), true));
 }
@@ -246,7 +311,7 @@ fn an_outcome_that_is_refused_holds_up_no_deletion() {
 }
 
 #[test]
-fn a_definite_outcome_outlives_the_lease_and_is_kept_where_it_is_given_up() {
+fn a_definite_outcome_outlives_the_lease() {
     let mut execution = refused();
     execution.next(Event::Written(Err(Failure::NotLeading)));
     assert_eq!(execution.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain);
@@ -292,11 +357,85 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Prepared(Readiness::NotNow)),
         8 => object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
         4 => failure.prop_map(|failure| Event::Written(Err(failure))),
-        6 => answer.prop_map(Event::Answered),
+        6 => answer.prop_map(answered),
         1 => Just(Event::NotSent),
         1 => Just(Event::CutOff),
         4 => proptest::option::of(interrupt).prop_map(Event::Waited),
     ]
+}
+
+fn id(value: &str) -> StatusFields {
+    [("id", json!(value))].into_iter().collect()
+}
+
+/// The status and the fields that are about to be written.
+fn said(step: &Step) -> (Option<CorrectedReason>, StatusFields) {
+    let Step::Write(Write::Outcome(status, stored)) = step else { unreachable!("{step:?}") };
+    (status.reason, stored.clone())
+}
+
+#[test]
+fn what_is_stored_comes_with_the_outcome_until_it_stands() {
+    let mut applied = claimed();
+    assert_eq!(applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1"))), Step::Render(1));
+    assert_eq!(applied.next(READY), send(1, false));
+    let step = applied.next(ACCEPTED);
+    assert_eq!(said(&step), (Some(CorrectedReason::CorrectionApplied), id("lb-1")));
+    assert!(matches!(applied.next(Event::Written(Err(Failure::Moved))), Step::Pause(_)));
+    assert_eq!(applied.next(Event::Waited(None)), Step::ReadAgain);
+    let again = applied.next(Event::Read(Ok(Some(state(7)))));
+    assert_eq!(said(&again), (Some(CorrectedReason::CorrectionApplied), id("lb-1")));
+}
+
+#[test]
+fn a_later_step_that_fails_loses_nothing_that_is_stored() {
+    let answers = [no(409), StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))];
+    for answer in answers {
+        let mut failed = claimed();
+        failed.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+        failed.next(READY);
+        let step = failed.next(answered(answer.clone()));
+        assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), id("lb-1")), "{answer:?}");
+        // The end of the term gives up a doubt, but not what is to be stored.
+        assert!(matches!(failed.next(Event::Written(Err(Failure::Unavailable))), Step::Pause(_)));
+        assert_eq!(failed.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain, "{answer:?}");
+        let deleting = Box::new(LeanObject { deleting: true, ..*state(8) });
+        let step = failed.next(Event::Read(Ok(Some(deleting))));
+        assert_eq!(said(&step).1, id("lb-1"), "the deletion needs it");
+    }
+}
+
+#[test]
+fn a_field_that_is_refused_loses_no_word() {
+    let refused = || Event::Written(Err(Failure::Refused("422".to_owned())));
+    let mut applied = ready(first_create(), plan("w"));
+    applied.next(READY);
+    applied.next(Event::Written(Ok(state(3))));
+    applied.next(Event::Written(Ok(state(4))));
+    applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+    let step = applied.next(refused());
+    assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), StatusFields::NONE));
+    assert!((outcome(&step).correction, outcome(&step).owned().is_some()) == (8, true), "{step:?}");
+    assert!(matches!(applied.next(Event::Written(Ok(state(5)))), Step::Pause(_)));
+    let superseded = applied.clone().next(Event::Waited(Some(Interrupt::Superseded)));
+    assert!(is_corrected(&superseded, true), "{superseded:?}");
+    assert_eq!(applied.next(Event::Waited(None)), Step::ReadAgain);
+    let step = applied.next(Event::Read(Ok(Some(state(6)))));
+    assert_eq!(said(&step).1, id("lb-1"), "it is tried again");
+    assert!(matches!(applied.next(refused()), Step::Pause(_)));
+}
+
+#[test]
+fn an_answer_that_cannot_be_stored_is_a_failure() {
+    let mut lost = claimed();
+    let step = lost.next(answered(StepOutcome::Unstored("store.id: no field `id`".to_owned())));
+    let status = outcome(&step);
+    assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionFailed), 8));
+    assert!(status.owned().is_some(), "what was made is ours, whatever its name");
+    assert_eq!(
+        status.text,
+        "create, step 0: accepted, but store.id: no field `id`: what was made is not known here; it is tried again in an hour"
+    );
 }
 
 proptest! {
@@ -315,7 +454,7 @@ proptest! {
                 Step::Prepare => matches!(event, Event::Prepared(_)),
                 Step::Write(_) => matches!(event, Event::Written(_)),
                 Step::Render(_) => matches!(event, Event::Rendered(_)),
-                Step::Send { .. } => matches!(event, Event::Answered(_) | Event::NotSent | Event::CutOff),
+                Step::Send { .. } => matches!(event, Event::Answered(..) | Event::NotSent | Event::CutOff),
                 Step::Pause(_) => matches!(event, Event::Waited(_)),
                 Step::End(_) => false,
             };
@@ -329,7 +468,7 @@ proptest! {
                 steps = plan.clone();
             }
             if let Step::Send { index, .. } = step {
-                wrote |= steps.writes(index) && matches!(event, Event::Answered(_) | Event::CutOff);
+                wrote |= steps.writes(index) && matches!(event, Event::Answered(..) | Event::CutOff);
             }
             gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
@@ -345,7 +484,7 @@ proptest! {
                     prop_assert_eq!(*begins, !wrote);
                 }
                 Step::Read | Step::Decide | Step::Prepare => prop_assert!(!recording),
-                Step::Write(Write::Status(_, Purpose::Outcome)) => recording = true,
+                Step::Write(Write::Outcome(..)) => recording = true,
                 Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && !wrote),
                 Step::End(end) => {
                     prop_assert!(!(end.sent_nothing() && wrote));

@@ -38,6 +38,8 @@ pub struct Delay {
     doubtful: u32,
     /// What the requests were made of whose outcome is open.
     doubtful_hash: Option<u64>,
+    /// What the requests were made of that created something whose answer could not be stored.
+    unstored_hash: Option<u64>,
     /// Not before, since the external system asked for it.
     not_before: Option<Moment>,
     /// Deletions in a row that were answered, and left the resource there.
@@ -79,11 +81,14 @@ impl Delay {
                 }
                 self.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Underway { retry_after } => {
+            Outcome::Underway { retry_after } | Outcome::Halted(_, Uncertainty { retry_after, .. }) => {
                 self.end_doubt();
                 self.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Halted(_) => self.end_doubt(),
+            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => self.end_doubt(),
+        }
+        if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {
+            self.unstored_hash = Some(correction.correct_hash);
         }
         let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
         if correction.action == Action::Delete && is_undone {
@@ -94,6 +99,7 @@ impl Delay {
     /// No doubt is left: a definite outcome came, or the object was seen in sync.
     pub fn end_doubt(&mut self) {
         self.forget_doubt();
+        self.unstored_hash = None;
         self.not_before = None;
     }
 
@@ -120,6 +126,18 @@ impl Delay {
     #[must_use]
     pub fn doubts_another(&self, correct_hash: u64) -> bool {
         self.doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
+    }
+
+    /// Whether requests made of this created something that nobody knows by its name: each further one would create another.
+    #[must_use]
+    pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
+        self.unstored_hash == Some(correct_hash)
+    }
+
+    /// The same, whatever it was made of.
+    #[must_use]
+    pub const fn lost_something(&self) -> bool {
+        self.unstored_hash.is_some()
     }
 
     /// When the last correction began; the first sight of the object where this process began none.

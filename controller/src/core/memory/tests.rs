@@ -8,7 +8,7 @@ fn doubtful(retry_after: Option<u64>) -> Outcome {
 }
 
 #[test]
-fn a_war_backs_off_by_the_corrections_of_the_last_ten_minutes() {
+fn a_war_backs_off_by_its_last_ten_minutes() {
     let mut memory = ObjectMemory::new(at(0), None);
     let mut now = at(0);
     let mut begun = Vec::new();
@@ -39,7 +39,7 @@ fn corrections_of_edits(generation: impl Fn(u64) -> Option<i64>, wish: impl Fn(u
 }
 
 #[test]
-fn an_edit_waits_for_eighteen_seconds_at_the_most_however_many_went_before() {
+fn an_edit_waits_for_eighteen_seconds_at_most() {
     let wish_of = |edit: u64| Some(Wish::of(&json!(edit)));
     let same = |_| Some(Wish::of(&json!("same")));
     let generation_of = |edit: u64| i64::try_from(edit).ok();
@@ -52,7 +52,7 @@ fn an_edit_waits_for_eighteen_seconds_at_the_most_however_many_went_before() {
 }
 
 #[test]
-fn an_edit_and_a_deletion_end_the_long_pauses_of_what_went_before_and_keep_the_doubt() {
+fn an_edit_ends_long_pauses_and_no_doubt() {
     let wish = |text: &str| Some(Wish::of(&json!(text)));
     let edited = LeanObject { generation: Some(4), ..bare_object() };
     let deleting = LeanObject { deleting: true, ..bare_object() };
@@ -71,7 +71,7 @@ fn an_edit_and_a_deletion_end_the_long_pauses_of_what_went_before_and_keep_the_d
 }
 
 #[test]
-fn an_ineffective_correction_backs_off_by_unhealed_even_after_a_restart() {
+fn an_ineffective_correction_backs_off_after_a_restart_too() {
     let memory = ObjectMemory::new(at(100), None);
     assert_eq!(memory.delay.ready_at(0, at(100)), at(100));
     assert_eq!(memory.delay.ready_at(1, at(100)), at(100));
@@ -94,7 +94,7 @@ fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
 }
 
 #[test]
-fn the_first_retry_request_seen_is_old_and_none_is_no_request() {
+fn the_first_retry_request_seen_is_old() {
     let mut memory = ObjectMemory::new(at(0), Some("a"));
     assert!(!memory.retry_is_requested(Some("a")));
     assert!(!memory.retry_is_requested(None));
@@ -115,7 +115,7 @@ fn a_retry_that_was_called_off_is_still_asked_for() {
 }
 
 #[test]
-fn the_claims_of_a_target_that_went_are_forgotten_and_its_pace_is_not() {
+fn only_the_claims_of_a_removed_target_are_forgotten() {
     let mut memory = ObjectMemory::new(at(0), None);
     memory.land_outcome(status(3, owns("db")).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3)));
     (0..4).for_each(|_| memory.begin(at(1000), None));

@@ -1,12 +1,15 @@
 use super::*;
 use crate::core::fixtures::{bare_object, correction};
-use crate::core::outcome::{Doubt, Uncertainty};
 use drift_model::field_paths::FieldPaths;
 use drift_outside::ReplyBody;
 use drift_target::{DocumentName, parse_document};
 use http::{HeaderMap, StatusCode};
 
 fn target(update: &str) -> Arc<Target> {
+    target_of("{tag: \"${self.spec.tag}\"}", update)
+}
+
+fn target_of(desired: &str, update: &str) -> Arc<Target> {
     let text = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -18,7 +21,7 @@ spec:
   read:
     http: {{url: "https://h/${{self.metadata.name}}"}}
   compare:
-    desired: {{tag: "${{self.spec.tag}}"}}
+    desired: {desired}
   correct:
     mode: Correct
     http:
@@ -44,6 +47,10 @@ fn rendering(target: &Arc<Target>) -> Result<Rendering, Unrenderable> {
     Rendering::new(target, &object(), &correction(Action::Update))
 }
 
+fn differing(target: &Arc<Target>, fields: DifferingFields) -> Result<Rendering, Unrenderable> {
+    Rendering::new(target, &object(), &Correction { fields, ..correction(Action::Update) })
+}
+
 fn reply(status: u16, body: &str) -> HttpReply {
     let status = StatusCode::from_u16(status).unwrap_or_default();
     HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.as_bytes().to_vec()) }
@@ -54,7 +61,7 @@ fn path(rendering: &Rendering, index: usize) -> Result<Option<String>, Unrendera
 }
 
 fn refused(status: u16, because: Option<&str>, did_nothing: bool) -> StepOutcome {
-    StepOutcome::Refused { refusal: Refusal { status, because: because.map(str::to_owned) }, did_nothing }
+    StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because.map(str::to_owned) }, did_nothing }
 }
 
 const FIND_AND_SET: &str = r#"
@@ -65,7 +72,7 @@ const FIND_AND_SET: &str = r#"
 "#;
 
 #[test]
-fn later_steps_see_the_answers_of_earlier_ones_and_are_skipped_by_them() {
+fn later_steps_see_the_answers_of_earlier_ones() {
     let target = target(FIND_AND_SET);
     let mut found = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
     assert_eq!(found.plan().steps.iter().map(|step| step.looks_up).collect::<Vec<_>>(), [true, false, false, false]);
@@ -82,7 +89,7 @@ fn later_steps_see_the_answers_of_earlier_ones_and_are_skipped_by_them() {
 }
 
 #[test]
-fn only_a_write_has_a_key_and_one_made_of_answers_has_one_for_each() {
+fn each_request_of_a_write_has_a_key() {
     let target = target(FIND_AND_SET);
     let key = |index: usize, body: &str| {
         let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
@@ -120,12 +127,29 @@ fn what_needs_no_answer_is_rendered_before_the_first_request() {
 }
 
 #[test]
-fn a_template_that_an_answer_breaks_fails_when_its_turn_comes() {
+fn a_template_that_an_answer_breaks_fails_then() {
     let target = target(FIND_AND_SET);
     let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
     rendering.take_answer(0, &reply(200, "<html>"), None);
     let error = rendering.request(1).map(drop);
     assert!(matches!(&error, Err(error) if error.label.as_deref() == Some("2")), "{error:?}");
+}
+
+#[test]
+fn a_look_up_that_is_cut_off_ends_the_correction() {
+    let target = target(FIND_AND_SET);
+    let judged = |index, status, body| {
+        let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+        rendering.take_answer(index, &HttpReply { body, ..reply(status, "") }, None)
+    };
+    let cut_off = Uncertainty { why: Doubt::NoAnswer, code: Some(200.into()), retry_after: None };
+    assert_eq!(judged(0, 200, ReplyBody::TooLarge), refused(200, Some(TOO_LARGE), true));
+    assert_eq!(judged(0, 200, ReplyBody::Truncated), StepOutcome::Indefinite(cut_off));
+    assert_eq!(judged(0, 409, ReplyBody::TooLarge), refused(409, None, true), "by its status");
+    // A write is done, whatever is said of it.
+    for body in [ReplyBody::TooLarge, ReplyBody::Truncated] {
+        assert_eq!(judged(1, 200, body), StepOutcome::Accepted);
+    }
 }
 
 #[test]
@@ -142,7 +166,7 @@ fn refused_when_makes_any_answer_a_definite_refusal() {
     assert_eq!(judged(200, r#"{"error": null}"#), StepOutcome::Accepted);
     assert_eq!(judged(200, "<html>"), refused(200, Some(UNJUDGED), false), "nobody knows what was done");
     assert_eq!(judged(409, r#"{"why": {"a": 1}}"#), refused(409, None, true));
-    let doubt = Uncertainty { why: Doubt::ServerError, status: Some(502), retry_after: None };
+    let doubt = Uncertainty { why: Doubt::ServerError, code: Some(502.into()), retry_after: None };
     assert_eq!(judged(502, "<html>"), StepOutcome::Indefinite(doubt));
 }
 
@@ -162,7 +186,7 @@ fn what_is_shown_of_an_answer_is_one_short_line() {
 }
 
 #[test]
-fn a_deletion_takes_404_of_a_look_up_and_wishes_for_nothing() {
+fn a_deletion_takes_404_of_a_look_up() {
     let steps = r#"      - {method: PUT, url: "https://h/"}
       delete:
       - {name: found, method: GET, url: "https://h/find"}
@@ -173,4 +197,196 @@ fn a_deletion_takes_404_of_a_look_up_and_wishes_for_nothing() {
     assert_eq!(rendering.plan().deletion, 2);
     assert_eq!(rendering.take_answer(0, &reply(404, ""), None), StepOutcome::Accepted);
     assert_eq!(path(&rendering, 1), Ok(None));
+}
+
+const WHAT_DIFFERS: &str = r#"
+      - {method: PUT, url: "https://h/tag", when: "${'tag' in differs}"}
+      - {method: PUT, url: "https://h/all/${differs.size()}"}
+"#;
+
+#[test]
+fn a_step_is_skipped_where_its_field_does_not_differ() {
+    let target = target(WHAT_DIFFERS);
+    assert!(target.uses_differs());
+    let table = [
+        (DifferingFields::named(["tag"]), [Some("/tag"), Some("/all/1")]),
+        (DifferingFields::named(["name"]), [None, Some("/all/1")]),
+        (DifferingFields::named(["name", "tag"]), [Some("/tag"), Some("/all/2")]),
+        (DifferingFields::every(), [Some("/tag"), Some("/all/1")]),
+    ];
+    for (fields, expected) in table {
+        let rendering = differing(&target, fields.clone()).unwrap_or_else(|error| unreachable!("{error}"));
+        let paths = [0, 1].map(|index| path(&rendering, index));
+        assert_eq!(paths, expected.map(|path| Ok(path.map(str::to_owned))), "{fields}");
+    }
+}
+
+#[test]
+fn each_difference_that_is_sent_has_a_key() {
+    let target = target(WHAT_DIFFERS);
+    let keys = |names: &[&str]| {
+        let rendering = differing(&target, DifferingFields::named(names.iter().copied()));
+        let rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
+        [0, 1].map(|index| {
+            let request = rendering.request(index).unwrap_or_else(|error| unreachable!("{error}"));
+            request.and_then(|request| request.headers.get(IDEMPOTENCY_KEY).cloned())
+        })
+    };
+    let ([tag, one], [same, two]) = (keys(&["tag"]), keys(&["name", "tag"]));
+    assert_eq!(tag, same, "the same request");
+    assert_ne!(one, two, "another request");
+}
+
+#[test]
+fn what_differs_of_no_map_cannot_be_told() {
+    let wishing_text = target_of("\"${self.spec.tag}\"", WHAT_DIFFERS);
+    assert!(rendering(&wishing_text).is_err_and(|error| error.cause.contains("desired is no map")));
+    let indifferent = target_of("\"${self.spec.tag}\"", r#"      - {method: PUT, url: "https://h/"}"#);
+    assert!(rendering(&indifferent).is_ok());
+}
+
+const DELETE_AND_CREATE: &str = r#"      - {method: PUT, url: "https://h/"}
+      delete:
+      - {name: found, method: GET, url: "https://h/find"}
+      - {method: DELETE, url: "https://h/x", when: "${steps.found.status == 200}"}
+      create:
+      - {name: found, method: GET, url: "https://h/free", accept: [200, 404], when: "${self.spec.tag == '1'}"}
+      - {method: POST, url: "https://h/${has(steps.found) ? 'seen' : 'unseen'}"}
+"#;
+
+fn replacing(target: &Arc<Target>) -> Rendering {
+    let rendering = Rendering::new(target, &object(), &correction(Action::Replace));
+    rendering.unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+#[test]
+fn a_replacement_is_the_deletion_and_then_the_creation() {
+    let mut rendering = replacing(&target(DELETE_AND_CREATE));
+    let plan = rendering.plan();
+    assert_eq!((plan.steps.len(), plan.deletion), (4, 2));
+    let labels = (0..4).map(|index| plan.label(index).map(|label| label.to_string()).unwrap_or_default());
+    assert_eq!(labels.collect::<Vec<_>>(), ["delete found", "delete 2", "create found", "create 2"]);
+    assert_eq!(rendering.take_answer(0, &reply(200, ""), None), StepOutcome::Accepted);
+    assert_eq!(path(&rendering, 1), Ok(Some("/x".to_owned())));
+    assert_eq!(rendering.take_answer(1, &reply(404, ""), None), StepOutcome::Accepted);
+    assert_eq!(path(&rendering, 2), Ok(None));
+    assert_eq!(path(&rendering, 3), Ok(Some("/unseen".to_owned())), "the answer is the deletion's");
+    assert_eq!(rendering.take_answer(3, &reply(404, ""), None), refused(404, None, true));
+}
+
+#[test]
+fn steps_of_replace_win_over_delete_and_create() {
+    let own =
+        DELETE_AND_CREATE.replace("delete:", "replace: [{method: POST, url: \"https://h/rebuild\"}]\n      delete:");
+    let rule = "{tag: \"${self.spec.tag}\"}\n    rules: [{path: /tag, change: replace}]";
+    let rendering = replacing(&target_of(rule, &own));
+    assert_eq!((rendering.plan().steps.len(), rendering.plan().deletion), (1, 0));
+    assert_eq!((path(&rendering, 0), rendering.plan().label(0)), (Ok(Some("/rebuild".to_owned())), None));
+}
+
+#[test]
+fn what_is_made_anew_lacks_every_field() {
+    let desired = "{tag: \"${self.spec.tag}\", name: x}\n    rules: [{path: /tag, change: replace}]";
+    let steps = r#"
+      - {method: PUT, url: "https://h/update/${differs.size()}"}
+      delete: [{method: DELETE, url: "https://h/x"}]
+      create: [{method: POST, url: "https://h/create/${differs.size()}"}]
+"#;
+    let own = format!("{steps}      replace: [{{method: POST, url: \"https://h/replace/${{differs.size()}}\"}}]\n");
+    let table = [
+        (steps, Action::Update, 0, "/update/1"),
+        (steps, Action::Replace, 1, "/create/2"),
+        (&own, Action::Replace, 0, "/replace/1"),
+    ];
+    for (steps, action, index, expected) in table {
+        let correction = Correction { fields: DifferingFields::named(["tag"]), ..correction(action) };
+        let rendering = Rendering::new(&target_of(desired, steps), &object(), &correction);
+        let rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
+        assert_eq!(path(&rendering, index), Ok(Some(expected.to_owned())), "{action:?}");
+    }
+}
+
+fn bytes_reply(body: ReplyBody) -> HttpReply {
+    HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
+}
+
+/// The body of the second step, and its type, where the first was answered so.
+fn resent(raw: &str, body: ReplyBody) -> Result<(Vec<u8>, Option<HeaderValue>), String> {
+    let steps = format!(
+        r#"      - {{name: m, method: GET, url: "https://h/m"}}
+      - {{method: PUT, url: "https://h/tag", raw: "{raw}"}}"#
+    );
+    let mut rendering = rendering(&target(&steps)).map_err(|error| error.to_string())?;
+    rendering.take_answer(0, &bytes_reply(body), None);
+    let request = rendering.request(1).map_err(|error| error.to_string())?;
+    let request = request.unwrap_or_else(|| unreachable!("it is sent"));
+    Ok((request.body.unwrap_or_default(), request.headers.get("content-type").cloned()))
+}
+
+#[test]
+fn the_bytes_of_an_answer_are_sent_as_they_came() {
+    for bytes in [&b"{ \"a\" :1.0}\n"[..], b"\xff\x00\xfe", b""] {
+        assert_eq!(resent("${steps.m.raw}", ReplyBody::Whole(bytes.to_vec())), Ok((bytes.to_vec(), None)));
+        assert_eq!(resent("${steps.?m.raw}", ReplyBody::Whole(bytes.to_vec())), Ok((bytes.to_vec(), None)));
+        let encoded = "${base64.decode(base64.encode(steps.m.raw))}";
+        assert_eq!(resent(encoded, ReplyBody::Whole(bytes.to_vec())), Ok((bytes.to_vec(), None)));
+    }
+    assert_eq!(resent("${base64.decode('/wA')}", ReplyBody::Truncated), Ok((vec![255, 0], None)));
+}
+
+#[test]
+fn only_whole_bytes_are_sent() {
+    let whole = || ReplyBody::Whole(b"{}".to_vec());
+    let table = [
+        ("${steps.m.text}", whole(), "the result is a string, not bytes; write bytes(…) around a text"),
+        ("${steps.m.body}", whole(), "the result is a map, not bytes; write bytes(…) around a text"),
+        ("${steps.m}", whole(), "the result is a map, not bytes; write bytes(…) around a text"),
+        ("${steps.m.raw}", ReplyBody::TooLarge, "no field `raw`"),
+        ("${steps.m.raw}", ReplyBody::Truncated, "no field `raw`"),
+    ];
+    for (raw, body, expected) in table {
+        assert_eq!(resent(raw, body), Err(format!("correct.http.update[1].raw: {expected}")), "{raw}");
+    }
+}
+
+#[test]
+fn bytes_are_no_text() {
+    let body = |template: &str| {
+        let steps = format!(
+            r#"      - {{name: m, method: GET, url: "https://h/m"}}
+      - {{method: PUT, url: "https://h/tag", body: {{a: "{template}"}}}}"#
+        );
+        let mut rendering = rendering(&target(&steps)).unwrap_or_else(|error| unreachable!("{error}"));
+        rendering.take_answer(0, &bytes_reply(ReplyBody::Whole(b"x".to_vec())), None);
+        rendering.request(1).map(|request| request.and_then(|request| request.body)).map_err(|error| error.cause)
+    };
+    let cause = "correct.http.update[1].body.a: the result is bytes; write string(…) or base64.encode(…) around it";
+    assert_eq!(body("${steps.m.raw}"), Err(cause.to_owned()));
+    assert_eq!(body("${size(steps.m.raw)}"), Ok(Some(br#"{"a":1}"#.to_vec())));
+    assert_eq!(body("${has(steps.m.raw)}"), Ok(Some(br#"{"a":true}"#.to_vec())));
+    let whole = body("${steps.m}").unwrap_or_else(|error| unreachable!("{error}")).unwrap_or_default();
+    assert!(!String::from_utf8_lossy(&whole).contains("raw"), "{whole:?}");
+}
+
+#[test]
+fn what_is_accepted_is_stored_and_else_nothing() {
+    let target = target(
+        r#"
+      - {method: POST, url: "https://h/x", store: {externalId: "${response.body.id}"}, refusedWhen: "${response.body.?error.hasValue()}"}
+"#,
+    );
+    let stored = |status, body| {
+        let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+        let outcome = rendering.take_answer(0, &reply(status, body), None);
+        let stored = rendering.take_stored();
+        assert!(rendering.take_stored().is_empty(), "taken once");
+        (outcome, stored.put_on(&json!({}))["status"]["externalId"].clone())
+    };
+    assert_eq!(stored(201, r#"{"id": "lb-1"}"#), (StepOutcome::Accepted, json!("lb-1")));
+    assert_eq!(stored(409, r#"{"id": "lb-1"}"#), (refused(409, None, true), Value::Null));
+    assert_eq!(stored(200, r#"{"id": "lb-1", "error": "x"}"#), (refused(200, None, true), Value::Null));
+    let place = "correct.http.update[0].store.externalId";
+    let lost = |cause: &str| (StepOutcome::Unstored(format!("{place}: {cause}")), Value::Null);
+    assert_eq!(stored(201, r#"{"ID": "lb-1"}"#), lost("no field `id`"));
+    assert_eq!(stored(201, r#"{"id": null}"#), lost("the value is null"));
 }

@@ -29,7 +29,7 @@ fn roster() -> Roster {
 }
 
 #[test]
-fn a_mass_of_incidents_that_stands_after_the_first_list_opens_the_breaker_and_nothing_is_corrected() {
+fn incidents_in_the_first_list_open_the_breaker() {
     let mut roster = Roster::new(target(), Heritage::default()).0;
     for number in 0..12 {
         roster.see(drifted(number), named(number), None, at(1));
@@ -43,7 +43,7 @@ fn a_mass_of_incidents_that_stands_after_the_first_list_opens_the_breaker_and_no
 }
 
 #[test]
-fn nine_quick_corrections_do_not_close_the_breaker_that_the_tenth_object_opens() {
+fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
     let mut roster = roster();
     let healed = |number: usize| {
         let identity = format!("db{number}");
@@ -65,7 +65,7 @@ fn nine_quick_corrections_do_not_close_the_breaker_that_the_tenth_object_opens()
 }
 
 #[test]
-fn a_verdict_that_an_object_brings_along_is_not_acted_on_before_the_poller_had_its_say() {
+fn a_verdict_brought_along_waits_for_the_poller() {
     let decide = |roster: &Roster, seconds| roster.decide(&Uid::from("u0"), CALM, at(seconds));
     let mut listed_with_it = Roster::new(target(), Heritage::default()).0;
     listed_with_it.see(drifted(0), named(0), None, at(1));
@@ -155,7 +155,7 @@ fn nothing_new_is_claimed_until_everybody_is_known() {
 }
 
 #[test]
-fn a_note_of_an_earlier_process_that_another_writer_takes_away_is_put_back() {
+fn an_earlier_processs_note_is_put_back() {
     let mut roster = roster();
     let mut object = drifted(0);
     roster.see(object.clone(), named(0), None, at(1));
@@ -172,7 +172,7 @@ fn a_note_of_an_earlier_process_that_another_writer_takes_away_is_put_back() {
 }
 
 #[test]
-fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
+fn a_claim_that_was_taken_back_stays_so() {
     let mut roster = roster();
     let claimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db0"));
     roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
@@ -191,7 +191,7 @@ fn a_claim_that_is_found_and_then_taken_back_is_not_put_back() {
 }
 
 #[test]
-fn a_note_whose_answer_was_lost_is_put_back_as_it_stood_last() {
+fn a_note_without_an_answer_is_put_back() {
     let mut roster = roster();
     roster.see(drifted(0), named(0), None, at(1));
     let newer = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns("db0"));
@@ -217,7 +217,7 @@ fn an_older_state_does_not_replace_a_newer_one() {
 }
 
 #[test]
-fn what_is_under_way_for_the_former_text_counts_until_it_ends() {
+fn what_the_former_text_began_counts_until_it_ends() {
     let limits = drift_target::CorrectLimits { concurrent: 1, ..target().limits };
     let mut roster = Roster::new(TargetFacts { limits, ..target() }, Heritage::default()).0;
     let place = roster.pace.begin(at(1));
@@ -228,7 +228,7 @@ fn what_is_under_way_for_the_former_text_counts_until_it_ends() {
 }
 
 #[test]
-fn what_the_breaker_inherits_of_objects_that_the_list_does_not_have_counts_no_more() {
+fn the_breaker_forgets_what_the_list_lacks() {
     let mut roster = roster();
     for number in 0..12 {
         roster.see(drifted(number), named(number), None, at(1));

@@ -68,7 +68,7 @@ fn the_element_of_an_ordered_list_is_named() {
 }
 
 #[test]
-fn the_element_of_a_set_or_a_keyed_list_is_named() {
+fn the_element_of_a_set_or_map_is_named() {
     let members = |names: &[&str]| json!({"members": names});
     let set = "{path: /members, list: set}";
     assert_eq!(
@@ -111,7 +111,7 @@ fn the_element_of_a_set_or_a_keyed_list_is_named() {
 }
 
 #[test]
-fn numbers_are_shown_and_texts_hidden_where_a_name_looks_secret() {
+fn texts_of_secret_names_are_hidden() {
     let cases = [
         ("", json!({"db_Password": "hunter2"}), json!({"db_Password": "x"}), "/db_Password (redacted)"),
         ("", json!({"tokenTtl": 60}), json!({"tokenTtl": 30}), "/tokenTtl desired 60, observed 30"),
@@ -132,6 +132,15 @@ fn numbers_are_shown_and_texts_hidden_where_a_name_looks_secret() {
             json!({"tokens": []}),
             "/tokens missing \"hunter2\"",
         ),
+    ];
+    for (rules, desired, observed, expected) in cases {
+        assert_eq!(fields(rules, desired, observed), expected, "{rules}");
+    }
+}
+
+#[test]
+fn a_secret_name_beside_or_above_a_value_hides_it() {
+    let cases = [
         ("", json!({"env": ["A=1", "API_TOKEN=hunter2"]}), json!({"env": ["A=1"]}), "/env/1 missing (redacted)"),
         (
             "",
@@ -215,7 +224,7 @@ fn a_redacted_path_hides_itself_and_what_holds_it() {
 }
 
 #[test]
-fn a_long_list_of_fields_is_cut_and_a_long_text_shows_both_ends() {
+fn long_lists_and_texts_are_cut() {
     let desired: Value =
         (0..20).map(|number| (format!("f{number:02}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
     let text = sentence("", &desired, &json!({"x": 1}));

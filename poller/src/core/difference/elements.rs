@@ -9,6 +9,7 @@ use drift_model::condition::canonical;
 use drift_target::Place;
 use serde_json::Value;
 
+use super::keyed::match_keyed;
 use super::order::{Gap, MAX_PAIRS};
 use super::{Change, Collector, Segment};
 
@@ -29,7 +30,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
     }
 
     pub(super) fn walk_keyed(&mut self, place: &Place<'r>, keys: &'r [String], wished: &'v [Value], real: &'v [Value]) {
-        let matched = self.comparison.match_keyed(place, keys, wished, real);
+        let matched = match_keyed(place, keys, wished, real);
         let below = place.any_item();
         let keyed = |item: &'v Value| Segment::keyed(&below, keys, item);
         for pair in matched.pairs {

@@ -3,6 +3,7 @@
 //! It must not know how a difference is named.
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 
 use drift_target::{Form, ListKind, Place};
 use serde_json::{Map, Value};
@@ -50,9 +51,11 @@ impl Comparison {
         self.left.get() == 0
     }
 
-    /// Pays for looking at a value.
-    pub(super) fn visit(&self) {
-        self.pay(1);
+    /// Pays for looking at a value. Says whether there is work left.
+    pub(super) fn visit(&self) -> bool {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        left > 0
     }
 
     fn pay(&self, visits: usize) {
@@ -67,8 +70,7 @@ impl Comparison {
 
     /// Whether an observed value is what the wish asks for. Says no once the work has run out.
     pub(super) fn fulfils(&self, place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
-        self.visit();
-        if self.is_exhausted() {
+        if !self.visit() {
             return false;
         }
         let Some(observed) = observed.filter(|value| !value.is_null()) else {
@@ -106,29 +108,43 @@ impl Comparison {
             return wished.iter().all(|(key, value)| self.fulfils(&place.field(key), value, real.get(key)));
         }
         // Both are in the order of their keys.
-        let mut fields = real.iter().peekable();
+        let mut fields = real.iter();
+        let mut next = fields.next();
         wished.iter().all(|(key, value)| {
-            while fields.next_if(|(name, _)| *name < key).is_some() {}
-            let observed = fields.next_if(|(name, _)| *name == key).map(|(_, field)| field);
+            let mut observed = None;
+            while let Some((name, field)) = next {
+                match name.cmp(key) {
+                    Ordering::Greater => break,
+                    Ordering::Equal => observed = Some(field),
+                    Ordering::Less => {}
+                }
+                next = fields.next();
+            }
             self.fulfils(&place.field(key), value, observed)
         })
     }
 
-    pub(super) fn fulfils_list(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+    fn fulfils_list(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
         match place.list() {
             ListKind::Ordered => self.fulfils_ordered(place, wished, real),
             ListKind::Set => {
-                // The commonest case of all: nothing has moved.
-                let item = place.any_item();
-                let is_alike = wished.len() == real.len()
-                    && wished.iter().zip(real).all(|(wish, item_)| self.fulfils(&item, wish, Some(item_)));
-                is_alike || self.match_sets(place, wished, real).is_fulfilled(place)
+                self.fulfils_set_in_place(place, wished, real)
+                    || self.match_sets(place, wished, real).is_fulfilled(place)
             }
-            ListKind::Map(keys) => self.match_keyed(place, keys, wished, real).is_fulfilled(place),
+            ListKind::Map(keys) => {
+                self.fulfils_in_place(place, keys, wished, real) || self.fulfils_keyed(place, keys, wished, real)
+            }
         }
     }
 
-    fn fulfils_ordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+    /// The commonest case of all: nothing has moved.
+    pub(super) fn fulfils_set_in_place(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+        let item = place.any_item();
+        wished.len() == real.len()
+            && wished.iter().zip(real).all(|(wish, observed)| self.fulfils(&item, wish, Some(observed)))
+    }
+
+    pub(super) fn fulfils_ordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
         if place.refuses_more_items() {
             return wished.len() == real.len()
                 && wished

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::fulfilment::Comparison;
 
+/// Items of a list up to which each key is held against those before it: a few dozen take less time than a table of them.
+const MAX_IN_PLACE: usize = 32;
+
 /// Items of two keyed lists with one key.
 pub(super) struct KeyedPair<'v> {
     pub(super) wish: &'v Value,
@@ -22,46 +25,80 @@ pub(super) struct KeyedMatch<'v> {
     pub(super) pairs: Vec<KeyedPair<'v>>,
     /// Those outside whose key the wish does not have, or that have none.
     pub(super) unexpected: Vec<&'v Value>,
-    is_fulfilled: bool,
-}
-
-impl KeyedMatch<'_> {
-    pub(super) fn is_fulfilled(&self, place: &Place<'_>) -> bool {
-        self.is_fulfilled && (self.unexpected.is_empty() || !place.refuses_more_items())
-    }
 }
 
 impl Comparison {
-    pub(super) fn match_keyed<'v>(
+    /// Whether each item is where the wish has it, as it is while nobody touches the list. Of a long list this is not asked.
+    pub(super) fn fulfils_in_place(
         &self,
         place: &Place<'_>,
         keys: &[String],
-        wished: &'v [Value],
-        real: &'v [Value],
-    ) -> KeyedMatch<'v> {
-        let below = place.any_item();
-        let mut pairs = Vec::with_capacity(wished.len());
-        let mut positions: HashMap<Vec<Meaning<'_>>, usize> = HashMap::with_capacity(wished.len());
-        let mut is_fulfilled = true;
-        for (position, wish) in wished.iter().enumerate() {
-            pairs.push(KeyedPair { wish, real: Vec::new() });
-            // A wish whose items cannot be told apart was refused before; it is fulfilled by nothing.
-            let key = item_key(&below, keys, wish).ok();
-            is_fulfilled &= key.is_some_and(|key| positions.insert(key, position).is_none());
-        }
-        let mut unexpected = Vec::new();
-        for item in real {
-            let position = item_key(&below, keys, item).ok().and_then(|key| positions.get(&key));
-            match position.and_then(|position| pairs.get_mut(*position)) {
-                Some(pair) => pair.real.push(item),
-                None => unexpected.push(item),
-            }
-        }
-        is_fulfilled = is_fulfilled
-            && pairs.iter().all(|pair| match pair.real.as_slice() {
-                [item] => self.fulfils(&below, pair.wish, Some(item)),
-                _ => false,
-            });
-        KeyedMatch { pairs, unexpected, is_fulfilled }
+        wished: &[Value],
+        real: &[Value],
+    ) -> bool {
+        let item = place.any_item();
+        wished.len() == real.len()
+            && wished.len() <= MAX_IN_PLACE
+            && same_columns(&item, keys, wished, real).is_some_and(|columns| tell_apart(&columns, wished.len()))
+            && wished.iter().zip(real).all(|(wish, observed)| self.fulfils(&item, wish, Some(observed)))
     }
+
+    pub(super) fn fulfils_keyed(&self, place: &Place<'_>, keys: &[String], wished: &[Value], real: &[Value]) -> bool {
+        let item = place.any_item();
+        let KeyedMatch { pairs, unexpected } = match_keyed(place, keys, wished, real);
+        (unexpected.is_empty() || !place.refuses_more_items())
+            && pairs.iter().all(|pair| match pair.real.as_slice() {
+                [observed] => self.fulfils(&item, pair.wish, Some(observed)),
+                _ => false,
+            })
+    }
+}
+
+/// Which items belong together. Of items of the wish that cannot be told apart, as of those without a key, at most one has a
+/// counterpart, so that nothing fulfils them; such a wish was refused before.
+pub(super) fn match_keyed<'v>(
+    place: &Place<'_>,
+    keys: &[String],
+    wished: &'v [Value],
+    real: &'v [Value],
+) -> KeyedMatch<'v> {
+    let below = place.any_item();
+    let mut positions: HashMap<Vec<Meaning<'_>>, usize> = HashMap::with_capacity(wished.len());
+    let mut pairs: Vec<_> = wished.iter().map(|wish| KeyedPair { wish, real: Vec::new() }).collect();
+    for (position, wish) in wished.iter().enumerate() {
+        if let Ok(key) = item_key(&below, keys, wish) {
+            positions.insert(key, position);
+        }
+    }
+    let mut unexpected = Vec::new();
+    for item in real {
+        let position = item_key(&below, keys, item).ok().and_then(|key| positions.get(&key));
+        match position.and_then(|position| pairs.get_mut(*position)) {
+            Some(pair) => pair.real.push(item),
+            None => unexpected.push(item),
+        }
+    }
+    KeyedMatch { pairs, unexpected }
+}
+
+/// For each key what the items of the wish have there, if those outside have the same. `item` is the items' place.
+fn same_columns<'v>(
+    item: &Place<'_>,
+    keys: &[String],
+    wished: &'v [Value],
+    real: &'v [Value],
+) -> Option<Vec<Vec<Meaning<'v>>>> {
+    let column = |key: &String| {
+        let place = item.field(key);
+        let of =
+            |items: &'v [Value]| items.iter().map(|item| place.meaning(item.get(key)?)).collect::<Option<Vec<_>>>();
+        of(wished).filter(|wish| of(real).is_some_and(|real| real == *wish))
+    };
+    keys.iter().map(column).collect()
+}
+
+/// Whether no two items have the same keys.
+fn tell_apart(columns: &[Vec<Meaning<'_>>], items: usize) -> bool {
+    let are_same = |one: usize, other: usize| columns.iter().all(|column| column.get(one) == column.get(other));
+    (0..items).all(|one| (0..one).all(|other| !are_same(one, other)))
 }

@@ -101,7 +101,7 @@ struct Collector<'c, 'r, 'v> {
 
 impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
     fn push(&mut self, place: &Place<'r>, change: Change<'v>) {
-        self.found.push(Difference { path: self.path.clone(), place: place.clone(), change });
+        self.found.push(Difference { path: self.path.clone(), place: *place, change });
     }
 
     fn within(&mut self, segment: Segment<'v>, collect: impl FnOnce(&mut Self)) {
@@ -115,11 +115,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         match (desired, observed) {
             _ if is_packed(place, desired, observed) => self.walk_json(place, desired, observed),
             (Value::Object(wished), Some(Value::Object(real))) => self.walk_fields(place, wished, real),
-            (Value::Array(wished), Some(Value::Array(real))) => {
-                if !self.comparison.fulfils_list(place, wished, real) {
-                    self.walk_list(place, wished, real);
-                }
-            }
+            (Value::Array(wished), Some(Value::Array(real))) => self.walk_list(place, wished, real),
             _ if self.comparison.fulfils(place, desired, observed) => {}
             _ => self.push_value(place, desired, observed),
         }
@@ -148,6 +144,9 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
 
     fn walk_list(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
         match place.list() {
+            ListKind::Ordered if self.comparison.fulfils_ordered(place, wished, real) => {}
+            ListKind::Set if self.comparison.fulfils_set_in_place(place, wished, real) => {}
+            ListKind::Map(keys) if self.comparison.fulfils_in_place(place, keys, wished, real) => {}
             // An item that is not shown may stand at another place outside.
             ListKind::Ordered if place.redacts_single_items() => self.push(place, Change::Order),
             ListKind::Ordered => self.walk_ordered(place, wished, real),

@@ -93,7 +93,7 @@ impl Comparison {
 
     fn feature<'v>(&self, item: &Place<'_>, value: &'v Value, path: &[&str]) -> Option<Meaning<'v>> {
         self.visit();
-        let mut place = item.clone();
+        let mut place = *item;
         let mut value = value;
         for name in path {
             value = value.get(name)?;

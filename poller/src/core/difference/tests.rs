@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_a_set_or_a_keyed_list_says_nothing(desired in items(), observed in items()) {
+    fn the_order_of_sets_and_maps_says_nothing(desired in items(), observed in items()) {
         for rules in ["{path: '', list: set}", "{path: '', list: map, keys: [k]}"] {
             let there = told(rules, &desired, &observed);
             prop_assert_eq!(&there, &told(rules, &desired, &reversed(&observed)));

@@ -1,7 +1,7 @@
 //! Reads of several requests.
 
 use drift_outside::ReplyBody;
-use drift_target::{Source, Target};
+use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
 
 /// The URLs asked after the first, and what came of it.
 fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
-    let Source::Http(read) = &target.read.source;
+    let read = target.read.http().unwrap();
     let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});
     let mut reading = Reading::new(read, &object);
     let mut asked = Vec::new();
@@ -52,8 +52,24 @@ fn a_later_request_sees_earlier_answers() {
     let (asked, observation) = run(&target, &[CLIENT, (200, r#"{"roles": ["admin"]}"#)]);
     assert_eq!(asked, ["http://h/clients/c%2F1/roles"]);
     assert_eq!(observation, Observation::Present(json!({"a": 1, "roles": ["admin"]})));
-    let wished = target.wish_of(&json!({"metadata": {}, "spec": {"id": "web", "a": 1}})).unwrap();
-    assert_eq!(compare(&target, &wished, observation), Finding::InSync);
+    let object = json!({"metadata": {}, "spec": {"id": "web", "a": 1}});
+    assert_eq!(compare(&target, &object, observation).finding, Finding::InSync);
+}
+
+#[test]
+fn steps_inherit_headers_that_they_do_not_set() {
+    let own = STEPS.replace("steps: [", "headers: {accept: a/b, x-zone: \"${self.spec.id}\"},\n    steps: [");
+    let own = own.replace("{name: roles,", "{name: roles, headers: {Accept: c/d},");
+    let target = target(&TEXT.replace(r#"read: {http: {url: "http://h/${self.spec.id}"}}"#, &own));
+    let read = target.read.http().unwrap();
+    let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});
+    let sent =
+        |request: &HttpRequest| ["accept", "x-zone"].map(|name| request.headers[name].to_str().unwrap().to_owned());
+    assert_eq!(sent(&read.render(&object).unwrap()), ["a/b", "web"]);
+    let Progress::Ask(second) = Reading::new(read, &object).take(&reply(CLIENT.0, CLIENT.1)) else {
+        panic!("one step")
+    };
+    assert_eq!(sent(&second), ["c/d", "web"]);
 }
 
 #[test]

@@ -36,10 +36,9 @@ fn whole(body: &str) -> ReplyBody {
 fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
     let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
-    let wished = target.wish_of(&object).unwrap();
-    let Source::Http(read) = &target.read.source;
+    let read = target.read.http().unwrap();
     match Reading::new(read, &object).take(&reply) {
-        Progress::Done(observed) => compare(target, &wished, observed.unwrap_or_else(Observation::Failed)),
+        Progress::Done(observed) => compare(target, &object, observed.unwrap_or_else(Observation::Failed)).finding,
         Progress::Ask(_) => panic!("there is one request"),
     }
 }
@@ -94,7 +93,7 @@ fn the_order_of_judgement_holds_by_default() {
 }
 
 #[test]
-fn a_rule_for_absence_replaces_the_default_and_is_not_asked_about_refusals() {
+fn a_rule_for_absence_replaces_the_default() {
     let target =
         target(r#"      absentWhen: "${response.status == 200 && response.body.?state.orValue('') == 'deleted'}""#);
     assert_eq!(finding(&target, 200, whole(r#"{"a": 1, "state": "deleted"}"#)), Finding::Absent);
@@ -109,7 +108,7 @@ fn a_rule_for_absence_replaces_the_default_and_is_not_asked_about_refusals() {
 }
 
 #[test]
-fn a_system_at_work_is_settling_and_a_mapping_that_fails_is_invalid() {
+fn a_system_at_work_is_settling() {
     let settling = target(r#"      settlingWhen: "${response.body.?state.orValue('') in ['creating', 'updating']}""#);
     assert_eq!(reason(&settling, 200, whole(r#"{"a": 2, "state": "updating"}"#)), Some(Settling));
     assert_eq!(finding(&settling, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
@@ -205,4 +204,34 @@ fn a_failure_says_the_status() {
     ] {
         assert_eq!(finding(&target(""), status, whole(body)), Finding::Failed(expected));
     }
+}
+
+#[test]
+fn a_rule_fails_by_whoever_makes_it_fail() {
+    // The object has spec.a and no spec.b; the answer has a and no b.
+    let table = [
+        ("validWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("validWhen: \"${response.body.b == self.spec.a}\"", ResponseInvalid),
+        ("validWhen: \"${self.spec.b == 1}\"", RuleError),
+        ("validWhen: \"${self.spec.a}\"", RuleError),
+        ("validWhen: \"${response.body.a}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.a + self.spec.a + 'x' == 1}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.a == self.spec.a + 'x'}\"", RuleError),
+        ("validWhen: \"${response.body.b == 1 || self.spec.b == 1}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.b ? self.spec.b : true}\"", ResponseInvalid),
+        ("validWhen: \"${self.spec.b ? response.body.a == 1 : true}\"", RuleError),
+        ("validWhen: \"${self.spec.b.exists(x, x == response.body.a)}\"", RuleError),
+        ("validWhen: \"${[1].exists(x, response.body.b == self.spec.b)}\"", ResponseInvalid),
+        ("settlingWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("absentWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("absentWhen: \"${response.body.b == self.spec.a}\"", ResponseInvalid),
+        ("observed: {a: \"${response.body.b}\", c: \"${self.spec.b}\"}", RuleError),
+        ("observed: {a: \"${response.body.b}\", c: \"${self.spec.a}\"}", ResponseInvalid),
+        ("observed: {a: \"${response.body.a}\", c: \"x ${self.spec.b}\"}", RuleError),
+    ];
+    for (rule, expected) in table {
+        assert_eq!(reason(&target(&format!("      {rule}")), 200, whole(r#"{"a": 1}"#)), Some(expected), "{rule}");
+    }
+    let absent = target("      absentWhen: \"${response.body.a == self.spec.b}\"");
+    assert_eq!(reason(&absent, 404, whole(HTML)), Some(RuleError), "whatever the answer says");
 }

@@ -113,7 +113,7 @@ fn a_template_that_fails_names_its_place_and_the_mistake() {
 }
 
 #[test]
-fn the_oldest_has_the_identity_and_the_next_is_polled_at_once_when_it_goes() {
+fn the_next_is_polled_when_the_oldest_goes() {
     let mut roster = roster();
     roster.note_listed(at(0).moment);
     for uid in ["old", "younger"] {
@@ -164,7 +164,7 @@ fn an_older_state_of_an_object_takes_no_identity() {
 }
 
 #[test]
-fn a_result_of_an_object_that_was_made_anew_meanwhile_lands_nowhere() {
+fn a_result_of_an_object_made_anew_lands_nowhere() {
     let mut roster = roster();
     let (old, new) = (Uid::from("a"), Uid::from("ab"));
     let object = |roster: &Roster, uid| object(roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
@@ -180,7 +180,7 @@ fn a_result_of_an_object_that_was_made_anew_meanwhile_lands_nowhere() {
 }
 
 #[test]
-fn a_poll_begun_before_an_object_left_counts_for_nothing_when_it_is_back() {
+fn a_poll_from_before_an_absence_counts_for_nothing() {
     let mut roster = roster();
     let uid = Uid::from("a");
     let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
@@ -221,7 +221,7 @@ fn queue_awake(roster: &mut Roster, now: Moment) -> Vec<Uid> {
 }
 
 #[test]
-fn an_edited_object_leaves_the_regular_line_for_the_prompt_one() {
+fn an_edited_object_moves_to_the_prompt_line() {
     let mut roster = roster();
     for uid in &["a", "bb"].map(Uid::from) {
         let object = in_sync(&roster, uid, &json!({"id": **uid, "a": 1}));
@@ -275,7 +275,7 @@ fn of_four_turns_prompt_polls_take_three() {
 }
 
 #[test]
-fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() {
+fn a_target_is_vouched_for_once_all_are_judged() {
     let mut roster = roster();
     let entry = |status: &str, reason: &str, id: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag(id), "observedGeneration": 1}]});
     for (uid, id, status, reason) in [("a", "x", "True", "NotCreated"), ("bb", "y", "False", "InSync")] {
@@ -299,7 +299,7 @@ fn a_target_is_vouched_for_once_what_stood_true_has_a_verdict_of_this_process() 
 }
 
 #[test]
-fn a_correction_that_has_to_settle_puts_off_the_poll_of_an_object_in_line() {
+fn settling_puts_off_a_poll_in_line() {
     let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
     let mut roster = Alone::new(target(&text));
     let uid = Uid::from("a");
@@ -320,7 +320,7 @@ fn a_correction_that_has_to_settle_puts_off_the_poll_of_an_object_in_line() {
 }
 
 #[test]
-fn an_object_in_line_for_its_write_wakes_nobody_until_it_is_called() {
+fn an_object_in_line_for_its_write_sleeps() {
     let mut roster = roster();
     let object = object(&roster, "a", &json!({"id": "forbidden", "a": 1}), &json!({}));
     let uid = Uid::from("a");
@@ -336,7 +336,7 @@ fn an_object_in_line_for_its_write_wakes_nobody_until_it_is_called() {
 }
 
 #[test]
-fn a_changed_target_is_vouched_for_only_once_what_it_changed_for_all_is_known() {
+fn a_changed_target_waits_for_all_new_verdicts() {
     let mut roster = roster();
     let tag = |uid: &str, a: u32| format!("x [wish {}]", drift_model::condition::Wish::of(&json!([uid, {"a": a}])));
     let entry = |uid, a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(uid, a), "observedGeneration": generation}]});
@@ -383,7 +383,7 @@ fn refuse_write(roster: &mut Roster, uid: &Uid, now: Moment) {
 }
 
 #[test]
-fn an_object_whose_verdict_is_refused_keeps_back_nobody_but_itself() {
+fn a_refused_verdict_keeps_back_only_its_object() {
     let mut roster = owing(2);
     let [first, second] = ["u0", "u1"].map(Uid::from);
     assert_eq!(roster.vouched_except(at(0).moment), None, "both are on their way");
@@ -406,7 +406,7 @@ fn called_drifted(roster: &Roster, uid: &str, version: u32) -> LeanObject {
 }
 
 #[test]
-fn an_object_that_another_writer_keeps_calling_drifted_keeps_back_nobody_but_itself() {
+fn a_forged_verdict_keeps_back_only_its_object() {
     let mut roster = roster();
     let unknown = object(&roster, "a", &json!({"id": "a", "a": 1}), &json!({}));
     let uid = unknown.id.uid.clone();
@@ -427,7 +427,7 @@ fn an_object_that_another_writer_keeps_calling_drifted_keeps_back_nobody_but_its
 }
 
 #[test]
-fn an_object_that_comes_after_the_first_list_keeps_back_nobody_but_itself() {
+fn a_latecomer_keeps_back_only_itself() {
     let mut roster = owing(0);
     for number in 0..=MOST_EXCEPTIONS {
         assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.len()), Some(number));
@@ -437,7 +437,7 @@ fn an_object_that_comes_after_the_first_list_keeps_back_nobody_but_itself() {
 }
 
 #[test]
-fn one_that_comes_later_with_a_verdict_on_another_wish_is_waited_for() {
+fn a_latecomer_with_another_wish_is_waited_for() {
     let mut roster = owing(0);
     let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [wish 3f2a9c71]", "observedGeneration": 1});
     let moved = object(&roster, "u0", &json!({"id": "u0", "a": 1}), &json!({"conditions": [entry]}));
@@ -447,7 +447,7 @@ fn one_that_comes_later_with_a_verdict_on_another_wish_is_waited_for() {
 }
 
 #[test]
-fn what_stood_true_at_the_start_is_waited_for_whoever_writes_meanwhile() {
+fn what_stood_true_is_waited_for_whoever_writes() {
     let mut roster = owing(1);
     roster.see(called_drifted(&roster, "u0", 2), at(30));
     assert_eq!(roster.vouched_except(at(59).moment), None);
@@ -455,7 +455,7 @@ fn what_stood_true_at_the_start_is_waited_for_whoever_writes_meanwhile() {
 }
 
 #[test]
-fn what_takes_over_a_minute_to_be_judged_anew_is_waited_for_no_longer() {
+fn nobody_waits_over_a_minute_for_a_verdict() {
     let roster = owing(1);
     assert_eq!(roster.vouched_except(at(59).moment), None);
     assert_eq!(roster.vouched_except(at(60).moment), Some(BTreeSet::from([Uid::from("u0")])));
@@ -471,7 +471,7 @@ fn many_that_are_refused_are_no_exceptions() {
 }
 
 #[test]
-fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
+fn news_leaves_the_slow_lane_of_an_outage() {
     let mut roster = roster();
     let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
     let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
@@ -492,7 +492,7 @@ fn news_does_not_wait_for_the_slow_slot_of_an_outage_that_is_over() {
 }
 
 #[test]
-fn whoever_recovers_wakes_at_once_to_give_its_slow_slot_back() {
+fn who_recovers_gives_its_slow_slot_back() {
     let mut roster = roster();
     let text = drift_model::condition::closed_text(ObservedReason::InSync);
     let tag = format!("{text} [wish {}]", drift_model::condition::Wish::of(&json!(["x", {"a": 1}])));

@@ -4,13 +4,14 @@
 
 use drift_model::moment::Moment;
 
-use super::{SILENT_INTERVALS, Track};
+use super::{Believed, SILENT_INTERVALS, Track};
 use crate::core::confirmation::Belief;
-use crate::core::finding::{Failure, Finding};
+use crate::core::entity_tag::{EntityTag, RememberedTag, Tagged};
+use crate::core::finding::{Failure, Finding, Found};
 use crate::core::schedule::Now;
 use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
-use drift_model::condition::ObservedReason;
+use drift_model::condition::{ObservedReason, StatusFields};
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
 /// old by then: the result counts only for the very poll that is under way.
@@ -46,6 +47,7 @@ impl Track {
     /// Begins a poll and gives what its result is held against.
     pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
         self.polling = Some(now.moment);
+        self.edited_meanwhile = false;
         self.schedule.begin(now);
         BegunPoll { basis: self.basis(), at: now.moment }
     }
@@ -67,15 +69,32 @@ impl Track {
         self.schedule.hold_until(until);
     }
 
-    /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way.
-    pub fn finish_poll(&mut self, begun: BegunPoll, finding: Finding, now: Moment) {
+    /// What the next poll need not read again, if the state is still called so. Only the regular poll of an object that
+    /// stands in sync, with its present wish and after its last correction, may rest on what another one read.
+    #[must_use]
+    pub fn known_tag(&self) -> Option<&EntityTag> {
+        let tag = self.tag.as_ref()?.usable()?;
+        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_wished(self.standing().as_ref());
+        is_quiet.then_some(tag)
+    }
+
+    /// Remembers what the state is called that the last poll found in sync; anything else forgets it.
+    pub fn remember_tag(&mut self, tagged: Option<Tagged>) {
+        let known = self.tag.take();
+        self.tag = RememberedTag::after(known, tagged.filter(|_| !self.edited_meanwhile));
+    }
+
+    /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether
+    /// it speaks of the object as it is.
+    pub fn finish_poll(&mut self, begun: BegunPoll, found: impl Into<Found>, now: Moment) -> bool {
+        let Found { finding, published } = found.into();
         if !self.end_poll(begun) {
-            return;
+            return false;
         }
         let basis = begun.basis;
         if basis != self.basis() || self.rendered.barred.is_some() {
             self.schedule.want_promptly(now);
-            return;
+            return false;
         }
         self.last_heard = now;
         self.last_failure = match &finding {
@@ -84,12 +103,13 @@ impl Track {
         };
         let standing = self.standing();
         match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
-            Belief::Confirmed => self.believe_poll(&finding, now),
+            Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 self.drop_unwritten();
                 self.schedule.want_after(wait, now);
             }
         }
+        true
     }
 
     /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
@@ -98,7 +118,7 @@ impl Track {
             self.last_heard = now;
             let failure = self.last_failure.clone();
             let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
-            self.believe_poll(&Finding::Failed(failure), now);
+            self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), now);
         }
     }
 
@@ -127,28 +147,34 @@ impl Track {
 
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
-        self.believed.take_if(|(_, verdict)| is_change(self.object.conditions.observed(), verdict));
+        let standing = self.object.conditions.observed();
+        self.believed.take_if(|Believed { verdict, .. }| is_change(standing, verdict));
     }
 
-    fn believe_poll(&mut self, finding: &Finding, now: Moment) {
-        self.believe(finding);
-        if let Some((_, verdict)) = &self.believed {
+    fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, now: Moment) {
+        self.believe(finding, published);
+        if let Some(Believed { verdict, .. }) = &self.believed {
             self.flapping.note(verdict.status(), now);
         }
     }
 
-    fn believe(&mut self, finding: &Finding) {
+    fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
         let basis = self.basis();
         let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
         if *finding == Finding::InSync {
             self.seen_in_sync = Some(basis);
         }
-        self.believed = Some((basis, reach_verdict(finding, &basis, self.standing().as_ref(), seen)));
+        let verdict = reach_verdict(finding, &basis, self.standing().as_ref(), seen);
+        let before = self.believed.take();
+        let known = || before.as_ref().map(|before| before.published.clone());
+        let published = published.or_else(known).unwrap_or_default();
+        let accepted = before.is_some_and(|before| before.accepted && before.published == published);
+        self.believed = Some(Believed { basis, verdict, published, accepted });
     }
 
     pub(super) fn believe_bar(&mut self) {
         if let Some(failure) = self.rendered.barred.clone() {
-            self.believe(&Finding::Failed(failure));
+            self.believe(&Finding::Failed(failure), Some(StatusFields::NONE));
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! It must not know how a write is done.
 
-use drift_model::condition::{Condition, Standing, Verdict};
+use drift_model::condition::{Condition, Standing, StatusFields, Verdict};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
-use super::{NextWrite, Owing, Track, stands_true};
+use super::{Believed, NextWrite, Owing, Track, stands_true};
 use crate::core::announcement::{Announcement, announce};
 use crate::core::urgency::{Definite, Urgency, is_change, weigh};
 use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
@@ -16,6 +16,8 @@ use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
 pub struct BegunWrite {
     /// The condition to write.
     pub condition: Condition,
+    /// The fields beside the conditions to write with it.
+    pub fields: StatusFields,
     /// What people are told once it is written.
     pub announcement: Option<Announcement>,
 }
@@ -23,20 +25,28 @@ pub struct BegunWrite {
 impl Track {
     /// What is to be written now.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
-        let Some((basis, verdict)) = &self.believed else { return NextWrite::Nothing };
+        let Some(Believed { basis, verdict, .. }) = &self.believed else { return NextWrite::Nothing };
         if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
             return NextWrite::Nothing;
         }
-        if !is_change(self.object.conditions.observed(), verdict) {
+        let is_change = is_change(self.object.conditions.observed(), verdict);
+        if !is_change {
             self.owing = None;
             self.disturbed = false;
-            self.writes.reset();
-            return NextWrite::Nothing;
+            if self.unpublished().is_empty() {
+                self.writes.reset();
+                return NextWrite::Nothing;
+            }
         }
-        let urgency = weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed);
+        let urgency = match is_change {
+            true => weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed),
+            // The controller waits for no field that is published.
+            false => Urgency::Quiet,
+        };
         let allowed = match urgency {
             Urgency::News => self.writes.ready_at(),
-            Urgency::Quiet | Urgency::Slow => self.writes.ready_at().max(self.quiet.available_at(now)),
+            Urgency::Quiet | Urgency::Slow if is_change => self.writes.ready_at().max(self.quiet.available_at(now)),
+            Urgency::Quiet | Urgency::Slow => self.writes.fields_ready_at().max(self.quiet.available_at(now)),
         };
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }
@@ -48,9 +58,11 @@ impl Track {
             let _ = self.quiet.take(moment);
         }
         let condition = verdict.to_condition(self.object.conditions.observed(), wall);
-        self.writes.begin(condition.clone());
+        let alone = self.writes.fields_are_refused() && is_change(self.object.conditions.observed(), verdict);
+        let fields = if alone { StatusFields::NONE } else { self.unpublished() };
+        self.writes.begin(condition.clone(), fields.clone());
         let announcement = announce(self.last_definite.as_ref().map(Definite::reason), verdict.reason);
-        BegunWrite { condition, announcement }
+        BegunWrite { condition, fields, announcement }
     }
 
     /// Whether the last write was the fifth in a row that lost its race.
@@ -66,11 +78,22 @@ impl Track {
 
     /// Takes in how a write ended.
     pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
+        let sent_fields = self.writes.sends_fields();
         self.writes.finish(outcome, now);
+        if *outcome == WriteOutcome::Written && sent_fields && !self.unpublished().is_empty() {
+            // The API server drops what the kind's schema does not have: it would be written for ever.
+            self.believed.iter_mut().for_each(|believed| believed.accepted = true);
+        }
         if self.writes.gave_up() {
             self.believed = None;
             self.schedule.want_after(AFTER_LOST_RACES, now);
         }
+    }
+
+    /// The fields that do not stand as they are to be published.
+    fn unpublished(&self) -> StatusFields {
+        let believed = self.believed.as_ref().filter(|believed| !believed.accepted);
+        believed.map(|believed| believed.published.missing_in(&self.object.view)).unwrap_or_default()
     }
 
     /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the

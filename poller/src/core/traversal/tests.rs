@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use drift_model::condition::ObservedReason::{self, ExternalError, ResponseInvalid};
 use drift_outside::ReplyBody;
-use drift_target::{Source, Target};
+use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,7 +31,7 @@ struct Seen {
 }
 
 fn traverse(target: &Target, replies: &[HttpReply]) -> Seen {
-    let Source::Http(read) = &target.read.source;
+    let read = target.read.http().unwrap();
     let wanted = ["one", "two", "three"].map(str::to_owned).into_iter().collect();
     let first = read.render(&json!({})).unwrap();
     let mut traversal = Traversal::new(read, read.collection.as_ref().unwrap(), first, wanted);
@@ -46,8 +46,8 @@ fn traverse(target: &Target, replies: &[HttpReply]) -> Seen {
 }
 
 fn observed(target: &Target, entries: &Entries, name: &str) -> Observation {
-    let Source::Http(read) = &target.read.source;
-    entries.observe(read, &json!({"spec": {"id": name}}), name)
+    let read = target.read.http().unwrap();
+    entries.observe(name, |entry| observe_item(read, &json!({"spec": {"id": name}}), entry))
 }
 
 fn reason(observation: Observation) -> Option<ObservedReason> {

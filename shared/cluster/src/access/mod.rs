@@ -4,6 +4,7 @@
 //! `/readyz` and the log that says which rule to add. The program goes on: what it may do, it does.
 //! Deciding what is needed is the callers' business.
 
+pub mod missing;
 pub mod rights;
 
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ pub struct Right {
 }
 
 impl Right {
+    /// As a rule names it: `proxies/status`.
     fn resource_name(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -107,10 +109,10 @@ async fn is_allowed(client: &kube::Client, right: &Right) -> Result<bool, CallEr
     Ok(review.status.is_some_and(|status| status.allowed))
 }
 
-/// Keeps asking for the rights that are needed at the moment, and says in `part` and the log what is missing.
+/// Keeps asking for the rights that are `needed` at the moment, and says in `part`, the log and `missing` which are not there.
 pub async fn watch_access(
     client: kube::Client,
-    mut needed: watch::Receiver<BTreeSet<Right>>,
+    (mut needed, missing): (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>),
     part: Part,
     stop: CancellationToken,
 ) {
@@ -119,7 +121,11 @@ pub async fn watch_access(
         loop {
             let rights = needed.borrow_and_update().clone();
             let sentences = match missing_rights(&client, &rights).await {
-                Ok(missing) => missing.iter().map(Right::missing).collect(),
+                Ok(found) => {
+                    let sentences = found.iter().map(Right::missing).collect();
+                    missing.send_replace(found.into_iter().collect());
+                    sentences
+                }
                 Err(error) => vec![format!("rights cannot be asked for: {error}")],
             };
             let pause = if sentences.is_empty() { RECHECK_PRESENT } else { RECHECK_MISSING };
@@ -195,13 +201,16 @@ mod tests {
         });
         let health = Health::default();
         let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a"))]));
-        let watching = watch_access(client, receiver, health.part("access"), CancellationToken::new());
+        let missing = watch::Sender::new(BTreeSet::new());
+        let seen = missing.subscribe();
+        let watching = watch_access(client, (receiver, missing), health.part("access"), CancellationToken::new());
         let looking = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert!(health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
+            assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("a"))]));
             granted.store(true, Ordering::SeqCst);
             tokio::time::sleep(RECHECK_MISSING).await;
-            assert!(health.is_ready());
+            assert!(health.is_ready() && seen.borrow().is_empty());
             assert_eq!(log.lines(), ["POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews?"; 2]);
         };
         tokio::select! {

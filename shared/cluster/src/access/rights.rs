@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use crate::access::Right;
+use crate::access::missing::MissingRights;
 use crate::kinds::ResolvedKind;
 use drift_target::ObjectSelection;
 
@@ -17,6 +18,7 @@ use drift_target::ObjectSelection;
 pub struct RightsNeeded {
     owners: Arc<Mutex<BTreeMap<u64, Vec<Right>>>>,
     all: watch::Sender<BTreeSet<Right>>,
+    missing: watch::Sender<BTreeSet<Right>>,
 }
 
 /// Rights are needed while this lives.
@@ -29,7 +31,8 @@ pub struct Need {
 
 impl Default for RightsNeeded {
     fn default() -> Self {
-        Self { owners: Arc::default(), all: watch::Sender::new(BTreeSet::new()) }
+        let [all, missing] = [(); 2].map(|()| watch::Sender::new(BTreeSet::new()));
+        Self { owners: Arc::default(), all, missing }
     }
 }
 
@@ -43,10 +46,16 @@ impl RightsNeeded {
         Need { rights: self.clone(), owner }
     }
 
-    /// Follows all of them.
+    /// Follows all of them, and where to say which are missing.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<BTreeSet<Right>> {
-        self.all.subscribe()
+    pub fn to_be_asked(&self) -> (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>) {
+        (self.all.subscribe(), self.missing.clone())
+    }
+
+    /// Follows which of some rights are missing.
+    #[must_use]
+    pub fn follow_missing(&self, rights: Vec<Right>) -> MissingRights {
+        MissingRights::new(rights, self.missing.subscribe())
     }
 
     fn publish(&self, owners: &BTreeMap<u64, Vec<Right>>) {
@@ -149,7 +158,7 @@ mod tests {
     #[test]
     fn rights_are_needed_as_long_as_somebody_needs_them() {
         let needed = RightsNeeded::default();
-        let all = needed.subscribe();
+        let (all, _) = needed.to_be_asked();
         let first = needed.need(rights_at_home("n", "l"));
         let second = needed.need(vec![right_to_tell(Some("n".to_owned())), right_to_tell(None)]);
         assert_eq!(all.borrow().len(), 9, "a right that two need is one");

@@ -219,7 +219,7 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_target_left_goes_after_the_patience_at_fifty_a_second_and_then_its_note() {
+async fn what_a_target_left_goes_slowly_then_its_note() {
     Bench::play(Cluster::of(120), async |bench| {
         // A steady state costs nothing.
         tokio::time::sleep(100 * MINUTE).await;
@@ -238,7 +238,7 @@ async fn what_a_target_left_goes_after_the_patience_at_fifty_a_second_and_then_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_note_of_a_kind_that_is_gone_goes_with_its_target() {
+async fn the_note_of_a_missing_kind_goes_too() {
     let cluster = Cluster { has_no_kind: true, ..Cluster::of(3) };
     Bench::play(cluster, async |bench| {
         tokio::time::sleep(100 * MINUTE).await;
@@ -305,7 +305,7 @@ async fn what_is_refused_is_tried_less_and_less_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_somebody_still_has_or_that_left_lately_is_too_young() {
+async fn an_object_in_use_or_just_left_stays() {
     Bench::play(Cluster::of(2), async |bench| {
         // A target that is gone has one still, and lost the other five minutes after it was gone.
         let subscription = subscribe(&bench.watches);
@@ -359,7 +359,7 @@ async fn an_object_that_nobody_selects_is_told_by_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_goes_before_every_target_of_the_kind_is_listed_or_while_it_is_worked_on() {
+async fn nothing_goes_unlisted_or_under_way() {
     Bench::play(Cluster::of(1), async |bench| {
         *bench.cluster.tier.lock().unwrap() = "2";
         let subscription = subscribe(&bench.watches);

@@ -81,7 +81,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 #[test]
-fn the_annotation_is_read_back_as_it_was_written_and_what_is_broken_in_it_loses_nothing_else() {
+fn a_broken_part_of_the_annotation_loses_nothing_else() {
     let notes = noted(&[&proxies("a", "[x, y]", "1"), &target("b", "n", "{apiVersion: v1, kind: Service}")]);
     let text = notes.to_string();
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_note_of_an_earlier_program_speaks_of_every_scope() {
 }
 
 #[test]
-fn a_scope_is_complete_once_every_noted_target_is_decided_and_listed() {
+fn a_scope_is_complete_once_all_are_listed() {
     let (one, two) = (proxies("one", "[x]", "1"), target("two", "n", "{apiVersion: v1, kind: Service}"));
     let (notes, scope) = (noted(&[&one, &two]), one.scope.id);
     assert_eq!(scope, two.scope.id, "one read, one scope");
@@ -144,7 +144,7 @@ fn a_former_scope_is_complete_once_its_target_is_listed() {
 }
 
 #[test]
-fn an_object_is_left_only_where_it_is_certain_that_no_target_selects_it() {
+fn an_object_is_left_only_where_it_is_certain() {
     use Judgement::{Foreign, Left, Selected, Undecided};
     let (one, two) = (proxies("one", "[x]", "1"), proxies("two", "[x]", "2"));
     let moved = target("one", "n", "{apiVersion: demo.example/v1, kind: Proxy, namespaces: [y]}");
@@ -199,7 +199,7 @@ fn id(uid: &str) -> ObjectId {
 }
 
 #[test]
-fn a_kind_is_listed_where_a_noted_target_reaches_no_more() {
+fn a_kind_is_listed_where_a_target_was() {
     let wide = proxies("a", "[x, y]", "1");
     let noted = noted(&[&wide]);
     let everywhere = target("a", "m", "{apiVersion: demo.example/v1, kind: Proxy}");
@@ -222,7 +222,7 @@ fn a_kind_is_listed_where_a_noted_target_reaches_no_more() {
 }
 
 #[test]
-fn a_note_goes_when_its_target_is_gone_and_nothing_is_left_to_look_at() {
+fn a_note_goes_once_nothing_is_left() {
     let (one, other) = (proxies("a", "[x]", "1"), proxies("b", "[y]", "1"));
     let noted = noted(&[&one, &other]);
     let mut schedule = schedule();
@@ -246,7 +246,7 @@ fn a_note_goes_when_its_target_is_gone_and_nothing_is_left_to_look_at() {
 }
 
 #[test]
-fn an_object_that_left_is_looked_at_after_its_own_patience() {
+fn each_object_that_left_has_its_own_patience() {
     let one = proxies("a", "[x]", "1");
     let mut schedule = schedule();
     schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
@@ -284,7 +284,7 @@ fn what_is_in_doubt_waits_for_the_configuration() {
 }
 
 #[test]
-fn failures_pause_a_kind_longer_and_longer_and_a_change_begins_anew() {
+fn failures_pause_a_kind_until_a_change() {
     let (one, two) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
     let noted = noted(&[&one]);
     let mut schedule = schedule();
@@ -344,7 +344,7 @@ proptest! {
     /// Whatever happens to one target's document, an object that it once selected is swept only when its ConfigMap has
     /// been whole, and has said for ten minutes on end that nobody selects it.
     #[test]
-    fn no_history_touches_what_was_wanted_within_ten_minutes_or_is_in_doubt(history in steps()) {
+    fn no_history_touches_what_is_wanted_or_in_doubt(history in steps()) {
         let texts = [Some(proxies("a", "[x]", "1")), Some(proxies("a", "[x]", "2")), Some(proxies("b", "[x]", "1")), None];
         let subject = object(Some("x"), "1");
         let mut notes = noted(&[&proxies("a", "[x]", "1")]);

@@ -236,7 +236,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn items_of_built_in_lists_get_back_what_lists_leave_out() {
+    fn items_of_lists_get_back_their_kind() {
         let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
         let mut fields = FieldPaths::default();
         fields.insert(vec!["kind".to_owned()]);

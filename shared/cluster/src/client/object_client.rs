@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_lands_on_another_uid_is_none_of_ours() {
+    async fn a_write_on_another_uid_is_not_ours() {
         let (client, _) = answering(|_| reply(200, &object("another")));
         assert!(matches!(write(client).await, Err(WriteError::Gone)));
     }

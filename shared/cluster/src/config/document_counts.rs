@@ -80,7 +80,7 @@ mod tests {
     use crate::telemetry::metrics;
 
     #[test]
-    fn a_document_that_waits_for_its_kind_is_not_in_force() {
+    fn a_document_without_its_kind_is_not_in_force() {
         let mut registry = metrics::registry("poller");
         let counts = DocumentCounts::default();
         counts.register(&mut registry);

@@ -7,5 +7,5 @@ mod last_good;
 mod news;
 mod watch;
 
-pub use last_good::last_good_judge;
+pub use last_good::LastGood;
 pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

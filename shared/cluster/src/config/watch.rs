@@ -44,6 +44,8 @@ pub struct Configuration {
     pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
+    /// How soon the same documents may have to be judged otherwise, where that does not depend on them alone.
+    pub look_again: Option<Duration>,
 }
 
 impl Configuration {
@@ -58,17 +60,20 @@ impl Configuration {
 /// here says nothing about its targets; one that is here and lacks a key says that the document is gone.
 pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Judges the documents; remembers what was last good. `loaded` of what it gives is set by the watch.
-pub type Judge = Box<dyn FnMut(&Documents) -> Configuration + Send>;
+/// Judges the documents; remembers what was last good.
+pub trait Judge: Send {
+    /// What is in force now. `loaded` of what it gives is set by the watch.
+    fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
+}
 
 /// What a watch of the configuration needs.
-pub struct ConfigSettings {
+pub struct ConfigSettings<J> {
     /// The client.
     pub client: kube::Client,
     /// The namespace of the ConfigMaps.
     pub namespace: String,
     /// Judges the documents.
-    pub judge: Judge,
+    pub judge: J,
     /// Writes Events on ConfigMaps while `Leadership` is held, so that each change is told by one process;
     /// `None` where another program tells.
     pub teller: Option<(EventWriter, Leadership)>,
@@ -79,8 +84,8 @@ pub struct ConfigSettings {
 }
 
 /// The watch of the configuration.
-pub struct ConfigWatch {
-    settings: ConfigSettings,
+pub struct ConfigWatch<J> {
+    settings: ConfigSettings<J>,
     store: Store<KeptMap>,
     published: watch::Sender<Arc<Configuration>>,
     logged: Told,
@@ -94,10 +99,10 @@ struct KeptMap {
     data: BTreeMap<String, String>,
 }
 
-impl ConfigWatch {
+impl<J: Judge> ConfigWatch<J> {
     /// Nothing happens until it runs; until then and until the first list, nothing is `loaded`.
     #[must_use]
-    pub fn new(settings: ConfigSettings) -> (Self, watch::Receiver<Arc<Configuration>>) {
+    pub fn new(settings: ConfigSettings<J>) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
         let (store, logged, told) = (Store::default(), Told::default(), Told::default());
         (Self { settings, store, published, logged, told, is_failing: false }, receiver)
@@ -124,6 +129,10 @@ impl ConfigWatch {
             let term = acquired(leadership.as_ref());
             let change = tokio::select! {
                 change = changes.recv() => change,
+                () = wait_to_look_again(&self.published) => {
+                    self.judge().await;
+                    continue;
+                }
                 term = term => {
                     self.tell_while(&term, &mut changes).await;
                     continue;
@@ -142,6 +151,11 @@ impl ConfigWatch {
             let change = tokio::select! {
                 () = term.cancelled() => return,
                 change = changes.recv() => change,
+                () = wait_to_look_again(&self.published) => {
+                    self.judge().await;
+                    self.tell();
+                    continue;
+                }
             };
             let Some((_, change)) = change else { return };
             self.take(change, changes).await;
@@ -161,7 +175,7 @@ impl ConfigWatch {
         };
         // The end of the debounce is how it ends.
         _ = tokio::time::timeout(DEBOUNCE, collect).await;
-        self.judge();
+        self.judge().await;
     }
 
     /// Whether the documents say something else now.
@@ -184,10 +198,10 @@ impl ConfigWatch {
         effect == Effect::Changed
     }
 
-    fn judge(&mut self) {
+    async fn judge(&mut self) {
         let present = self.store.present().iter();
         let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
-        let configuration = Configuration { loaded: true, ..(self.settings.judge)(&documents) };
+        let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&documents).await };
         self.settings.documents.judged(configuration.targets.len(), texts(&configuration.problems).len());
         for news in self.logged.catch_up(&configuration.problems, |document| is_there(&self.store, document)) {
             match news {
@@ -237,6 +251,15 @@ fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Ar
     }
     for name in before.keys().filter(|name| !now.contains_key(*name)) {
         tracing::info!(target_name = name, "the target is gone");
+    }
+}
+
+/// Waits until the documents may have to be judged otherwise; for ever where they alone decide.
+async fn wait_to_look_again(published: &watch::Sender<Arc<Configuration>>) {
+    let pause = published.borrow().look_again;
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -312,8 +335,10 @@ mod tests {
         (client, log, sender)
     }
 
-    fn judge() -> Judge {
-        Box::new(|documents| {
+    struct ByFirstWord;
+
+    impl Judge for ByFirstWord {
+        async fn judge(&mut self, documents: &Documents) -> Configuration {
             let mut configuration = Configuration::default();
             for (config_map, data) in documents {
                 for (key, text) in data.iter().filter(|(_, text)| text.starts_with("bad")) {
@@ -322,7 +347,7 @@ mod tests {
                 }
             }
             configuration
-        })
+        }
     }
 
     async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -360,7 +385,7 @@ mod tests {
         let settings = ConfigSettings {
             client: client.clone(),
             namespace: "here".to_owned(),
-            judge: judge(),
+            judge: ByFirstWord,
             teller: Some((writer, handle.leadership())),
             part: health.part("config"),
             documents,

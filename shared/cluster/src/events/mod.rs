@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_has_a_name_that_the_api_server_takes_whatever_it_is_about() {
+    fn the_name_of_an_event_is_always_accepted() {
         for (about, start) in [("p-1.x", "p-1.x."), ("system:node", "c."), ("", "c."), (&"a".repeat(253), "c.")] {
             let name = name_for(about, "c");
             assert!(name.starts_with(start) && name.len() <= 253, "{name}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_concerns_the_target_is_told_in_the_storm_of_its_objects_too() {
+    async fn events_of_the_target_pass_its_objects_storm() {
         let (client, _) = answering(|_| reply(201, &json!({})));
         let (writer, mut task) = event_writer(client, "drift-poller", "pod-1", &mut metrics::registry("poller"));
         (0..100).for_each(|_| writer.emit(notice("t", "x")));

@@ -1,4 +1,4 @@
-//! Whether a kind has the fields that a target's templates read, judged by its OpenAPI v3 schema.
+//! Whether a kind has the fields that a target's templates read, and those that it writes, judged by its OpenAPI v3 schema.
 //!
 //! The API server drops what a schema does not declare, so such a field is never there: with `.?` and a default it would be
 //! that default for every object, and a misspelling would be written to all of them. Pure; this file must not know how a
@@ -8,21 +8,37 @@ use serde_json::Value;
 
 use crate::kinds::schema::Schema;
 use drift_model::field_paths::FieldPaths;
+use drift_target::UnknownField;
 use drift_target::cel::did_you_mean;
 
 /// Fields that every object has, whatever its schema says of them.
 const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// Each field that is read and that no object of the kind can have, as a sentence.
-pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<String> {
+/// Each field that is read and that no object of the kind can have, with a sentence.
+pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<UnknownField> {
     let Some(root) = schema.of_kind() else { return Vec::new() };
     let paths = read.iter().filter(|path| path.first().is_some_and(|first| !OF_EVERY_OBJECT.contains(&first.as_str())));
-    let mut problems: Vec<String> = paths.filter_map(|path| undeclared(schema, root, path)).collect();
+    let mut problems: Vec<UnknownField> =
+        paths.filter_map(|path| undeclared(schema, root, path, "a template reads")).collect();
     problems.dedup();
     problems
 }
 
-fn undeclared(schema: &Schema<'_>, root: &Value, path: &[String]) -> Option<String> {
+/// Each field of the status that is written, by the key of the target that says so, and that the kind does not have.
+pub(super) fn undeclared_status<'t>(
+    schema: &Schema<'_>,
+    written: impl IntoIterator<Item = (&'static str, &'t str)>,
+) -> Vec<UnknownField> {
+    let Some(root) = schema.of_kind() else { return Vec::new() };
+    let problem = |(key, field): (&'static str, &str)| {
+        undeclared(schema, root, &["status".to_owned(), field.to_owned()], &format!("`{key}` writes"))
+    };
+    let mut problems: Vec<UnknownField> = written.into_iter().filter_map(problem).collect();
+    problems.dedup();
+    problems
+}
+
+fn undeclared(schema: &Schema<'_>, root: &Value, path: &[String], use_of_it: &str) -> Option<UnknownField> {
     let mut place = root;
     for (depth, field) in path.iter().enumerate() {
         if !Schema::declares_all(place) {
@@ -31,8 +47,9 @@ fn undeclared(schema: &Schema<'_>, root: &Value, path: &[String]) -> Option<Stri
         let Some(next) = schema.property(place, field) else {
             let known = place.get("properties").and_then(Value::as_object);
             let hint = did_you_mean(field, known.into_iter().flatten().map(|(name, _)| name.as_str()));
-            let written = path[..=depth].join(".");
-            return Some(format!("{} has no field {written}, which a template reads{hint}", schema.name()));
+            let path = path[..=depth].to_vec();
+            let message = format!("{} has no field {}, which {use_of_it}{hint}", schema.name(), path.join("."));
+            return Some(UnknownField { path, message });
         };
         place = next;
     }
@@ -47,7 +64,7 @@ mod tests {
     use kube::core::{ApiResource, GroupVersionKind};
     use serde_json::json;
 
-    fn problems(paths: &[&str]) -> Vec<String> {
+    fn record() -> (Value, ResolvedKind) {
         let kind = json!({
             "x-kubernetes-group-version-kind": [{"group": "g.example", "version": "v1", "kind": "Record"}],
             "properties": {
@@ -63,14 +80,22 @@ mod tests {
         let zone = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let document = json!({"components": {"schemas": {"record": kind, "zone": zone}}});
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("g.example", "v1", "Record"));
-        let kind = ResolvedKind { resource, namespaced: true };
+        (document, ResolvedKind { resource, namespaced: true })
+    }
+
+    fn messages(unknown: Vec<UnknownField>) -> Vec<String> {
+        unknown.into_iter().map(|field| field.message).collect()
+    }
+
+    fn problems(paths: &[&str]) -> Vec<String> {
+        let (document, kind) = record();
         let mut read = FieldPaths::default();
         paths.iter().for_each(|path| read.insert(path.split('.').map(str::to_owned).collect()));
-        undeclared_fields(&Schema { document: &document, kind: &kind }, &read)
+        messages(undeclared_fields(&Schema { document: &document, kind: &kind }, &read))
     }
 
     #[test]
-    fn a_field_that_no_object_can_have_is_told_with_the_nearest() {
+    fn an_unknown_field_is_told_with_the_nearest() {
         let said = |path: &str| problems(&[path]).concat();
         let no = |field: &str| format!("g.example/v1 Record has no field {field}, which a template reads");
         assert_eq!(said("spec.tll"), format!("{}: did you mean `ttl`?", no("spec.tll")));
@@ -79,6 +104,18 @@ mod tests {
         assert_eq!(said("status.externalID"), format!("{}: did you mean `externalId`?", no("status.externalID")));
         assert_eq!(said("sepc.ttl"), format!("{}: did you mean `spec`?", no("sepc")));
         assert_eq!(problems(&["spec.a", "spec.b.c"]).len(), 2, "all at once");
+    }
+
+    #[test]
+    fn a_status_field_that_is_written_must_be_declared() {
+        let (document, kind) = record();
+        let schema = Schema { document: &document, kind: &kind };
+        let said = |key, field| messages(undeclared_status(&schema, [(key, field)])).concat();
+        assert_eq!(said("store", "externalId"), "");
+        assert_eq!(
+            said("publish", "externalID"),
+            "g.example/v1 Record has no field status.externalID, which `publish` writes: did you mean `externalId`?"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod search;
 
 pub use name::KindName;
 pub use search::{KindNews, KindSearch, find_kind};
+pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
@@ -18,9 +19,9 @@ use serde_json::Value;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, within};
-use declared::undeclared_fields;
-use drift_model::field_paths::FieldPaths;
+use declared::{undeclared_fields, undeclared_status};
 use drift_model::object::ObjectId;
+use drift_target::{Target, UnknownField};
 use schema::{Schema, schema_problems};
 
 /// A kind that can carry the conditions.
@@ -74,30 +75,48 @@ impl From<CallError> for KindError {
     }
 }
 
-/// Looks a kind up and checks that it can be watched and carry the conditions, and that it has the fields that are `read`.
+/// Looks the kind of a target up and checks that it can be watched and carry the conditions, and that it has the fields that the
+/// target reads and writes.
 ///
 /// # Errors
 /// [`KindError`].
-pub async fn resolve_kind(
-    client: &kube::Client,
-    (api_version, kind): (&str, &str),
-    read: &FieldPaths,
-) -> Result<ResolvedKind, KindError> {
+pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
+    let (resolved, document) = published_kind(client, target).await?;
+    let schema = Schema { document: &document, kind: &resolved };
+    let mut problems = schema_problems(&schema);
+    problems.extend(lacking_fields(&schema, target).into_iter().map(|field| field.message));
+    if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
+}
+
+/// The fields that a target reads or writes and that no object of its kind has.
+///
+/// # Errors
+/// [`KindError`], where nothing can be said about them.
+pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Vec<UnknownField>, KindError> {
+    let (kind, document) = published_kind(client, target).await?;
+    Ok(lacking_fields(&Schema { document: &document, kind: &kind }, target))
+}
+
+fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
+    let mut fields = undeclared_fields(schema, &target.all_fields);
+    fields.extend(undeclared_status(schema, target.written_status()));
+    fields
+}
+
+/// The kind of a target and the document that its schema stands in.
+async fn published_kind(client: &kube::Client, target: &Target) -> Result<(ResolvedKind, Value), KindError> {
+    let (api_version, kind) = (target.objects.api_version.as_str(), target.objects.kind.as_str());
     let resolved = locate_kind(client, api_version, kind).await?;
     let request = http::Request::get(schema_path(&resolved.resource))
         .body(Vec::new())
         .map_err(|error| KindError::Unavailable(error.to_string()))?;
-    let document: Value = match client::request(client, LIST_DEADLINE, request).await {
+    match client::request(client, LIST_DEADLINE, request).await {
         // A group that was just installed is known to discovery before its schema is published.
         Err(error) if error.code() == Some(404) => {
-            return Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() });
+            Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() })
         }
-        other => other?,
-    };
-    let schema = Schema { document: &document, kind: &resolved };
-    let mut problems = schema_problems(&schema);
-    problems.extend(undeclared_fields(&schema, read));
-    if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
+        other => Ok((resolved, other?)),
+    }
 }
 
 /// Looks a kind up without asking whether it can carry the conditions: to take away what once was put there.
@@ -188,12 +207,22 @@ fn schema_path(resource: &ApiResource) -> String {
 mod tests {
     use super::*;
     use crate::client::fake_api::{answering, refuse, reply};
+    use drift_target::{DocumentName, parse_document};
     use serde_json::json;
 
     fn resources(verbs: &[&str]) -> Value {
         json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1", "resources": [
             {"name": "proxies/status", "singularName": "", "namespaced": true, "kind": "Proxy", "verbs": ["get", "patch"]},
             {"name": "proxies", "singularName": "proxy", "namespaced": true, "kind": "Proxy", "verbs": verbs}]})
+    }
+
+    fn target_of(api_version: &str, kind: &str) -> Target {
+        let text = format!(
+            "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+             {api_version}, kind: {kind}}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
+        );
+        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        parse_document(&name, &text).unwrap()
     }
 
     async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<ResolvedKind, KindError> {
@@ -203,11 +232,11 @@ mod tests {
             _ => refuse(404, "NotFound", "404 page not found"),
         });
         let version = if kind == "Gone" { "gone.example/v1" } else { "demo.example/v1" };
-        resolve_kind(&client, (version, kind), &FieldPaths::default()).await
+        resolve_kind(&client, &target_of(version, kind)).await
     }
 
     #[tokio::test]
-    async fn a_kind_that_is_not_there_is_missing_and_not_unavailable() {
+    async fn a_kind_that_is_not_there_is_missing() {
         let all = &["list", "watch", "patch"];
         for kind in ["Proxxy", "Gone"] {
             let error = resolve(all, kind).await.unwrap_err();
@@ -216,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kind_that_cannot_be_watched_or_has_no_schema_is_unsuitable() {
+    async fn a_kind_without_watch_or_schema_is_unsuitable() {
         let error = resolve(&["list", "patch"], "Proxy").await.unwrap_err();
         assert_eq!(error.to_string(), "demo.example/v1 Proxy does not support watch");
         let error = resolve(&["list", "watch", "patch"], "Proxy").await.unwrap_err();
@@ -224,9 +253,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_api_server_without_an_answer_says_nothing_about_the_kind() {
+    async fn no_answer_says_nothing_about_the_kind() {
         let (client, _) = answering(|_| refuse(503, "ServiceUnavailable", "no"));
-        let error = resolve_kind(&client, ("demo.example/v1", "Proxy"), &FieldPaths::default()).await.unwrap_err();
+        let error = resolve_kind(&client, &target_of("demo.example/v1", "Proxy")).await.unwrap_err();
         assert!(matches!(error, KindError::Unavailable(_)), "{error}");
     }
 

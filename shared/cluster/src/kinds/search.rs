@@ -15,14 +15,14 @@ use drift_target::Target;
 
 /// How soon a kind that cannot be used is looked up again: a CRD is installed rarely, and a quarter of a minute is short
 /// for whoever just did.
-const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 /// How often a kind that is missing is looked up before it is told: the schema of one that was just installed is
 /// published some seconds after the kind itself.
-const UNTOLD_LOOKS: u32 = 4;
+pub(crate) const UNTOLD_LOOKS: u32 = 4;
 
 /// How soon it is looked up again until then.
-const LOOK_UP_SOON: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_UP_SOON: Duration = Duration::from_secs(1);
 
 /// One thing to tell about the kind of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnM
     let mut said = None;
     for look in 0_u32.. {
         let may_be_new = look < UNTOLD_LOOKS;
-        match resolve_kind(client, (&target.objects.api_version, &target.objects.kind), &target.all_fields).await {
+        match resolve_kind(client, target).await {
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
             // Its schema is published some seconds after it was installed or mended.
@@ -133,7 +133,7 @@ spec:
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_kind_whose_schema_is_published_a_moment_later_is_found_without_a_word() {
+    async fn a_schema_published_a_moment_later_is_found_silently() {
         let begun = clock::now();
         let (client, _) = client(move |sent| {
             let published = clock::now() - begun >= Duration::from_millis(2500);
@@ -152,7 +152,7 @@ spec:
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_kind_that_cannot_be_used_is_shown_until_it_can_and_told_once_each_way() {
+    async fn an_unusable_kind_is_told_once_each_way() {
         let installed = Arc::new(AtomicBool::new(false));
         let is_installed = installed.clone();
         let (client, _) = client(move |sent| {

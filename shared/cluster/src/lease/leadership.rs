@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_said_while_the_answer_to_a_renewal_waits_to_be_read_is_not_lost() {
+    async fn what_is_said_during_a_renewal_is_not_lost() {
         let term = Term { renewed: clock::now(), ended: CancellationToken::new(), found: Arc::default() };
         let (terms, term) = watch::channel(Some(term));
         let (wanted, said) = watch::channel(BTreeMap::new());

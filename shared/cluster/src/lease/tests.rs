@@ -151,7 +151,7 @@ async fn the_first_contender_holds_and_the_second_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
+async fn a_leader_cut_off_steps_down_before_another_begins() {
     let store = Store::default();
     let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
     let token = first.handle.leadership().acquired().await;
@@ -186,7 +186,7 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_was_stopped_does_not_believe_when_it_wakes() {
+async fn a_process_that_was_stopped_believes_nothing_at_first() {
     let store = Store::default();
     let first = leader(&store, "a").await;
     let leadership = first.handle.leadership();
@@ -272,7 +272,7 @@ async fn a_release_that_gets_no_answer_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_between_whose_look_and_write_a_renewal_lands_is_tried_again() {
+async fn a_release_that_meets_a_renewal_is_tried_again() {
     let store = Store::default();
     let first = leader(&store, "a").await;
     store.1.store(true, Ordering::SeqCst);
@@ -317,7 +317,7 @@ async fn a_release_leaves_the_lease_of_another_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_are_written_at_once_together_and_emptied_by_the_next_holder() {
+async fn the_next_holder_empties_the_annotations() {
     let store = Store::default();
     let first = leader(&store, "a").await;
     assert_eq!(store.lease()["metadata"]["annotations"], json!({"in-force": "{}"}));
@@ -352,7 +352,7 @@ fn target(name: &str) -> Arc<Target> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_waits_until_its_note_stands_on_the_lease_and_keeps_it_there() {
+async fn a_target_waits_until_its_note_stands() {
     let store = Store::default();
     let first = leader(&store, "a").await;
     let target = target("a");
@@ -411,7 +411,7 @@ async fn the_token_ends_with_the_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_knows_nothing_of_a_record_that_does_not_move() {
+async fn a_reader_knows_nothing_of_a_still_record() {
     let store = Store::default();
     let object = json!({"metadata": {"resourceVersion": "0"}, "spec": {"holderIdentity": "dead", "renewTime": "t"}});
     store.0.lock().unwrap().0 = Some(object);

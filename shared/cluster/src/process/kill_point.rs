@@ -119,7 +119,7 @@ mod armed {
         use super::parse;
 
         #[test]
-        fn a_point_is_meant_the_first_time_unless_a_number_says_otherwise() {
+        fn a_point_without_a_number_is_the_first() {
             assert_eq!(parse("controller-after-claim"), ("controller-after-claim", 1));
             assert_eq!(parse("controller-after-claim#2"), ("controller-after-claim", 2));
             assert_eq!(parse("nowhere"), ("nowhere", 1));
@@ -134,7 +134,7 @@ mod tests {
     use super::KillPoint;
 
     #[test]
-    fn every_point_has_a_name_of_its_own_that_begins_with_its_program() {
+    fn every_point_has_a_name_of_its_own() {
         let points = [("poller-", KillPoint::POLLER), ("controller-", KillPoint::CONTROLLER)];
         let mut names = HashSet::new();
         for (program, points) in points {

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{Right, watch_access};
 use crate::client;
+use crate::config::LastGood;
 use crate::config::document_counts::DocumentCounts;
-use crate::config::last_good_judge;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
 use crate::events::{EventWriter, event_writer};
 use crate::kinds::KindSearch;
@@ -77,7 +77,7 @@ impl Site {
         let rights = RightsNeeded::default();
         let need = rights.need(at_home);
         let part = self.health.part("rights");
-        let watching = watch_access(self.client.clone(), rights.subscribe(), part, self.stop.clone());
+        let watching = watch_access(self.client.clone(), rights.to_be_asked(), part, self.stop.clone());
         self.spawn("rights", watching);
         (rights, need)
     }
@@ -131,7 +131,7 @@ impl Site {
         let settings = ConfigSettings {
             client: self.client.clone(),
             namespace: self.namespace.clone(),
-            judge: last_good_judge(),
+            judge: LastGood::new(self.client.clone()),
             teller,
             part: self.health.part("configuration"),
             documents: self.documents.clone(),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_ends_the_program_in_order_and_an_ordinary_end_does_not() {
+    async fn a_panic_ends_the_program_in_order() {
         for (panics, ended) in [(true, true), (false, false)] {
             let stop = CancellationToken::new();
             let task = async move { assert!(!panics, "expected in this test") };

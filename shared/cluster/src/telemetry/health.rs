@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_does_not_turn_within_its_limit_is_stalled() {
+    fn a_loop_beyond_its_limit_is_stalled() {
         let health = Health::default();
         let second = Duration::from_secs(1);
         let heartbeat = health.heartbeat("schedule", 10 * second, Moment::START);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_none_is_an_error_that_names_it() {
+    fn an_unknown_level_is_named_in_the_error() {
         let text = filter("drift=loud").unwrap_err().to_string();
         assert!(text.contains("drift=loud"), "{text}");
     }

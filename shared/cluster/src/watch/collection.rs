@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_comes_in_pages_and_a_watch_goes_on_from_it() {
+    async fn a_watch_goes_on_from_a_list_in_pages() {
         let event = json!({"type": "MODIFIED", "object": object("b", "8")});
         let gone = json!({"type": "DELETED", "object": object("b", "9")});
         let (client, log) = scripted(vec![
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failing_watch_goes_on_where_it_was_and_a_failing_list_begins_anew() {
+    async fn a_failing_watch_resumes_and_a_failing_list_restarts() {
         let (client, log) = scripted(vec![
             refuse(503, "ServiceUnavailable", "no"),
             page(&[], "7", ""),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_ends_every_watch_at_once_is_not_stormed() {
+    async fn a_server_that_ends_watches_is_not_stormed() {
         let (client, log) = client(|sent: Sent| {
             let answer = if sent.uri.contains("watch=true") { stream(&[]) } else { page(&[], "7", "") };
             async move { answer }.boxed()

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_labelled_secret_can_be_used_towards_its_hosts_from_the_first_list_on() {
+    async fn a_labelled_secret_can_be_used_once_listed() {
         let (client, log) = client(|sent| {
             Box::pin(async move {
                 if sent.uri.contains("watch=true") {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_loses_its_label_is_given_out_no_more() {
+    fn a_secret_without_its_label_is_withheld() {
         let mut store = Store::default();
         store.hear(Change::Changed(secret("h", "x")), kept);
         assert_eq!(store.present().len(), 1);

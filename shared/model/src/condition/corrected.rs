@@ -10,6 +10,9 @@ use crate::condition::{Condition, CorrectedReason};
 use crate::identity::{ResourceName, ScopeId};
 use crate::names::DRIFT_CORRECTED;
 
+/// Said of a correction that was under way when its process ended.
+const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
+
 /// What the object claims of the external system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -162,9 +165,21 @@ impl CorrectionStatus {
 
     /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
     #[must_use]
-    pub fn interrupted(&self, text: &str, generation: Option<i64>) -> Self {
+    pub fn in_doubt(&self, text: &str, generation: Option<i64>) -> Self {
         let correction = self.correction.saturating_add(1);
         Self { correction, ..self.keeping(CorrectedReason::CorrectionFailed, text, generation) }
+    }
+
+    /// The same of one that was under way when its process ended.
+    #[must_use]
+    pub fn interrupted(&self, generation: Option<i64>) -> Self {
+        self.in_doubt(INTERRUPTED, generation)
+    }
+
+    /// Whether the correction that was counted last was interrupted.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.reason == Some(CorrectedReason::CorrectionFailed) && self.text == INTERRUPTED
     }
 
     /// The condition to write over `standing`; `None` where none is to stand. `now` (RFC 3339) becomes the transition

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_went_back_does_not_move_a_transition_back() {
+    fn a_clock_set_back_moves_no_transition_back() {
         let verdict = |reason| Verdict { reason, text: String::new(), tag: Tag::default(), generation: Some(1) };
         let standing = verdict(ObservedReason::InSync).to_condition(None, "2026-01-01T00:00:10Z");
         for (now, expected) in

@@ -1,4 +1,4 @@
-//! A condition as a JSON Patch that changes one entry and nothing else.
+//! A condition as a JSON Patch that changes one entry, the fields that are written with it, and nothing else.
 //!
 //! The tests in the patch make the API server refuse it when the object is another one, its spec moved, or our
 //! entry moved in the list; so another writer's conditions survive ours on every kind of list, and no result
@@ -7,7 +7,7 @@
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::condition::{Condition, Conditions, Placed};
+use crate::condition::{Condition, Conditions, Placed, StatusFields};
 
 /// The state that a write is based on.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +22,15 @@ pub struct PatchBase<'a> {
     pub conditions: &'a Conditions,
 }
 
-/// The patch on `/status` that puts `condition` in place of `placed`, or adds it where it never stood.
+/// The patch on `/status` that puts `condition` in place of `placed`, or adds it where it never stood, and puts `fields`
+/// beside the conditions.
 #[must_use]
-pub fn condition_patch(base: &PatchBase<'_>, placed: Option<&Placed>, condition: &Condition) -> Patch {
+pub fn condition_patch(
+    base: &PatchBase<'_>,
+    placed: Option<&Placed>,
+    condition: &Condition,
+    fields: &StatusFields,
+) -> Patch {
     let mut operations = identity_tests(base);
     match placed {
         Some(placed) => {
@@ -33,6 +39,7 @@ pub fn condition_patch(base: &PatchBase<'_>, placed: Option<&Placed>, condition:
         }
         None => operations.extend(first_entry(base, condition)),
     }
+    operations.extend(fields.operations());
     into_patch(operations)
 }
 
@@ -114,7 +121,7 @@ mod tests {
     fn patched(object: &Value, condition: &Condition) -> Result<Value, json_patch::PatchError> {
         let conditions = Conditions::from_status(object.get("status"));
         let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
-        let patch = condition_patch(&base, conditions.observed.as_ref(), condition);
+        let patch = condition_patch(&base, conditions.observed.as_ref(), condition, &StatusFields::NONE);
         let mut object = object.clone();
         json_patch::patch(&mut object, &patch).map(|()| object)
     }
@@ -135,6 +142,28 @@ mod tests {
     }
 
     #[test]
+    fn fields_come_with_the_condition_on_any_status() {
+        let ours = condition("FieldsDiffer").to_json();
+        let mut bare = object(&Value::Null);
+        bare.as_object_mut().unwrap().remove("status");
+        let standing = object(&json!({"conditions": [{"type": "Ready"}, ours], "phase": "Up", "old": 1}));
+        let fields: StatusFields = [("id", json!("lb-1")), ("old", Value::Null)].into_iter().collect();
+        for before in [bare, object(&json!({})), standing] {
+            let conditions = Conditions::from_status(before.get("status"));
+            let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+            let patch = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &fields);
+            let mut after = before.clone();
+            json_patch::patch(&mut after, &patch).unwrap();
+            assert_eq!(after["status"]["id"], "lb-1");
+            assert_eq!(
+                (&after["status"]["old"], &after["status"]["phase"]),
+                (&Value::Null, &before["status"]["phase"])
+            );
+            assert_eq!(Conditions::from_status(after.get("status")).observed(), Some(&condition("InSync")));
+        }
+    }
+
+    #[test]
     fn a_later_write_touches_only_its_own_entry() {
         let ours = condition("FieldsDiffer").to_json();
         let before = object(&json!({"conditions": [{"type": "Ready", "odd": 1}, ours, {"type": "Other"}], "x": 1}));
@@ -150,7 +179,7 @@ mod tests {
         let read = object(&json!({"conditions": [ours]}));
         let conditions = Conditions::from_status(read.get("status"));
         let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
-        let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"));
+        let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &StatusFields::NONE);
         let moved = |pointer: &str, value: Value| {
             let mut live = read.clone();
             *live.pointer_mut(pointer).unwrap() = value;
@@ -169,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn a_first_write_insists_on_the_entries_that_were_read_and_on_nothing_else() {
+    fn a_first_write_insists_on_the_entries_read_alone() {
         let first = |status: &Value| {
             let conditions = Conditions::from_status(Some(status));
             let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
-            condition_patch(&base, None, &condition("InSync"))
+            condition_patch(&base, None, &condition("InSync"), &StatusFields::NONE)
         };
         let theirs = |count: usize| json!({"conditions": vec![json!({"type": "Ready", "reason": "Read"}); count]});
         let lands = |read: &Value, mut live: Value| json_patch::patch(&mut live, &first(read)).is_ok();

@@ -42,12 +42,12 @@ impl Tag {
         }
     }
 
-    /// Whether it says the same of what was compared and corrected, whatever the fields that differ: those change as often as
-    /// the outside does, and nobody acts on such a change alone.
+    /// Whether it says the same of what was compared and corrected and of what is to be done, whatever the fields that differ:
+    /// those change as often as the outside does, and nobody acts on such a change alone.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
-        let Self { wish, seen, correction, unhealed, fields: _, replace: _ } = self;
-        (wish, seen, correction, unhealed) == (&other.wish, &other.seen, &other.correction, &other.unhealed)
+        let of = |tag: &Self| (tag.wish, tag.seen, tag.correction, tag.unhealed, tag.replace);
+        of(self) == of(other)
     }
 
     /// The message that ends with this tag.

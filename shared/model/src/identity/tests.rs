@@ -59,7 +59,7 @@ fn of_two_targets_with_one_resource_one_object_has_it() {
 }
 
 #[test]
-fn scopes_do_not_contend_and_a_claim_holds_in_its_own() {
+fn a_claim_holds_in_its_own_scope_alone() {
     let young = claimant("db", None, "2026-01-02T00:00:00Z");
     let old = Claimant { wants: Some(elsewhere("db")), ..claimant("db", Some("db"), "2026-01-01T00:00:00Z") };
     let (a, b) = (of("first", "a"), of("second", "b"));
@@ -72,7 +72,7 @@ fn scopes_do_not_contend_and_a_claim_holds_in_its_own() {
 }
 
 #[test]
-fn an_object_that_two_targets_see_does_not_contend_with_itself() {
+fn an_object_of_two_targets_does_not_contend_with_itself() {
     let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
     let (first, second) = (of("first", "a"), of("second", "a"));
     let mut index = index(&[(&second, &claimant), (&first, &claimant)]);
@@ -92,7 +92,7 @@ fn what_a_target_does_not_see_again_is_dropped() {
 }
 
 #[test]
-fn the_claimant_has_it_else_the_oldest_and_the_uid_breaks_ties() {
+fn the_claimant_has_it_else_the_oldest() {
     let old = claimant("db", None, "2026-01-01T00:00:00Z");
     let young = claimant("db", None, "2026-01-02T00:00:00Z");
     let claimant = claimant("db", Some("db"), "2026-01-03T00:00:00Z");
@@ -138,7 +138,7 @@ fn whoever_shares_an_identity_is_told_when_it_changes_hands() {
 }
 
 #[test]
-fn an_identity_that_ten_thousand_objects_name_concerns_two_at_each_change() {
+fn a_change_among_ten_thousand_contenders_concerns_two() {
     let mut index = IdentityIndex::default();
     let numbered = |number: u32| one(&format!("u{number:05}"));
     let mut concerned = 0;

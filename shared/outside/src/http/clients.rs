@@ -4,12 +4,12 @@
 //! file must not know requests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
-use crate::http::dialling::DialRules;
+use crate::dialling::DialRules;
 use crate::http::resolver::GuardedResolver;
 use crate::http::tls::{ClientError, Clients, Material, Roots, Way};
 use crate::{HttpFailure, HttpOptions};
@@ -60,12 +60,17 @@ enum Trust {
     Secret(SecretKey),
 }
 
-/// The clients of one way, and a hash of the Secrets they were built from.
+/// The clients of one way, and a hash of the Secrets they are built from.
 struct KnownClients {
     secrets_hash: [u8; 32],
-    clients: Arc<Clients>,
+    clients: Build,
     last_use: u64,
+    /// Those before them, until these are built.
+    before: Option<Arc<Clients>>,
 }
+
+/// Clients that are built by whoever needs them first. Those who go another way do not wait for that.
+type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
 
 impl ClientStore {
     /// Names are looked up by `names`; `program` names us in the user agent.
@@ -110,21 +115,61 @@ impl ClientStore {
         self.known_or_built(key, material)
     }
 
+    /// A certificate or a bundle that cannot be used does not take the place of one that can: half a rotation is seen too.
     fn known_or_built(&self, key: ClientKey, material: Material<'_>) -> Result<Arc<Clients>, HttpFailure> {
-        let secrets_hash = material.hash();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (build, before) = self.build_of(&key, material.hash());
+        let clients = build.get_or_init(|| {
+            let names = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
+            let way = Way { names: Arc::new(names), socket: key.socket.clone(), program: self.program };
+            let built = Clients::build(material, &way);
+            if let (Err(error), Some(_)) = (&built, &before) {
+                tracing::warn!("{}; what stood there before is used for now", key.failure(*error));
+            }
+            built
+        });
+        match (clients, before) {
+            (Ok(clients), _) => Ok(clients.clone()),
+            (Err(_), Some(before)) => Ok(before),
+            (Err(error), None) => {
+                self.forget_failed(&key, &build);
+                Err(key.failure(*error))
+            }
+        }
+    }
+
+    /// The clients of these Secrets, built or not, and the last before them that could be built.
+    fn build_of(&self, key: &ClientKey, secrets_hash: [u8; 32]) -> (Build, Option<Arc<Clients>>) {
+        let mut known = self.lock();
         known.uses += 1;
         let last_use = known.uses;
-        if let Some(found) = known.clients.get_mut(&key).filter(|found| found.secrets_hash == secrets_hash) {
-            found.last_use = last_use;
-            return Ok(found.clients.clone());
+        let mut before = None;
+        if let Some(found) = known.clients.get_mut(key) {
+            let built = found.clients.get().and_then(|built| built.as_ref().ok()).cloned();
+            if found.secrets_hash == secrets_hash {
+                found.last_use = last_use;
+                if built.is_some() {
+                    found.before = None;
+                }
+                return (found.clients.clone(), found.before.clone());
+            }
+            before = built.or_else(|| found.before.take());
         }
-        let names = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
-        let way = Way { names: Arc::new(names), socket: key.socket.clone(), program: self.program };
-        let clients = Clients::build(material, &way).map_err(|error| key.failure(error))?;
-        known.clients.insert(key, KnownClients { secrets_hash, clients: clients.clone(), last_use });
+        let clients = Build::default();
+        let entry = KnownClients { secrets_hash, clients: clients.clone(), last_use, before: before.clone() };
+        known.clients.insert(key.clone(), entry);
         known.forget_least_used();
-        Ok(clients)
+        (clients, before)
+    }
+
+    fn forget_failed(&self, key: &ClientKey, build: &Build) {
+        let mut known = self.lock();
+        if known.clients.get(key).is_some_and(|known| Arc::ptr_eq(&known.clients, build)) {
+            known.clients.remove(key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,5 +195,62 @@ impl Known {
             let least = self.clients.iter().min_by_key(|(_, known)| known.last_use).map(|(key, _)| key.clone());
             least.map(|key| self.clients.remove(&key));
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::http::resolver::SystemResolver;
+    use std::sync::mpsc;
+
+    /// The way through a socket of that name.
+    fn through(socket: &str) -> ClientKey {
+        let socket = Some(Arc::from(socket));
+        ClientKey { trust: Trust::Nobody, certificate: None, rules: DialRules::default(), socket }
+    }
+
+    fn store() -> ClientStore {
+        ClientStore::new(Arc::new(SystemResolver), "test")
+    }
+
+    fn nothing() -> Material<'static> {
+        Material { roots: Roots::Nobody, identity: None }
+    }
+
+    #[test]
+    fn one_way_that_is_built_holds_up_no_other() {
+        let (store, slow) = (store(), through("/slow"));
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (build, _) = store.build_of(&slow, nothing().hash());
+        std::thread::scope(|scope| {
+            let (begun, begins) = mpsc::channel();
+            let waiting = build.clone();
+            scope.spawn(move || {
+                waiting.get_or_init(|| {
+                    begun.send(()).unwrap();
+                    wait.recv().unwrap();
+                    Err(ClientError::Build)
+                });
+            });
+            begins.recv().unwrap();
+            assert!(store.known_or_built(through("/other"), nothing()).is_ok());
+            assert!(build.get().is_none(), "the other one was built meanwhile");
+            go_on.send(()).unwrap();
+        });
+        assert!(store.known_or_built(slow.clone(), nothing()).is_err());
+        assert!(store.known_or_built(slow, nothing()).is_ok(), "what failed is tried again");
+    }
+
+    #[test]
+    fn only_so_many_ways_are_kept() {
+        let store = store();
+        for number in 0..=KEPT_CLIENTS {
+            store.build_of(&through(&format!("/{number}")), nothing().hash());
+        }
+        let known = store.lock();
+        assert_eq!(known.clients.len(), KEPT_CLIENTS);
+        assert!(!known.clients.contains_key(&through("/0")));
     }
 }

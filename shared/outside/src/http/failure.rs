@@ -5,8 +5,10 @@
 
 use std::error::Error;
 use std::io;
+use std::time::Duration;
 
-use crate::http::dialling::AddressRefused;
+use crate::connect_errors::{describe_io, describe_tls, is_drop};
+use crate::dialling::AddressRefused;
 use drift_model::labelled_secrets::CredentialError;
 
 /// Why there is no reply. Holds no header, body, address or credential.
@@ -24,6 +26,14 @@ pub enum HttpFailure {
     /// The token server gives no token, for a reason that says nothing of the credential. Nothing was sent.
     #[error("no token: {0}")]
     TokenUnavailable(String),
+    /// The token server gave none a moment ago and is left alone. Nothing was sent.
+    #[error("no token: {cause}")]
+    TokenPaused {
+        /// Why there was none.
+        cause: String,
+        /// For how long still.
+        wait: Duration,
+    },
     /// The host's address is in a network that the request must not go to. Nothing was sent.
     #[error("{host} is not asked: {AddressRefused}")]
     AddressRefused {
@@ -57,12 +67,6 @@ pub(super) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
         })
 }
 
-/// A reset, or under TLS an end without the farewell that TLS asks for.
-const fn is_drop(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
-}
-
 fn describe(error: &reqwest::Error) -> &'static str {
     if error.is_builder() {
         return "the request cannot be built";
@@ -85,38 +89,6 @@ fn describe(error: &reqwest::Error) -> &'static str {
         _ if was_dropped_unanswered(error) => "the connection was closed before an answer came",
         _ => "the answer is not HTTP",
     }
-}
-
-fn describe_tls(error: &rustls::Error) -> &'static str {
-    use rustls::{CertificateError as Bad, Error as Tls};
-    match error {
-        // A replaced CA of the same name shows as a bad signature.
-        Tls::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
-            "TLS: the certificate's issuer is not trusted"
-        }
-        Tls::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "TLS: the certificate is for another name"
-        }
-        Tls::InvalidCertificate(
-            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
-        ) => "TLS: the certificate is not valid at this time",
-        Tls::InvalidCertificate(_) => "TLS: the certificate is not valid",
-        _ => "TLS: the handshake failed",
-    }
-}
-
-const fn describe_io(kind: io::ErrorKind) -> Option<&'static str> {
-    Some(match kind {
-        io::ErrorKind::ConnectionRefused => "the connection was refused",
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route",
-        io::ErrorKind::TimedOut => "connecting took too long",
-        // Of a unix socket.
-        io::ErrorKind::NotFound => "there is no such socket",
-        io::ErrorKind::PermissionDenied => "the socket may not be opened",
-        io::ErrorKind::UnexpectedEof => "the connection was closed before an answer came",
-        kind if is_drop(kind) => "the connection was reset",
-        _ => return None,
-    })
 }
 
 /// The error's causes, outermost first.

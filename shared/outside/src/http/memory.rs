@@ -78,7 +78,7 @@ mod tests {
     use futures::FutureExt;
 
     #[test]
-    fn a_host_has_no_more_than_its_share_and_gives_it_back() {
+    fn a_host_gives_its_share_back() {
         let memory = BodyMemory::default();
         let room = memory.try_take("a:1", MAX_BYTES_OF_A_HOST).unwrap();
         assert!(memory.try_take("a:1", 1).is_none() && memory.take("a:1", 1).now_or_never().is_none());

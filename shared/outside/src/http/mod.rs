@@ -6,10 +6,14 @@
 
 mod answer;
 mod auth;
+mod authorized;
+mod challenge;
 mod clients;
-mod dialling;
+mod clock;
+mod deadline;
 mod failure;
 mod memory;
+mod oauth2;
 mod opened;
 mod options;
 mod progress;
@@ -25,6 +29,7 @@ mod tokens;
 mod tests;
 
 pub use answer::{Answer, Unreadable};
+pub use deadline::before_deadline;
 pub use failure::HttpFailure;
 pub use options::HttpOptions;
 pub use progress::{ExchangeProgress, heard};

@@ -5,7 +5,12 @@
 
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::time::Instant;
+
+use crate::http::clock::now;
 use crate::http::retry_after::asked_pause;
 use crate::{Heard, HttpFailure, HttpReply};
 
@@ -28,6 +33,14 @@ pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<
 pub struct ExchangeProgress {
     answered: AtomicBool,
     waited: AtomicBool,
+    token_wait: Mutex<TokenWait>,
+}
+
+/// How long token servers were waited for.
+#[derive(Debug, Default)]
+struct TokenWait {
+    over: Duration,
+    since: Option<Instant>,
 }
 
 impl ExchangeProgress {
@@ -43,6 +56,28 @@ impl ExchangeProgress {
     pub fn heard(&self) -> Option<Heard> {
         let is_answered = self.answered.load(Ordering::Relaxed);
         (!self.has_waited()).then_some(if is_answered { Heard::Answer } else { Heard::TimedOut })
+    }
+
+    /// How long token servers were waited for so far, which is not the host's doing.
+    #[must_use]
+    pub fn token_wait(&self) -> Duration {
+        let wait = self.lock();
+        wait.over + wait.since.map_or(Duration::ZERO, |since| now() - since)
+    }
+
+    /// Waits for a token.
+    pub(super) async fn awaiting_token<T>(&self, token: impl Future<Output = T>) -> T {
+        self.lock().since = Some(now());
+        let token = token.await;
+        let mut wait = self.lock();
+        if let Some(since) = wait.since.take() {
+            wait.over += now() - since;
+        }
+        token
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TokenWait> {
+        self.token_wait.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn note_sent(&self) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::http::dialling::{AddressRefused, DialRules};
+use crate::dialling::{AddressRefused, DialRules};
 
 /// By the system's resolver.
 #[derive(Debug)]

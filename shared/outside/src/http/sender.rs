@@ -8,24 +8,24 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{Method, StatusCode};
+use http::Method;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::dns::Resolve;
 use url::Url;
 
+use crate::http::challenge::RealmStore;
 use crate::http::clients::ClientStore;
 use crate::http::failure::was_dropped_unanswered;
 use crate::http::memory::BodyMemory;
 use crate::http::opened::noting_opened;
 use crate::http::reply::Bounds;
 use crate::http::resolver::SystemResolver;
-use crate::http::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
 use crate::http::tokens::TokenStore;
-use crate::http::{auth, reply, token_request};
+use crate::http::{auth, reply};
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_target::{Auth, OAuth2};
+use drift_target::Auth;
 
 /// Sends requests to external systems. Cheap to clone; clones share connections.
 #[derive(Clone)]
@@ -33,10 +33,11 @@ pub struct HttpSender {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    secrets: Arc<ArcSwap<LabelledSecrets>>,
+pub(super) struct Shared {
+    pub(super) secrets: Arc<ArcSwap<LabelledSecrets>>,
     clients: ClientStore,
-    tokens: TokenStore,
+    pub(super) tokens: TokenStore,
+    pub(super) realms: RealmStore,
     /// Bytes that bodies may still take.
     memory: BodyMemory,
 }
@@ -60,6 +61,7 @@ impl HttpSender {
                 clients: ClientStore::new(names, program),
                 memory: BodyMemory::default(),
                 tokens: TokenStore::default(),
+                realms: RealmStore::default(),
             }),
         }
     }
@@ -73,10 +75,7 @@ impl HttpSender {
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
         self.shared.headers(request, options)?;
-        if let Some(Auth::OAuth2(oauth2)) = options.auth {
-            self.shared.token_source(oauth2, request, options)?;
-        }
-        Ok(())
+        self.shared.check_token(request, options)
     }
 
     /// Whether a request with these options can be judged by whether its Secrets are there: it needs none, or they were
@@ -88,7 +87,8 @@ impl HttpSender {
 
     /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more, and
     /// one whose token is refused once more with another.
-    /// The caller sets the deadline (drop the future), and finds in `progress` what was waited for.
+    /// The caller sets the deadline (drop the future, best by [`before_deadline`](crate::before_deadline)), and finds in
+    /// `progress` what was waited for.
     ///
     /// # Errors
     /// When no reply came.
@@ -98,19 +98,14 @@ impl HttpSender {
         options: &HttpOptions<'_>,
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
-        let Some(Auth::OAuth2(oauth2)) = options.auth else {
-            return self.shared.exchange(request, options, None, progress).await;
-        };
-        let source = self.shared.token_source(oauth2, request, options)?;
-        let tokens = &self.shared.tokens;
-        let token = tokens.token(&source, || self.shared.fetch_token(&source, options)).await?;
-        let reply = self.shared.exchange(request, options, Some(&token), progress).await?;
-        if reply.status != StatusCode::UNAUTHORIZED {
-            return Ok(reply);
-        }
-        match tokens.another(&source, &token, || self.shared.fetch_token(&source, options)).await {
-            Some(another) => self.shared.exchange(request, options, Some(&another), progress).await,
-            None => Ok(reply),
+        let shared = &self.shared;
+        // Boxed: most requests need no token, and each that is under way would have room for several exchanges.
+        match options.auth {
+            Some(Auth::OAuth2(oauth2)) => Box::pin(shared.send_with_token(oauth2, request, options, progress)).await,
+            Some(Auth::Challenge(challenge)) => {
+                Box::pin(shared.send_challenged(challenge, request, options, progress)).await
+            }
+            _ => shared.exchange(request, options, None, progress).await,
         }
     }
 }
@@ -130,7 +125,7 @@ fn without_userinfo(url: &Url) -> Url {
 
 impl Shared {
     /// Sends one request and reads its answer.
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         request: &HttpRequest,
         options: &HttpOptions<'_>,
@@ -165,35 +160,8 @@ impl Shared {
         Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
     }
 
-    /// Where the token of a request comes from, if its Secret may be used for both.
-    fn token_source(
-        &self,
-        oauth2: &OAuth2,
-        request: &HttpRequest,
-        options: &HttpOptions<'_>,
-    ) -> Result<TokenSource, CredentialError> {
-        let secrets = self.secrets.load();
-        if request.has_chosen_host {
-            secrets.check_hosts_are_named(&oauth2.secret)?;
-        }
-        secrets.check_host(&oauth2.secret, &request.host())?;
-        TokenSource::new(oauth2, options, &secrets)
-    }
-
-    async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
-        let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
-        let progress = ExchangeProgress::default();
-        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(source.request(), &options, None, &progress)).await {
-            Ok(answer) => token_request::judge(answer),
-            Err(_) => Fetched::unavailable("the token server does not answer in time"),
-        }
-    }
-
     fn headers(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HeaderMap, CredentialError> {
         let mut headers = request.headers.clone();
-        if request.body.is_some() {
-            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
-        }
         if let Some(auth) = options.auth {
             let header = auth::header(auth, &self.secrets.load(), request)?;
             if let Some((name, value)) = header {

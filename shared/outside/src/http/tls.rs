@@ -159,7 +159,7 @@ fn guarded(way: &Way) -> ClientBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::dialling::DialRules;
+    use crate::dialling::DialRules;
     use crate::http::resolver::SystemResolver;
 
     #[test]

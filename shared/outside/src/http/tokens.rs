@@ -11,6 +11,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use crate::HttpFailure;
+use crate::http::clock::now;
 use crate::http::token_request::{Fetched, SourceIdentity, TokenSource};
 use drift_model::backoff::Series;
 
@@ -25,7 +26,8 @@ const PATIENCE_AHEAD: Duration = Duration::from_secs(1);
 /// must not make one request for a token out of each poll.
 const REPLACED_EVERY: Duration = Duration::from_secs(30);
 
-/// Sources that are remembered: each rotation of a credential makes another.
+/// Sources that are remembered: each rotation of a credential makes another, and a registry names one for each repository.
+/// Beyond that the one whose token ends first goes. With tokens of the largest size they take 16 MiB.
 const KEPT_SOURCES: usize = 256;
 
 /// The tokens of all sources.
@@ -48,6 +50,10 @@ struct State {
     /// Why there was none the last time, and until when it is not asked for.
     failure: Option<(HttpFailure, Instant)>,
     failures: u32,
+    /// Renewals ahead of time that took longer than anybody waits for them, and until when there is no other. The token
+    /// server may be slow and yet give one to those who cannot go on without.
+    late: u32,
+    late_until: Option<Instant>,
     replaced_at: Option<Instant>,
 }
 
@@ -69,11 +75,10 @@ impl TokenStore {
         let began = now();
         let good = source.state().good(began);
         if let Some(token) = good {
-            let is_due = began >= token.renew_at && !source.state().is_paused(began);
+            let is_due = began >= token.renew_at && source.state().may_be_ahead(began);
             if let Some(_turn) = is_due.then(|| source.turn.try_lock().ok()).flatten() {
                 let renewed = tokio::time::timeout(PATIENCE_AHEAD, source.renew(&fetch)).await;
-                let late = || source.state().fail(HttpFailure::TokenUnavailable("late".to_owned()), None);
-                renewed.map_or_else(|_| late(), drop);
+                renewed.map_or_else(|_| source.state().note_late(), drop);
                 return Ok(source.state().good(now()).map_or(token.header, |token| token.header));
             }
             return Ok(token.header);
@@ -121,6 +126,11 @@ impl TokenStore {
             let now = now();
             sources.retain(|_, source| source.state().good(now).is_some() || Arc::strong_count(source) > 1);
         }
+        if sources.len() >= KEPT_SOURCES {
+            let idle = sources.iter().filter(|(_, source)| Arc::strong_count(source) == 1);
+            let first = idle.min_by_key(|(_, source)| source.state().token.as_ref().map(|token| token.ends_at));
+            first.map(|(identity, _)| identity.clone()).map(|identity| sources.remove(&identity));
+        }
         sources.entry(identity.clone()).or_default().clone()
     }
 }
@@ -140,6 +150,7 @@ impl Source {
                 let mut state = self.state();
                 state.token = Some(Token { header: header.clone(), renew_at, ends_at });
                 (state.failure, state.failures) = (None, 0);
+                (state.late_until, state.late) = (None, 0);
                 Ok(header)
             }
             Fetched::Failed(failure, pause) => {
@@ -159,10 +170,26 @@ impl State {
         self.failure.as_ref().is_some_and(|(_, until)| now < *until)
     }
 
+    fn may_be_ahead(&self, now: Instant) -> bool {
+        !self.is_paused(now) && self.late_until.is_none_or(|until| until <= now)
+    }
+
+    fn note_late(&mut self) {
+        self.late = self.late.saturating_add(1);
+        self.late_until = Some(now() + Series::HOST_SILENT.delay(self.late));
+    }
+
     /// What those who waited for their turn get without asking.
     fn outcome(&self, now: Instant) -> Option<Result<HeaderValue, HttpFailure>> {
         let good = self.good(now).map(|token| Ok(token.header));
-        good.or_else(|| self.failure.clone().filter(|(_, until)| now < *until).map(|(failure, _)| Err(failure)))
+        good.or_else(|| {
+            let (failure, until) = self.failure.clone().filter(|(_, until)| now < *until)?;
+            Some(Err(match failure {
+                HttpFailure::TokenUnavailable(cause) => HttpFailure::TokenPaused { cause, wait: until - now },
+                // A credential that is refused stays so.
+                failure => failure,
+            }))
+        })
     }
 
     fn fail(&mut self, failure: HttpFailure, pause: Option<Duration>) {
@@ -172,11 +199,6 @@ impl State {
     }
 }
 
-/// A token that ran out while the machine was suspended is refused, and replaced then.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the programs' clock stands above this crate; only spans of a token's life count"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_value_is_a_piece_of_a_host() {
+    fn text_beside_a_value_is_a_piece_of_a_host() {
         for text in ["https://[${self.spec.host}]/", "https://a b${self.spec.host}/", "https://a\\${self.spec.host}/"] {
             assert_eq!(template(text, &["*"]).map(|_| ()), Err(NAME_FORM.to_owned()), "{text}");
         }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_host_are_found_and_its_values_have_a_placeholder() {
+    fn the_fields_of_a_host_are_found() {
         let template = template("https://${self.spec.host}.example:${self.spec.port}/x", &["*"]).unwrap();
         let fields: Vec<_> = template.fields().iter().map(|path| path.join(".")).collect();
         assert_eq!(fields, ["spec.host", "spec.port"]);

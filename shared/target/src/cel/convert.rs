@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelDouble, CelInt, CelOptional, CelString, CelUInt, Kind};
+use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelOptional, CelString, CelUInt, Kind};
 use cel::common::value::Val;
 use serde_json::{Map, Number, Value};
 
 use crate::cel::cost::COST;
-use crate::cel::functions::OWN_FUNCTIONS;
+use crate::cel::function_names::{OWN_FUNCTIONS, QUANTITY};
 use crate::cel::limits::MAX_RENDERED_BYTES;
 
 /// What is left of [`MAX_RENDERED_BYTES`] while one value is rendered.
@@ -67,9 +67,33 @@ pub(super) fn json(value: &dyn Val, allowance: &mut Allowance) -> Result<Option<
     scalar.map(Some).ok_or_else(|| no_json(value))
 }
 
+/// A CEL value as the bytes that it is. A text is not taken for bytes: what was read as text may have lost some.
+///
+/// # Errors
+/// When the value is not bytes or is too large.
+pub(super) fn bytes(value: &dyn Val) -> Result<Vec<u8>, String> {
+    if let Some(bytes) = value.downcast_ref::<CelBytes>() {
+        Allowance::default().spend(bytes.inner().len())?;
+        return Ok(bytes.inner().to_vec());
+    }
+    match value.downcast_ref::<CelOptional>().map(CelOptional::option) {
+        Some(Some(inner)) => bytes(inner),
+        Some(None) => Err("the optional has no value".to_owned()),
+        None => Err(no_bytes(value.get_type().name())),
+    }
+}
+
+/// Said of what is not bytes.
+pub(super) fn no_bytes(kind: &str) -> String {
+    format!("the result is a {}, not bytes; write bytes(…) around a text", plain_type(kind))
+}
+
 fn no_json(value: &dyn Val) -> String {
     match value.get_type().kind() {
         Kind::Bytes => "the result is bytes; write string(…) or base64.encode(…) around it".to_owned(),
+        _ if value.get_type().name() == QUANTITY => {
+            "the result is a quantity; write .asInteger() or .asApproximateFloat() behind it".to_owned()
+        }
         _ => format!("a {} has no JSON form", value.get_type().name()),
     }
 }

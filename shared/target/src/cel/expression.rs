@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use cel::Context;
 use cel::common::ast::{Expr, IdedExpr};
+use cel::common::value::Val;
 use serde_json::Value;
 
 use crate::cel::check::check;
-use crate::cel::convert::{Allowance, cause, json, json_type, missing, no_fields};
+use crate::cel::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::cost::Cost;
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::limits::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
+use crate::cel::mistake::{ANSWERS, Mistake, parts_without_answer};
 use crate::cel::parse::{Piece, TemplateError, pieces};
+use crate::cel::raw::RAW;
 use crate::cel::rewrite::depth;
 use crate::cel::site::{EvaluationError, Site};
 use crate::cel::syntax::parse_source;
-use crate::cel::variables::{Bound, Variables};
+use crate::cel::variables::{Bound, SELF, STEPS, Variables};
 use drift_model::field_paths::FieldPaths;
 
 /// One CEL expression standing alone (`"${…}"`).
@@ -54,25 +57,35 @@ impl Expression {
 
     /// Compiles the source between `${` and `}`; `offset` characters of the template stand in front of it.
     pub(super) fn compile(source: &str, offset: usize, site: &Site) -> Result<Self, Vec<TemplateError>> {
-        Self::compile_source(source, site)
+        Self::compile_marked(source, offset, site, |_| Ok(())).map(|((), expression)| expression)
+    }
+
+    /// The same of what is left of it when `take_mark` has taken off what stands around the whole.
+    pub(crate) fn compile_marked<M>(
+        source: &str,
+        offset: usize,
+        site: &Site,
+        take_mark: impl FnOnce(&mut IdedExpr) -> Result<M, String>,
+    ) -> Result<(M, Self), Vec<TemplateError>> {
+        Self::compile_source(source, site, take_mark)
             .map_err(|errors| errors.into_iter().map(|error| error.shifted(offset)).collect())
     }
 
-    fn compile_source(source: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+    fn compile_source<M>(
+        source: &str,
+        site: &Site,
+        take_mark: impl FnOnce(&mut IdedExpr) -> Result<M, String>,
+    ) -> Result<(M, Self), Vec<TemplateError>> {
         let (mut expression, info) = parse_source(source).map_err(|error| vec![error])?;
+        let mark = take_mark(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal)])?;
         site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
         let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
         let form = as_path(&expression, site).unwrap_or_else(|| {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
             Form::Cel(expression, stack)
         });
-        Ok(Self {
-            site: site.clone(),
-            form,
-            names: checked.names,
-            fields: checked.fields,
-            variables: checked.variables,
-        })
+        let (names, fields, variables) = (checked.names, checked.fields, checked.variables);
+        Ok((mark, Self { site: site.clone(), form, names, fields, variables }))
     }
 
     /// Where it stands.
@@ -111,7 +124,25 @@ impl Expression {
                 Ok(Some(value.clone()))
             }
             Form::Cel(expression, stack) => {
-                let run = || self.run(expression, variables, cost);
+                let convert = |value: &dyn Val| json(value, &mut Allowance::default());
+                let run = || self.run(expression, (variables, cost), convert);
+                stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
+            }
+        }
+    }
+
+    /// Evaluates to bytes; anything else is an error.
+    ///
+    /// # Errors
+    /// When a field is missing or the result is not bytes.
+    pub fn evaluate_bytes(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
+        match &self.form {
+            Form::Path { variable, fields } => {
+                let found = self.select(variables, variable, fields)?;
+                Err(self.site.error(no_bytes(json_type(found))))
+            }
+            Form::Cel(expression, stack) => {
+                let run = || self.run(expression, (variables, &Arc::default()), bytes);
                 stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
             }
         }
@@ -138,6 +169,34 @@ impl Expression {
         }
     }
 
+    /// Whose mistake it is that it could not be evaluated for that object and an answer.
+    #[must_use]
+    pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
+        if !self.variables.iter().any(|variable| ANSWERS.contains(variable)) {
+            return Mistake::OfObject(error);
+        }
+        Mistake::attribute(self.own_mistake(object), error)
+    }
+
+    /// What the object alone makes fail, whatever an answer says.
+    pub(super) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
+        let variables = Variables::of_object(object);
+        match &self.form {
+            Form::Path { variable, fields } if variable == SELF => self.select(&variables, variable, fields).err(),
+            Form::Path { .. } => None,
+            Form::Cel(expression, stack) => {
+                let cost = Arc::default();
+                let bound = Bound::new(&variables, &cost);
+                let mut context = Context::with_env(ENVIRONMENT.clone());
+                context.set_variable_resolver(&bound);
+                let fail = |part: &IdedExpr| cel::Value::resolve_val(part, &context).err();
+                let find = || parts_without_answer(expression).into_iter().find_map(fail);
+                let error = stacker::maybe_grow(*stack, *stack * 2, find)?;
+                Some(self.site.error(cause(&error, &self.names)))
+            }
+        }
+    }
+
     fn select<'a>(
         &self,
         variables: &Variables<'a>,
@@ -155,13 +214,18 @@ impl Expression {
         Ok(value)
     }
 
-    fn run(&self, expression: &IdedExpr, variables: &Variables<'_>, cost: &Arc<Cost>) -> Result<Option<Value>, String> {
+    fn run<T>(
+        &self,
+        expression: &IdedExpr,
+        (variables, cost): (&Variables<'_>, &Arc<Cost>),
+        convert: impl FnOnce(&dyn Val) -> Result<T, String>,
+    ) -> Result<T, String> {
         let bound = Bound::new(variables, cost);
         let mut context = Context::with_env(ENVIRONMENT.clone());
         context.set_variable_resolver(&bound);
         let result = cel::Value::resolve_val(expression, &context);
         let converted = match &result {
-            Ok(value) => json(value.as_ref(), &mut Allowance::default()),
+            Ok(value) => convert(value.as_ref()),
             Err(error) => Err(cause(error, &self.names)),
         };
         if cost.is_exhausted() {
@@ -183,6 +247,10 @@ fn as_path(expression: &IdedExpr, site: &Site) -> Option<Form> {
             }
             Expr::Ident(name) if name != super::variables::CORRECTION && site.has_variable(name) => {
                 fields.reverse();
+                // Bytes are no JSON.
+                if name == STEPS && fields.get(1).is_some_and(|field| field == RAW) {
+                    return None;
+                }
                 return Some(Form::Path { variable: name.clone(), fields });
             }
             _ => return None,

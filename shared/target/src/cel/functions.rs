@@ -1,11 +1,11 @@
-//! The functions of the language: CEL's standard library, the names of Kubernetes CEL, and a few of our own.
+//! The functions of the language as the interpreter calls them: CEL's standard library, the names of Kubernetes CEL, and a
+//! few of our own.
 //!
-//! What is not listed here is an unknown function when a target loads, whatever cel itself would know.
+//! Which of them can be written stands in [`super::function_names`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::operators;
 use cel::common::functions::Function;
 use cel::common::types::{CelBool, CelList};
 use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Kind, STRING_TYPE};
@@ -19,92 +19,8 @@ use crate::cel::equal::{CONTAINS, EQUALS, contains, equals};
 use crate::cel::json::bind_number;
 use crate::cel::limits::{MAP_COST, MEMBER_COST, of_bytes};
 use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};
-use crate::cel::{texts, weight};
+use crate::cel::{json_text, matching, quantities, sorting, texts, weight};
 use crate::json::{JsonError, parse_json};
-
-/// Functions called by their name alone.
-pub(super) const GLOBAL_FUNCTIONS: &[&str] = &[
-    "base64.decode",
-    "base64.encode",
-    "bool",
-    "bytes",
-    "capture",
-    "double",
-    "duration",
-    "dyn",
-    "int",
-    "json.parse",
-    "matches",
-    "merge",
-    "optional.none",
-    "optional.of",
-    "optional.ofNonZeroValue",
-    "path",
-    "sha256",
-    "size",
-    "string",
-    "timestamp",
-    "type",
-    "uint",
-];
-
-/// Functions called on a value: `text.trim()`.
-pub(super) const MEMBER_FUNCTIONS: &[&str] = &[
-    "charAt",
-    "contains",
-    "endsWith",
-    "format",
-    "hasValue",
-    "indexOf",
-    "join",
-    "lastIndexOf",
-    "lowerAscii",
-    "matches",
-    "or",
-    "orValue",
-    "replace",
-    "size",
-    "split",
-    "startsWith",
-    "substring",
-    "trim",
-    "upperAscii",
-    "value",
-];
-
-/// Operators, by the names that they have once parsed.
-pub(super) const OPERATORS: &[&str] = &[
-    operators::CONDITIONAL,
-    operators::LOGICAL_AND,
-    operators::LOGICAL_OR,
-    operators::LOGICAL_NOT,
-    operators::SUBSTRACT,
-    operators::ADD,
-    operators::MULTIPLY,
-    operators::DIVIDE,
-    operators::MODULO,
-    operators::EQUALS,
-    operators::NOT_EQUALS,
-    operators::GREATER_EQUALS,
-    operators::LESS_EQUALS,
-    operators::GREATER,
-    operators::LESS,
-    operators::NEGATE,
-    operators::INDEX,
-    operators::OPT_INDEX,
-    operators::OPT_SELECT,
-    operators::NOT_STRICTLY_FALSE,
-    operators::IN,
-];
-
-/// Macros, for suggestions only: they are gone after parsing.
-pub(super) const MACROS: &[&str] = &["all", "exists", "exists_one", "filter", "has", "map", "optFlatMap", "optMap"];
-
-/// Functions of our own, whose error messages are closed texts.
-pub(super) const OWN_FUNCTIONS: &[&str] = &["json.parse", "merge", "sha256"];
-
-/// `path(x)`: marks a URL's value whose `/` are kept. It is no function: it may only stand alone in a URL.
-pub(super) const PATH: &str = "path";
 
 /// Functions of our own that charge for themselves, with the most arguments that they take, the cost among them: what
 /// can be written of them is called by the same name behind `@`.
@@ -122,8 +38,24 @@ const CHARGING: &[(&str, usize, Function)] = &[
     ("@split", 4, texts::split),
     ("@indexOf", 4, texts::index_of),
     ("@lastIndexOf", 4, texts::last_index_of),
-    ("@matches", 3, texts::matches),
-    ("@capture", 3, texts::capture),
+    ("@matches", 3, matching::matches),
+    ("@capture", 3, matching::capture),
+    ("@find", 3, matching::find),
+    ("@findAll", 4, matching::find_all),
+    ("@regex.quote", 2, matching::quote),
+    ("@sort", 2, sorting::sort),
+    ("@json.text", 2, json_text::json_text),
+    ("@quantity", 2, quantities::quantity),
+    ("@isQuantity", 2, quantities::is_quantity),
+    ("@isInteger", 2, quantities::is_integer),
+    ("@asInteger", 2, quantities::as_integer),
+    ("@asApproximateFloat", 2, quantities::as_approximate_float),
+    ("@sign", 2, quantities::sign),
+    ("@compareTo", 3, quantities::compare_to),
+    ("@isGreaterThan", 3, quantities::is_greater_than),
+    ("@isLessThan", 3, quantities::is_less_than),
+    ("@add", 3, quantities::add),
+    ("@sub", 3, quantities::sub),
 ];
 
 /// The name behind `@`, where a function that can be written charges for itself.

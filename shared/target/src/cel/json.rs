@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use cel::ExecutionError;
 use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
 use cel::common::types::{
-    CelBool, CelDouble, CelInt, CelList, CelNull, CelString, CelUInt, DYN_TYPE, LIST_TYPE, MAP_TYPE, Type,
+    CelBool, CelBytes, CelDouble, CelInt, CelList, CelNull, CelString, CelUInt, DYN_TYPE, LIST_TYPE, MAP_TYPE, Type,
 };
 use cel::common::value::{CowVal, Val};
 use serde_json::{Map, Value};
@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::cel::cost::Cost;
 use crate::cel::equal::equal;
 use crate::cel::limits::MEMBER_COST;
+use crate::cel::raw::{RAW, RawAnswers};
 
 static LIST: Type = LIST_TYPE;
 static MAP: Type = MAP_TYPE;
@@ -31,6 +32,14 @@ pub(super) fn bind<'v>(value: &'v Value, cost: &'v Cost) -> Box<dyn Val + 'v> {
         Value::String(text) => Box::new(CelString::from(text.as_str())),
         Value::Array(items) => Box::new(Json::new(Members::List(items), cost)),
         Value::Object(fields) => Box::new(Json::new(Members::Map(fields), cost)),
+    }
+}
+
+/// The answers of steps, each with its bytes besides.
+pub(super) fn bind_steps<'v>(answers: &'v Value, raw: &'v RawAnswers, cost: &'v Cost) -> Box<dyn Val + 'v> {
+    match answers {
+        Value::Object(answers) => Box::new(Json::new(Members::Answers(answers, raw), cost)),
+        other => bind(other, cost),
     }
 }
 
@@ -55,13 +64,31 @@ struct Json<'v> {
 enum Members<'v> {
     List(&'v [Value]),
     Map(&'v Map<String, Value>),
+    /// The answers of steps.
+    Answers(&'v Map<String, Value>, &'v RawAnswers),
+    /// One of them. Its bytes have no JSON form, so they are found by their name alone, and are no part of the map as a whole.
+    Answer(&'v Map<String, Value>, &'v [u8]),
 }
 
-impl Members<'_> {
+impl<'v> Members<'v> {
     fn count(self) -> usize {
         match self {
             Self::List(items) => items.len(),
-            Self::Map(fields) => fields.len(),
+            Self::Map(fields) | Self::Answers(fields, _) | Self::Answer(fields, _) => fields.len(),
+        }
+    }
+
+    /// A field of a map.
+    fn field(self, name: &str, cost: &'v Cost) -> Option<Box<dyn Val + 'v>> {
+        match self {
+            Self::List(_) => None,
+            Self::Map(fields) => fields.get(name).map(|field| bind(field, cost)),
+            Self::Answers(answers, raw) => match (answers.get(name)?, raw.of(name)) {
+                (Value::Object(answer), Some(bytes)) => Some(Box::new(Json::new(Self::Answer(answer, bytes), cost))),
+                (answer, _) => Some(bind(answer, cost)),
+            },
+            Self::Answer(_, bytes) if name == RAW => Some(Box::new(CelBytes::from(bytes))),
+            Self::Answer(fields, _) => fields.get(name).map(|field| bind(field, cost)),
         }
     }
 }
@@ -83,7 +110,7 @@ impl Val for Json<'_> {
     fn get_type(&self) -> &Type {
         match self.members {
             Members::List(_) => &LIST,
-            Members::Map(_) => &MAP,
+            Members::Map(_) | Members::Answers(..) | Members::Answer(..) => &MAP,
         }
     }
 
@@ -142,15 +169,12 @@ impl Indexer for Json<'_> {
     where
         Self: 'w,
     {
-        let found = match self.members {
-            Members::List(items) => {
-                items.get(position(key)?).ok_or(ExecutionError::IndexOutOfBounds(cel::Value::Null))?
-            }
-            Members::Map(fields) => {
-                let name = key.downcast_ref::<CelString>().map(CelString::inner).unwrap_or_default();
-                fields.get(name).ok_or_else(|| ExecutionError::no_such_key(name))?
-            }
+        let Members::List(items) = self.members else {
+            let name = key.downcast_ref::<CelString>().map(CelString::inner).unwrap_or_default();
+            let found = self.members.field(name, self.cost).ok_or_else(|| ExecutionError::no_such_key(name))?;
+            return Ok(CowVal::Owned(found));
         };
+        let found = items.get(position(key)?).ok_or(ExecutionError::IndexOutOfBounds(cel::Value::Null))?;
         Ok(CowVal::Owned(bind(found, self.cost)))
     }
 
@@ -179,8 +203,9 @@ impl Container for Json<'_> {
                 self.cost.charge(items.len())?;
                 Ok(items.iter().any(|item| equal(bind(item, self.cost).as_ref(), value, self.cost)))
             }
-            Members::Map(fields) => {
-                Ok(value.downcast_ref::<CelString>().is_some_and(|name| fields.contains_key(name.inner())))
+            maps => {
+                let name = value.downcast_ref::<CelString>().map(CelString::inner);
+                Ok(name.is_some_and(|name| maps.field(name, self.cost).is_some()))
             }
         }
     }
@@ -230,7 +255,7 @@ impl<'v> Iterable for Json<'v> {
             // Nothing is lent that was not paid for; the evaluation then fails as a whole.
             _ if self.cost.charge(self.members.count().saturating_mul(MEMBER_COST)).is_err() => Vec::new(),
             Members::List(items) => items.iter().map(|item| bind(item, self.cost)).collect(),
-            Members::Map(fields) => {
+            Members::Map(fields) | Members::Answers(fields, _) | Members::Answer(fields, _) => {
                 let name = |name: &'v String| Box::new(CelString::from(name.as_str())) as Box<dyn Val + 'v>;
                 fields.keys().map(name).collect()
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cel::common::ast::SourceInfo;
 
 use crate::cel::check::{TYPES, check};
-use crate::cel::functions::GLOBAL_FUNCTIONS;
+use crate::cel::function_names::GLOBAL_FUNCTIONS;
 use crate::cel::names::{Names, Refusal};
 use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::site::Site;
@@ -70,10 +70,14 @@ impl Names {
     }
 }
 
+/// Whether expressions can call something so.
+pub(crate) fn is_word(name: &str) -> bool {
+    name.starts_with(|first: char| !first.is_ascii_digit())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
 fn check_name(name: &str) -> Result<(), String> {
-    let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if !is_word {
+    if !is_word(name) {
         return Err(format!("`{name}` is no name: use letters, digits and _, no digit first"));
     }
     let mut namespaces = GLOBAL_FUNCTIONS.iter().filter_map(|function| Some(function.split_once('.')?.0));

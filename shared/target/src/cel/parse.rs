@@ -16,7 +16,7 @@ pub struct TemplateError {
 }
 
 impl TemplateError {
-    pub(super) fn new(offset: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, message: message.into() }
     }
 
@@ -28,7 +28,7 @@ impl TemplateError {
 
 /// One part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// Text as it stands, `$${` already made `${`.
     Literal(String),
     /// The source between `${` and `}`.
@@ -58,7 +58,7 @@ pub(crate) fn without_expressions(text: &str, placeholder: &str) -> String {
 ///
 /// # Errors
 /// When an expression has no end, or the text is too long.
-pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err(TemplateError::new(0, format!("a template is at most {MAX_TEMPLATE_BYTES} bytes long")));
     }

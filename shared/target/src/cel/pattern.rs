@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use cel::ExecutionError;
+use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
+use regex_automata::util::iter::Searcher;
 
 use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST, of_bytes};
 
@@ -40,6 +42,33 @@ impl Patterns {
         })
     }
 
+    /// What the pattern covers wherever it is found, at most so many times. Each search may look at the whole rest of the
+    /// text before it finds a short part of it, and is charged for that.
+    pub(super) fn found<'t>(
+        &self,
+        text: &'t str,
+        pattern: &str,
+        most: usize,
+        charge: Charge<'_>,
+    ) -> Result<Vec<&'t str>, ExecutionError> {
+        self.with(text, pattern, charge, |regex| {
+            let (mut found, mut refused) = (Vec::new(), None);
+            let mut searcher = Searcher::new(Input::new(text));
+            while found.len() < most {
+                let search = |input: &Input<'_>| {
+                    let rest = text.len().saturating_sub(input.start());
+                    refused = charge(cost_of_search(regex, rest)).err();
+                    Ok(if refused.is_none() { regex.search(input) } else { None })
+                };
+                match searcher.try_advance(search) {
+                    Ok(Some(part)) => found.extend(text.get(part.range())),
+                    _ => break,
+                }
+            }
+            refused.map_or(Ok(found), Err)
+        })?
+    }
+
     fn with<T>(
         &self,
         text: &str,
@@ -53,11 +82,15 @@ impl Patterns {
         }
         let refused = || ExecutionError::function_error("matches", "no pattern, or too large a one");
         let regex = known.get(pattern).ok_or_else(refused)?;
-        // At worst every state of the automaton is looked at for every byte.
-        let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
-        charge(of_bytes(text.len()).saturating_mul(steps))?;
+        charge(cost_of_search(regex, text.len()))?;
         Ok(search(regex))
     }
+}
+
+/// At worst every state of the automaton is looked at for every byte.
+fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
+    let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
+    of_bytes(bytes).saturating_mul(steps)
 }
 
 fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {

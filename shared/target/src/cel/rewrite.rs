@@ -8,7 +8,8 @@ use cel::common::types::CelInt;
 use crate::cel::chain::Chain;
 use crate::cel::cost::COST;
 use crate::cel::equal::{CONTAINS, EQUALS};
-use crate::cel::functions::{GLOBAL_FUNCTIONS, OPERATORS, charging};
+use crate::cel::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
+use crate::cel::functions::charging;
 use crate::cel::limits::MAP_COST;
 use crate::cel::weight::{COPY, LOOP, READ, READ_ALL};
 

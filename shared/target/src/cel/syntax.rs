@@ -64,7 +64,17 @@ fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     let message = first.msg.trim_start_matches("Syntax error: ");
     // The list of all tokens that could stand there helps nobody.
     let message = message.split_once(" expecting {").map_or(message, |(found, _)| found);
+    if let Some(escape) = unknown_escape(message) {
+        let hint = "write `\\\\` for a backslash, or a raw text, r'…'";
+        return TemplateError::new(position, format!("no CEL expression: `{escape}` is no escape of a text; {hint}"));
+    }
     let message = if message.contains("Recursion limit") { "it nests too deep" } else { message };
     let message = message.replace("'<EOF>'", "the end of the expression");
     TemplateError::new(position, format!("no CEL expression: {message}"))
+}
+
+/// The backslash and the character behind it, at which the lexer gave up inside a text.
+fn unknown_escape(message: &str) -> Option<&str> {
+    let found = message.strip_prefix("token recognition error at: '")?.strip_suffix('\'')?;
+    found.rfind('\\').map(|backslash| &found[backslash..])
 }

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use crate::cel::*;
 
+mod documentation;
+
 fn object() -> Value {
     json!({
         "metadata": {"name": "web", "namespace": "team-a", "uid": "u-1", "labels": {"tier": "prod", "b": "c"}},
@@ -32,9 +34,15 @@ fn evaluate(source: &str) -> Result<Option<Value>, String> {
     expression.evaluate(&variables).map_err(|error| error.cause)
 }
 
+fn check_values(table: &[(&str, Value)]) {
+    for (source, expected) in table {
+        assert_eq!(evaluate(source), Ok(Some(expected.clone())), "{source}");
+    }
+}
+
 #[test]
-fn expressions_evaluate_over_json_as_over_cels_own_values() {
-    let table = [
+fn fields_and_numbers_of_json_evaluate_as_cels_own() {
+    check_values(&[
         ("self.spec.n + 1", json!(4)),
         ("self.spec.n * 2 - 1", json!(5)),
         ("-self.spec.n", json!(-3)),
@@ -59,6 +67,12 @@ fn expressions_evaluate_over_json_as_over_cels_own_values() {
         ("{'a': self.spec.map}", json!({"a": {"a": 1, "b": [1, {"c": 2}]}})),
         ("self.spec.map", json!({"a": 1, "b": [1, {"c": 2}]})),
         ("self.spec['map']['b'][1].c", json!(2)),
+    ]);
+}
+
+#[test]
+fn lists_maps_and_optionals_of_json_evaluate_as_cels_own() {
+    check_values(&[
         ("self.spec.list[0] + self.spec.list[2]", json!(4)),
         ("self.spec.map[self.spec.key]", json!(1)),
         ("size(self.spec.list) + self.spec.map.size() + size(self.spec.name)", json!(10)),
@@ -90,10 +104,7 @@ fn expressions_evaluate_over_json_as_over_cels_own_values() {
         ("[self.spec.?absent, self.spec.?n]", json!([3])),
         ("{'a': self.spec.?absent, 'b': self.spec.?n}", json!({"b": 3})),
         ("{?'a': self.spec.?absent, 'b': 1}", json!({"b": 1})),
-    ];
-    for (source, expected) in table {
-        assert_eq!(evaluate(source), Ok(Some(expected)), "{source}");
-    }
+    ]);
     assert_eq!(evaluate("self.spec.?absent"), Ok(None));
 }
 
@@ -128,6 +139,27 @@ fn every_listed_function_works() {
         ("optional.none().or(optional.of(1)).value()", json!(1)),
         ("timestamp('2026-01-01T00:00:00Z') < timestamp('2026-01-02T00:00:00Z')", json!(true)),
         ("duration('1h') > duration('1m')", json!(true)),
+        ("quantity('1Gi') == quantity('1024Mi') && quantity('1') in [quantity(1.0)]", json!(true)),
+        ("quantity('1Gi') == quantity('1G') || quantity('1') == dyn(1)", json!(false)),
+        ("isQuantity('500m') && isQuantity(2) && !isQuantity('5 m') && !isQuantity([])", json!(true)),
+        ("quantity('500m').isLessThan(quantity(1)) && quantity('1k').isGreaterThan(quantity('1'))", json!(true)),
+        ("['1', '2', '1e3'].map(q, quantity(q).compareTo(quantity('2')))", json!([-1, 0, 1])),
+        ("quantity('1Gi').add(quantity('1Mi')).sub(1).asInteger()", json!(1_074_790_399)),
+        ("quantity('1500m').asApproximateFloat() + 0.5", json!(2.0)),
+        ("quantity('1500m').isInteger() || !quantity('1e3').isInteger()", json!(false)),
+        ("[quantity('-1'), quantity('0'), quantity('5m')].map(q, q.sign())", json!([-1, 0, 1])),
+        ("[3, 1.5, 2].sort() == [1.5, 2, 3] && [true, false].sort() == [false, true]", json!(true)),
+        ("['b', 'a', 'B', 'ä'].sort()", json!(["B", "a", "b", "ä"])),
+        ("[].sort() + self.spec.names.sort()", json!(["x", "y"])),
+        ("'abc 123'.find('[0-9]+') + '-' + 'abc'.find('[0-9]+')", json!("123-")),
+        ("'a1 b22'.findAll('[0-9]+') + 'a1 b22'.findAll('[0-9]+', 1) + 'x'.findAll('x', 0)", json!(["1", "22", "1"])),
+        ("'äb'.findAll('')", json!(["", "", ""])),
+        ("'a.b*c'.matches('^' + regex.quote('a.b*c') + '$') && !'aXb'.matches(regex.quote('a.b'))", json!(true)),
+        (
+            "json.text({'b': [1.0, 'x\\n', null, self.spec.?absent], 'a': {}, 'c': self.spec.?absent})",
+            json!("{\"a\":{},\"b\":[1,\"x\\n\",null]}"),
+        ),
+        ("json.parse(json.text(self.spec)) == self.spec", json!(true)),
     ];
     for (source, expected) in &table {
         assert_eq!(evaluate(source), Ok(Some(expected.clone())), "{source}");
@@ -135,7 +167,7 @@ fn every_listed_function_works() {
     let tested: String = table.map(|(source, _)| source).concat();
     let elsewhere =
         ["path", "size", "string", "type", "int", "startsWith", "orValue", "hasValue", "optional.ofNonZeroValue"];
-    for function in functions::GLOBAL_FUNCTIONS.iter().chain(functions::MEMBER_FUNCTIONS) {
+    for function in function_names::GLOBAL_FUNCTIONS.iter().chain(function_names::MEMBER_FUNCTIONS) {
         assert!(tested.contains(&format!("{function}(")) || elsewhere.contains(function), "{function} is not tested");
     }
 }
@@ -172,6 +204,19 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("1.0 / 0.0", "the result is no finite number"),
         ("{'a': 1, 'a': 2}", "a map has one key twice"),
         ("self.spec.?absent.value()", "value cannot take this value"),
+        ("quantity(self.spec.secret)", "quantity: needs a Kubernetes quantity, such as 1Gi, 500m or 2"),
+        ("quantity('1')", "the result is a quantity; write .asInteger() or .asApproximateFloat() behind it"),
+        ("quantity('500m').asInteger()", "asInteger: the quantity is no whole number of 64 bits"),
+        ("quantity('1').isLessThan('2')", "no `isLessThan` for quantity and string"),
+        ("self.spec.secret.sign()", "no `sign` for string"),
+        ("quantity('1e37').add(quantity('1e-9'))", "add: the result has more than 38 digits"),
+        ("[self.spec.secret, 1].sort()", "sort: needs a list of only texts, only numbers or only booleans"),
+        ("self.spec.members.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
+        ("self.spec.secret.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
+        ("self.spec.secret.find('(')", "matches cannot take this value"),
+        ("json.text(self.spec.?absent)", "json.text: the optional has no value"),
+        ("json.text({1: 2})", "json.text: a key of the map is no text"),
+        ("json.text(bytes('a'))", "json.text: the result is bytes; write string(…) or base64.encode(…) around it"),
     ];
     for (source, expected) in table {
         let cause = evaluate(source).unwrap_err();
@@ -197,7 +242,7 @@ fn what_cannot_work_is_refused_at_load() {
         (Scope::Response, "correction", 2, "`correction` does not exist here; known: self, response"),
         (Scope::Object, ".self.spec", 3, "unknown variable `.self`: did you mean `self`?"),
         (Scope::Object, "self.spec.a.lowerASCII()", 14, "unknown function `lowerASCII`: did you mean `lowerAscii`?"),
-        (Scope::Object, "quantity(self.spec.a)", 2, "unknown function `quantity`"),
+        (Scope::Object, "quantty(self.spec.a)", 2, "unknown function `quantty`: did you mean `quantity`?"),
         (Scope::Object, "base64.encod('a')", 2, "unknown function `base64.encod`: did you mean `base64.encode`?"),
         (Scope::Object, "path(self.spec.a)", 2, "path(…) may only be the whole of a ${…} in a URL's path"),
         (Scope::Object, "now()", 2, "unknown function `now`"),
@@ -310,6 +355,12 @@ fn what_would_cost_too_much_is_refused() {
         "self.spec.list.all(x, self.spec.long.matches('b$') || true)",
         "self.spec.long.matches(self.spec.pattern)",
         "size(self.spec.long.replace('', self.spec.long))",
+        "size(self.spec.long.findAll('a'))",
+        "self.spec.long.find(self.spec.pattern) == ''",
+        "size(self.spec.list.map(x, json.text(self.spec.long)))",
+        "size(self.spec.list.map(x, self.spec.texts.sort()))",
+        "size(self.spec.list.map(x, regex.quote(self.spec.long)))",
+        "self.spec.list.all(x, isQuantity(self.spec.long) || true)",
         "self.spec.list.all(x, self.spec.text.matches(string(x) + self.spec.pattern) || true)",
     ];
     let mut cheap = Vec::new();
@@ -337,6 +388,10 @@ fn what_people_write_is_cheap_enough() {
         "self.spec.text.replace(',', ';').split(';').size() == 2001",
         "self.spec.names[0].matches('^\\\\w{1,63}-\\\\d+$')",
         "self.spec.members.map(m, merge(m, {'port': 80})).size() == 1000",
+        "self.spec.members.map(m, m.name).sort() == self.spec.names.sort()",
+        "json.parse(json.text(self.spec.members)) == self.spec.members",
+        "self.spec.text.substring(0, 1000).findAll('[ab]+').size() == 334",
+        "self.spec.names.all(n, quantity('1Gi').isGreaterThan(quantity('1Mi')))",
     ] {
         let expression = compile(source, Scope::Object).unwrap();
         assert_eq!(expression.evaluate_bool(&Variables::of_object(&object)), Ok(true), "{source}");

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use crate::cel::convert::{Allowance, text};
+use serde_json::Value;
+
 use crate::cel::cost::Cost;
 use crate::cel::expression::Expression;
 use crate::cel::parse::{Piece, TemplateError, pieces};
@@ -63,6 +65,14 @@ impl TextTemplate {
     /// Where it stands.
     pub(crate) fn site(&self) -> &Site {
         &self.site
+    }
+
+    /// What the object alone makes fail, whatever an answer says.
+    pub(super) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Expression(expression) => expression.own_mistake(object),
+        })
     }
 
     /// Renders the text.

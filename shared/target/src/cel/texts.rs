@@ -4,29 +4,37 @@
 //! The other functions are cel's own, behind [`super::weight`]. This file must not know what the texts are.
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelInt, CelList, CelOptional, CelString};
+use cel::common::types::{CelInt, CelList, CelString};
 use cel::common::value::{CowVal, Val};
 
 use crate::cel::cost::{Cost, split as split_cost};
 use crate::cel::limits::{MEMBER_COST, of_bytes};
 
-type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+pub(super) type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// Whether such types are what a function takes is found out by taking them.
-fn refused(function: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
+/// The error of a function that does not take such values. Whether it does is found out by taking them.
+pub(super) fn refused(function: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
     ExecutionError::no_such_overload(
         function,
         arguments.iter().map(|value| value.get_type().name().to_owned()).collect(),
     )
 }
 
-fn text<'a>(function: &str, arguments: &'a [CowVal<'_, '_>], position: usize) -> Result<&'a str, ExecutionError> {
+pub(super) fn text<'a>(
+    function: &str,
+    arguments: &'a [CowVal<'_, '_>],
+    position: usize,
+) -> Result<&'a str, ExecutionError> {
     let found = arguments.get(position).and_then(|value| value.downcast_ref::<CelString>());
     found.map(CelString::inner).ok_or_else(|| refused(function, arguments))
 }
 
 /// A whole number that may be left out.
-fn whole(function: &str, arguments: &[CowVal<'_, '_>], position: usize) -> Result<Option<i64>, ExecutionError> {
+pub(super) fn whole(
+    function: &str,
+    arguments: &[CowVal<'_, '_>],
+    position: usize,
+) -> Result<Option<i64>, ExecutionError> {
     match arguments.get(position) {
         None => Ok(None),
         Some(value) => match value.downcast_ref::<CelInt>() {
@@ -37,11 +45,11 @@ fn whole(function: &str, arguments: &[CowVal<'_, '_>], position: usize) -> Resul
 }
 
 /// How many times at most; a negative number is no bound.
-fn limit(function: &str, arguments: &[CowVal<'_, '_>], position: usize) -> Result<usize, ExecutionError> {
+pub(super) fn limit(function: &str, arguments: &[CowVal<'_, '_>], position: usize) -> Result<usize, ExecutionError> {
     Ok(whole(function, arguments, position)?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
 }
 
-fn charge_texts(cost: &Cost, texts: &[&str]) -> Result<(), ExecutionError> {
+pub(super) fn charge_texts(cost: &Cost, texts: &[&str]) -> Result<(), ExecutionError> {
     texts.iter().try_for_each(|text| cost.charge(of_bytes(text.len())))
 }
 
@@ -146,26 +154,4 @@ fn find<'b, 'v>(
 /// Where a character begins; the beginning where none is named.
 fn byte_of(text: &str, offset: Option<usize>) -> usize {
     offset.map_or(0, |offset| text.char_indices().nth(offset).map_or(text.len(), |(byte, _)| byte))
-}
-
-/// `text.matches(pattern)`.
-pub(super) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, arguments) = split_cost(&arguments)?;
-    let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);
-    let found = cost.patterns.is_found(whole, pattern, &|units| cost.charge(units))?;
-    Ok(CowVal::owned(CelBool::from(found)))
-}
-
-/// `capture(text, pattern)`: what the first group covers, as an optional.
-pub(super) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, arguments) = split_cost(&arguments)?;
-    let (whole, pattern) = (text("capture", arguments, 0)?, text("capture", arguments, 1)?);
-    let found = cost.patterns.captured(whole, pattern, &|units| cost.charge(units))?;
-    Ok(CowVal::owned(match found {
-        Some(found) => {
-            charge_texts(cost, &[found])?;
-            CelOptional::of(Box::new(CelString::from(found.to_owned())))
-        }
-        None => CelOptional::none(),
-    }))
 }

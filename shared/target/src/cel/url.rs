@@ -11,7 +11,7 @@ use url::{Position, Url};
 
 use crate::cel::authority::Authority;
 use crate::cel::expression::Expression;
-use crate::cel::functions::PATH;
+use crate::cel::function_names::PATH;
 use crate::cel::limits::MAX_URL_BYTES;
 use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::site::{EvaluationError, Site};

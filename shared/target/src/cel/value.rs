@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::cel::convert::Allowance;
 use crate::cel::cost::Cost;
 use crate::cel::expression::Expression;
+use crate::cel::mistake::Mistake;
 use crate::cel::parse::{Piece, TemplateError, pieces};
 use crate::cel::site::{EvaluationError, Site};
 use crate::cel::text::TextTemplate;
@@ -100,6 +101,16 @@ impl Node {
             Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(variable, rendering)),
             node if node.reads(variable) => Ok(()),
             node => node.render(rendering).map(drop),
+        }
+    }
+
+    fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Expression(expression) => expression.own_mistake(object),
+            Self::Text(text) => text.own_mistake(object),
+            Self::List(items) => items.iter().find_map(|item| item.own_mistake(object)),
+            Self::Map(entries) => entries.iter().find_map(|(_, field)| field.own_mistake(object)),
         }
     }
 
@@ -198,6 +209,12 @@ impl ValueTemplate {
         self.root.try_without(variable, &mut rendering)
     }
 
+    /// Whose mistake it is that it could not be rendered for that object and an answer.
+    #[must_use]
+    pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
+        Mistake::attribute(self.root.own_mistake(object), error)
+    }
+
     /// Where it stands.
     pub(crate) fn site(&self) -> &Site {
         &self.site
@@ -213,8 +230,16 @@ impl ValueTemplate {
     /// # Errors
     /// When a field is missing or a value cannot be JSON.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
+        self.render_optional(variables).map(Option::unwrap_or_default)
+    }
+
+    /// The same; `None` where the whole is an optional without value.
+    ///
+    /// # Errors
+    /// As for [`ValueTemplate::render`].
+    pub(crate) fn render_optional(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
         let mut rendering =
             Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
-        Ok(self.root.render(&mut rendering)?.unwrap_or(Value::Null))
+        self.root.render(&mut rendering)
     }
 }

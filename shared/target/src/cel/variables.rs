@@ -10,7 +10,8 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::cel::cost::{COST, Cost, CostValue};
-use crate::cel::json::bind;
+use crate::cel::json::{bind, bind_steps};
+use crate::cel::raw::RawAnswers;
 
 /// The object.
 pub(super) const SELF: &str = "self";
@@ -18,15 +19,21 @@ pub(super) const SELF: &str = "self";
 pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
 const DESIRED: &str = "desired";
+/// What a poll observed.
+pub(super) const OBSERVED: &str = "observed";
 /// One entry of a collection.
 pub(super) const ITEM: &str = "item";
+/// One row of a query.
+pub(super) const ROW: &str = "row";
 /// The answers of the steps before.
 pub(crate) const STEPS: &str = "steps";
+/// The top-level keys of the wish that differ.
+pub(crate) const DIFFERS: &str = "differs";
 /// The number of the correction under way.
 pub(super) const CORRECTION: &str = "correction";
 
 /// Every variable of the language.
-pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, ITEM, STEPS, DESIRED, CORRECTION];
+pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, ITEM, ROW, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +44,18 @@ pub struct Variables<'a> {
     pub response: Option<&'a Value>,
     /// `item`: one entry of a collection.
     pub item: Option<&'a Value>,
+    /// `row`: one row of a query, its columns by name.
+    pub row: Option<&'a Value>,
     /// `steps`: the answers of the steps before, by name, each as `response`.
     pub steps: Option<&'a Value>,
+    /// The bytes of these answers, `steps.NAME.raw`.
+    pub raw: Option<&'a RawAnswers>,
     /// `desired`: the rendered wish.
     pub desired: Option<&'a Value>,
+    /// `differs`: the top-level keys of `desired` that differ, a list of texts.
+    pub differs: Option<&'a Value>,
+    /// `observed`: what a poll observed, as it is compared.
+    pub observed: Option<&'a Value>,
     /// `correction`: the number of the correction under way.
     pub correction: Option<u64>,
 }
@@ -49,7 +64,18 @@ impl<'a> Variables<'a> {
     /// Only `self`.
     #[must_use]
     pub const fn of_object(object: &'a Value) -> Self {
-        Self { object, response: None, item: None, steps: None, desired: None, correction: None }
+        Self {
+            object,
+            response: None,
+            item: None,
+            row: None,
+            steps: None,
+            raw: None,
+            desired: None,
+            differs: None,
+            observed: None,
+            correction: None,
+        }
     }
 
     /// A variable that is JSON, by its name in expressions.
@@ -58,8 +84,11 @@ impl<'a> Variables<'a> {
             SELF => Some(self.object),
             RESPONSE => self.response,
             ITEM => self.item,
+            ROW => self.row,
             STEPS => self.steps,
             DESIRED => self.desired,
+            DIFFERS => self.differs,
+            OBSERVED => self.observed,
             _ => None,
         }
     }
@@ -70,7 +99,9 @@ impl<'a> Variables<'a> {
 pub enum Scope {
     /// `self` with spec and metadata name, namespace, uid only: `compare.desired`.
     Wish,
-    /// `self`: identity, require, suspendWhen, read.http url/headers/body.
+    /// `self` without its status, which our own writes may change: identity.
+    Identity,
+    /// `self`: require, suspendWhen, read.http url/headers/body.
     Object,
     /// `self` and `response`: observed, absentWhen, validWhen, settlingWhen.
     Response,
@@ -80,10 +111,20 @@ pub enum Scope {
     ItemAlone,
     /// `self` and `item`: what concerns the entry of one object.
     Item,
-    /// `self`, `desired`, `correction`: correct steps.
+    /// `self` and `observed`: publish.
+    Publication,
+    /// `row` alone: what a row is called.
+    RowAlone,
+    /// `self` and `row`: what concerns the row of one object.
+    Row,
+    /// `self`, `desired`, `differs`, `correction`: correct steps.
     Correction,
-    /// The same and `response`: refusedWhen, because.
+    /// The same and `response`: refusedWhen, because, store.
     CorrectionAnswer,
+    /// `self`, `desired`, `correction`: the steps of a deletion, which follows no verdict.
+    Deletion,
+    /// The same and `response`.
+    DeletionAnswer,
     /// All of them: an entry of `let`, of which only its use tells where it stands.
     Anywhere,
 }
@@ -98,13 +139,18 @@ impl Scope {
     /// The variables that exist here.
     pub(super) const fn variables(self) -> &'static [&'static str] {
         match self {
-            Self::Wish | Self::Object => &[SELF],
+            Self::Wish | Self::Identity | Self::Object => &[SELF],
             Self::Response => &[SELF, RESPONSE],
             Self::Page => &[RESPONSE],
             Self::ItemAlone => &[ITEM],
             Self::Item => &[SELF, ITEM],
-            Self::Correction => &[SELF, DESIRED, CORRECTION],
-            Self::CorrectionAnswer => &[SELF, RESPONSE, DESIRED, CORRECTION],
+            Self::Publication => &[SELF, OBSERVED],
+            Self::RowAlone => &[ROW],
+            Self::Row => &[SELF, ROW],
+            Self::Correction => &[SELF, DESIRED, DIFFERS, CORRECTION],
+            Self::CorrectionAnswer => &[SELF, RESPONSE, DESIRED, DIFFERS, CORRECTION],
+            Self::Deletion => &[SELF, DESIRED, CORRECTION],
+            Self::DeletionAnswer => &[SELF, RESPONSE, DESIRED, CORRECTION],
             Self::Anywhere => VARIABLES,
         }
     }
@@ -114,6 +160,12 @@ impl Scope {
         let written = || std::iter::once(SELF).chain(path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
         if HIDDEN.iter().any(|hidden| path.starts_with(&hidden.map(str::to_owned))) {
             return Some(format!("`{}` is visible to no template: it changes with our own writes", written()));
+        }
+        if self == Self::Identity && path.first().is_some_and(|first| first == "status") {
+            return Some(format!(
+                "`{}` is not visible here: an identity must not change with our own writes",
+                written()
+            ));
         }
         let fields: Vec<&str> = path.iter().map(String::as_str).collect();
         let of_wish = match fields.as_slice() {
@@ -132,12 +184,16 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 7],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 10],
 }
 
 impl<'a> Bound<'a> {
     pub(super) fn new(variables: &Variables<'a>, cost: &'a Arc<Cost>) -> Self {
         let json = |name: &'static str| (name, variables.json(name).map(|value| bind(value, cost)));
+        let steps = match (variables.steps, variables.raw) {
+            (Some(answers), Some(raw)) => (STEPS, Some(bind_steps(answers, raw, cost))),
+            _ => json(STEPS),
+        };
         let cost: (_, Option<Box<dyn Val + 'a>>) = (COST, Some(Box::new(CostValue(cost.clone()))));
         let correction = variables
             .correction
@@ -147,8 +203,11 @@ impl<'a> Bound<'a> {
                 json(SELF),
                 json(RESPONSE),
                 json(ITEM),
-                json(STEPS),
+                json(ROW),
+                steps,
                 json(DESIRED),
+                json(DIFFERS),
+                json(OBSERVED),
                 (CORRECTION, correction),
                 cost,
             ],

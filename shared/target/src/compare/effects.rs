@@ -2,8 +2,8 @@
 //!
 //! This file must not know which paths there are.
 
-use super::decimal::Decimal;
 use super::form::Form;
+use crate::decimal::Decimal;
 
 /// How a list is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

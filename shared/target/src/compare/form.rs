@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use super::decimal::Decimal;
-use super::units::{parse_duration, parse_quantity, parse_timestamp};
+use crate::decimal::Decimal;
+use crate::units::{parse_duration, parse_quantity, parse_timestamp};
 
 /// What a value is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

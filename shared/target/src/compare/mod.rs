@@ -3,14 +3,14 @@
 //! The comparison itself is the poller's; what a rule means for one value or for one wish stands here. It must not know of
 //! answers.
 
-mod decimal;
 mod effects;
 mod fitness;
 mod form;
+mod places;
 mod provable;
 mod removal;
+mod rule_tree;
 mod rules;
-mod units;
 mod written;
 
 use serde_json::Value;
@@ -18,13 +18,13 @@ use serde_json::Value;
 use self::effects::Effects;
 use self::provable::{Known, check_constants, ignored_item, look_up};
 use self::removal::Removal;
+use self::rule_tree::RuleTree;
 use self::written::{WrittenRule, read_rule};
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
 use crate::templates::read_value;
 use crate::yaml::Node;
 
-pub use self::decimal::Decimal;
 pub use self::effects::ListKind;
 pub use self::fitness::{item_key, json_of};
 pub use self::form::{Form, Meaning};
@@ -81,7 +81,7 @@ pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) ->
 
 fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {
     let items = reader.items(node, place, 1..=MAX_RULES)?;
-    let mut rules = Rules::default();
+    let mut tree = RuleTree::default();
     let mut known: Vec<WrittenRule> = Vec::new();
     let mut whole = true;
     for (position, item) in items.iter().enumerate() {
@@ -94,9 +94,13 @@ fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option
             whole = false;
             continue;
         }
-        rules.add(&rule.path, &rule.pointer, rule.effects.clone());
+        tree.add(&rule.path, &rule.pointer, rule.effects.clone());
         known.push(rule);
     }
+    let rules = match Rules::of(tree) {
+        Ok(rules) => rules,
+        Err(error) => return reader.refuse(node.at, format!("{place}: {error}")),
+    };
     let Some(desired) = desired.filter(|_| whole) else { return whole.then_some(rules) };
     for rule in &known {
         if let Some(message) = mistake(&rules, rule, desired) {

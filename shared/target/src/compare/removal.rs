@@ -67,12 +67,13 @@ impl Removal {
 #[cfg(test)]
 mod tests {
     use super::super::effects::Effects;
-    use super::super::rules::{Rules, Step};
+    use super::super::rule_tree::{RuleTree, Step};
+    use super::super::rules::Rules;
     use super::*;
     use serde_json::json;
 
     fn without(removal: Removal, paths: &[&[&str]], mut value: Value) -> Value {
-        let mut rules = Rules::default();
+        let mut rules = RuleTree::default();
         for path in paths {
             let step = |name: &&str| if *name == "*" { Step::Every } else { Step::Name((*name).to_owned()) };
             let effects = Effects {
@@ -84,7 +85,7 @@ mod tests {
         }
         let json = Effects { form: Some(Form::Json), ..Effects::default() };
         rules.add(&[Step::Name("json".to_owned())], "/json", json);
-        removal.apply(&rules.root(), &mut value);
+        removal.apply(&Rules::of(rules).unwrap().root(), &mut value);
         value
     }
 

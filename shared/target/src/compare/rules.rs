@@ -1,142 +1,91 @@
-//! The rules of one target as a tree of paths, and what they say at each place of a value.
+//! What the rules of one target say at each place of a value.
 //!
 //! `list`, `keys`, `extra` and `as: json` speak of the value at their path; everything else holds for what is below it too, until
 //! a nearer path says otherwise. Of two paths that reach as far, the one that names what the other has a `*` for is nearer.
-//! This file must not know what is compared.
-
-use std::collections::BTreeMap;
+//! A comparison follows numbers from one place to the next. This file must not know what is compared.
 
 use serde_json::Value;
 
-use super::decimal::Decimal;
 use super::effects::{Effects, Extra, ListKind};
 use super::form::{self, Form, Meaning};
-
-/// One step of a rule's path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    /// A key of a map, or the place of an item in an ordered list.
-    Name(String),
-    /// `*`: every key, every item.
-    Every,
-}
+use super::places::{Known, TooManyPlaces, find_places};
+use super::rule_tree::{RuleTree, Step};
 
 /// The rules of one target.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rules {
-    root: RuleNode,
-}
-
-/// What is written at one path, and below it.
-#[derive(Debug, Default)]
-pub(super) struct RuleNode {
-    pub(super) effects: Effects,
-    /// The path as it is written.
-    pub(super) path: String,
-    named: BTreeMap<String, RuleNode>,
-    every: Option<Box<RuleNode>>,
-}
-
-impl RuleNode {
-    fn child(&mut self, step: &Step) -> &mut Self {
-        match step {
-            Step::Name(name) => self.named.entry(name.clone()).or_default(),
-            Step::Every => self.every.get_or_insert_default(),
-        }
-    }
-
-    fn children(&self) -> impl Iterator<Item = &Self> {
-        self.named.values().chain(self.every.as_deref())
-    }
-
-    fn any(&self, holds: &dyn Fn(&Effects) -> bool) -> bool {
-        holds(&self.effects) || self.children().any(|child| child.any(holds))
-    }
+    tree: RuleTree,
+    /// The root first.
+    places: Vec<Known>,
 }
 
 impl Rules {
-    /// Adds what a rule says of a path; `written` is the path as people wrote it.
-    pub(super) fn add(&mut self, path: &[Step], written: &str, effects: Effects) {
-        let node = path.iter().fold(&mut self.root, |node, step| node.child(step));
-        written.clone_into(&mut node.path);
-        node.effects.extend(effects);
+    /// What the rules say at every place.
+    ///
+    /// # Errors
+    /// When there are too many different ones.
+    pub(super) fn of(tree: RuleTree) -> Result<Self, TooManyPlaces> {
+        let places = find_places(&tree)?;
+        Ok(Self { tree, places })
     }
 
     /// What they say of the whole value.
     #[must_use]
     pub fn root(&self) -> Place<'_> {
-        Place::default().at(vec![&self.root])
+        Place { places: &self.places, here: &self.places[0] }
+    }
+
+    /// Whether a difference at any path asks for a deletion and a creation.
+    #[must_use]
+    pub fn replace(&self) -> bool {
+        self.any(|effects| effects.replace)
     }
 
     /// Whether any path has such an effect.
     pub(super) fn any(&self, holds: impl Fn(&Effects) -> bool) -> bool {
-        self.root.any(&holds)
+        self.tree.any(holds)
     }
 }
 
 /// A place of a value, and what the rules say there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Place<'r> {
-    /// The nodes whose path leads here, the nearest first.
-    active: Vec<&'r RuleNode>,
-    form: Option<&'r RuleNode>,
-    tolerance: Option<Decimal>,
-    is_ignored: bool,
-    is_redacted: bool,
-    is_shown: bool,
-    is_replaced: bool,
+    places: &'r [Known],
+    here: &'r Known,
 }
 
 impl<'r> Place<'r> {
-    fn at(mut self, active: Vec<&'r RuleNode>) -> Self {
-        // From the farthest to the nearest, so that the nearest has the last word.
-        for node in active.iter().rev() {
-            let effects = &node.effects;
-            self.form = if effects.form.is_some() { Some(node) } else { self.form };
-            self.tolerance = effects.tolerance.or(self.tolerance);
-            self.is_ignored |= effects.ignore;
-            self.is_redacted |= effects.redact;
-            self.is_shown |= effects.show;
-            self.is_replaced |= effects.replace;
-        }
-        Self { active, ..self }
-    }
-
-    fn inherited(&self) -> Self {
-        // What holds JSON is taken apart once, and what is in it is as it is.
-        let form = self.form.filter(|node| node.effects.form != Some(Form::Json));
-        Self { active: Vec::new(), form, ..*self }
-    }
-
-    fn below(&self, name: Option<&str>) -> Self {
-        let named = |node: &&'r RuleNode| name.and_then(|name| node.named.get(name));
-        let active = self.active.iter().flat_map(|node| named(node).into_iter().chain(node.every.as_deref())).collect();
-        self.inherited().at(active)
+    #[inline]
+    fn at(self, number: usize) -> Self {
+        Self { here: &self.places[number], ..self }
     }
 
     /// A field of the map here.
     #[must_use]
-    pub fn field(&self, name: &str) -> Self {
-        if self.active.is_empty() { self.inherited() } else { self.below(Some(name)) }
+    #[inline]
+    pub fn field(self, name: &str) -> Self {
+        match self.here.named.is_empty() {
+            true => self.any_item(),
+            false => self.at(self.here.named.get(name).copied().unwrap_or(self.here.others)),
+        }
     }
 
     /// An item of the ordered list here.
     #[must_use]
-    pub fn item(&self, position: usize) -> Self {
-        if self.active.iter().all(|node| node.named.is_empty()) {
-            return self.any_item();
-        }
-        self.below(Some(&position.to_string()))
+    #[inline]
+    pub fn item(self, position: usize) -> Self {
+        if self.here.named.is_empty() { self.any_item() } else { self.field(&position.to_string()) }
     }
 
     /// An item of a list whose items have no places.
     #[must_use]
-    pub fn any_item(&self) -> Self {
-        if self.active.is_empty() { self.inherited() } else { self.below(None) }
+    #[inline]
+    pub fn any_item(self) -> Self {
+        self.at(self.here.others)
     }
 
     /// Where a rule's own path leads.
-    pub(super) fn step(&self, step: &Step) -> Self {
+    pub(super) fn step(self, step: &Step) -> Self {
         match step {
             Step::Name(name) => self.field(name),
             Step::Every => self.any_item(),
@@ -145,104 +94,112 @@ impl<'r> Place<'r> {
 
     /// The same place seen from inside of a text that holds JSON: it is taken apart once.
     #[must_use]
-    pub fn inside_text(&self) -> Self {
-        Self { form: None, active: self.active.clone(), ..*self }
+    pub fn inside_text(self) -> Self {
+        self.at(self.here.inside_text)
     }
 
     /// How a list here is compared.
     #[must_use]
-    pub fn list(&self) -> &'r ListKind {
-        self.active.iter().find_map(|node| node.effects.list.as_ref()).unwrap_or(&ListKind::Ordered)
+    #[inline]
+    pub const fn list(self) -> &'r ListKind {
+        &self.here.list
     }
 
     /// Whether more fields of a map here differ.
     #[must_use]
-    pub fn refuses_more_fields(&self) -> bool {
-        self.extra() == Some(Extra::Drift)
+    #[inline]
+    pub fn refuses_more_fields(self) -> bool {
+        self.here.extra == Some(Extra::Drift)
     }
 
     /// Whether more items of a list here differ.
     #[must_use]
-    pub fn refuses_more_items(&self) -> bool {
-        self.extra() != Some(Extra::Allow)
-    }
-
-    fn extra(&self) -> Option<Extra> {
-        self.active.iter().find_map(|node| node.effects.extra)
+    #[inline]
+    pub fn refuses_more_items(self) -> bool {
+        self.here.extra != Some(Extra::Allow)
     }
 
     /// What a scalar here is taken for.
     #[must_use]
-    pub fn form(&self) -> Option<Form> {
-        self.form.and_then(|node| node.effects.form)
+    #[inline]
+    pub const fn form(self) -> Option<Form> {
+        self.here.form
     }
 
     /// The path that says so, as it is written.
-    pub(super) fn form_path(&self) -> &'r str {
-        self.form.map_or("", |node| &node.path)
+    pub(super) fn form_path(self) -> &'r str {
+        &self.here.form_path
     }
 
     /// The path that says how a list here is compared, as it is written.
-    pub(super) fn list_path(&self) -> &'r str {
-        self.active.iter().find(|node| node.effects.list.is_some()).map_or("", |node| &node.path)
+    pub(super) fn list_path(self) -> &'r str {
+        &self.here.list_path
     }
 
     /// Whether numbers here may be apart.
     #[must_use]
-    pub const fn is_tolerant(&self) -> bool {
-        self.tolerance.is_some()
+    pub const fn is_tolerant(self) -> bool {
+        self.here.tolerance.is_some()
     }
 
     /// Neither compared nor sent.
     #[must_use]
-    pub const fn is_ignored(&self) -> bool {
-        self.is_ignored
+    pub const fn is_ignored(self) -> bool {
+        self.here.flags.is_ignored
     }
 
     /// Never shown.
     #[must_use]
-    pub const fn is_redacted(&self) -> bool {
-        self.is_redacted
+    pub const fn is_redacted(self) -> bool {
+        self.here.flags.is_redacted
     }
 
     /// Shown, whatever its name looks like.
     #[must_use]
-    pub const fn is_shown(&self) -> bool {
-        self.is_shown
+    pub const fn is_shown(self) -> bool {
+        self.here.flags.is_shown
     }
 
     /// A difference here needs a deletion and a creation.
     #[must_use]
-    pub const fn is_replaced(&self) -> bool {
-        self.is_replaced
+    pub const fn is_replaced(self) -> bool {
+        self.here.flags.is_replaced
     }
 
     /// Whether something below is never shown.
     #[must_use]
-    pub fn redacts_below(&self) -> bool {
-        self.active.iter().any(|node| node.children().any(|child| child.any(&|effects| effects.redact)))
+    pub const fn redacts_below(self) -> bool {
+        self.here.redacts_below
     }
 
     /// Whether single items of a list here are never shown, by their places.
     #[must_use]
-    pub fn redacts_single_items(&self) -> bool {
-        self.active.iter().any(|node| node.named.values().any(|child| child.any(&|effects| effects.redact)))
+    pub const fn redacts_single_items(self) -> bool {
+        self.here.redacts_single_items
     }
 
     /// Whether rules speak of what is below.
-    pub(super) fn has_rules_below(&self) -> bool {
-        self.active.iter().any(|node| node.children().next().is_some())
+    pub(super) const fn has_rules_below(self) -> bool {
+        self.here.has_rules_below
     }
 
     /// What a scalar here says; `None` where the form cannot take it.
     #[must_use]
-    pub fn meaning<'v>(&self, value: &'v Value) -> Option<Meaning<'v>> {
+    pub fn meaning(self, value: &Value) -> Option<Meaning<'_>> {
         form::meaning(self.form(), value)
     }
 
     /// Whether two scalars here say the same.
     #[must_use]
-    pub fn is_same(&self, desired: &Value, observed: &Value) -> bool {
-        form::is_same(self.form(), self.tolerance, desired, observed)
+    #[inline]
+    pub fn is_same(self, desired: &Value, observed: &Value) -> bool {
+        form::is_same(self.form(), self.here.tolerance, desired, observed)
+    }
+}
+
+impl Default for Rules {
+    /// None, for which all places are one.
+    fn default() -> Self {
+        Self { tree: RuleTree::default(), places: vec![Known::default()] }
     }
 }

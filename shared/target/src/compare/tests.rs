@@ -107,7 +107,7 @@ fn a_wrong_rule_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_rule_may_speak_of_what_only_an_object_or_the_outside_has() {
+fn a_rule_may_name_what_one_side_alone_has() {
     let desired = "{s: '${self.spec.s}', m: {a: 1}, j: '{\"b\": 1}', l: [{x: 1}, {y: 1}]}";
     let rules = [
         "{path: /s/deep/er, ignore: true}",
@@ -125,7 +125,7 @@ fn a_rule_may_speak_of_what_only_an_object_or_the_outside_has() {
 }
 
 #[test]
-fn a_wish_that_cannot_be_compared_is_an_error_that_shows_nothing_of_it() {
+fn an_incomparable_wish_is_an_error_that_hides_it() {
     let table = [
         (
             "{path: /v, as: quantity}",

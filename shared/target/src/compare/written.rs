@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use super::decimal::Decimal;
 use super::effects::{Effects, Extra, ListKind};
 use super::form::Form;
-use super::rules::Step;
+use super::rule_tree::Step;
+use crate::decimal::Decimal;
 use crate::raw::{Fields, Reader};
 use crate::yaml::{Content, Node, Position};
 

@@ -21,12 +21,18 @@ pub struct HttpCorrect {
     pub update: Vec<HttpStep>,
     /// Steps of a deletion.
     pub delete: Vec<HttpStep>,
+    /// Steps that put another in place of what cannot be changed; where it is empty, those of a deletion and of a creation.
+    pub replace: Vec<HttpStep>,
 }
 
 impl HttpCorrect {
     /// The steps of every action.
     pub fn steps(&self) -> impl Iterator<Item = &HttpStep> {
-        self.create.iter().chain(&self.update).chain(&self.delete)
+        self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
+    }
+
+    pub(super) fn reads_differs(&self) -> bool {
+        self.steps().any(HttpStep::reads_differs)
     }
 
     pub(super) fn fields(&self) -> FieldPaths {
@@ -37,7 +43,7 @@ impl HttpCorrect {
 }
 
 pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
-    let fields = reader.fields(node, place, &["socket", "auth", "tls", "create", "update", "delete"])?;
+    let fields = reader.fields(node, place, &["socket", "auth", "tls", "create", "update", "delete", "replace"])?;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let steps =
@@ -46,11 +52,14 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Writing));
     let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Writing));
     let delete = reader.or(&fields, "delete", Vec::new(), steps(Purpose::Deleting));
+    let replace = reader.or(&fields, "replace", Vec::new(), steps(Purpose::Replacing));
     reader.names_mut().socket = None;
-    if !["create", "update", "delete"].iter().any(|key| fields.get(key).is_some()) {
-        return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
+    if !["create", "update", "delete", "replace"].iter().any(|key| fields.get(key).is_some()) {
+        return reader
+            .refuse(fields.at(), format!("{place}: at least one of create, update, delete, replace is needed"));
     }
-    let http = HttpCorrect { auth: auth?, tls: tls?, create: create?, update: update?, delete: delete? };
+    let (create, update, delete, replace) = (create?, update?, delete?, replace?);
+    let http = HttpCorrect { auth: auth?, tls: tls?, create, update, delete, replace };
     if http.tls.is_some() && !http.steps().any(|step| step.request.url.is_https()) {
         let at = fields.get("tls").map_or(node.at, |tls| tls.at);
         return reader.refuse(at, format!("{place}.tls: no URL is https"));

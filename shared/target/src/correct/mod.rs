@@ -1,22 +1,28 @@
 //! `correct`: what the controller does about drift, one file for each kind of destination.
 
 mod http;
+mod postgres;
+mod replacement;
 mod step;
 
 use std::time::Duration;
 
 use crate::durations::duration;
-use crate::raw::Reader;
+use crate::raw::{Fields, Reader};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
 pub use self::http::HttpCorrect;
+pub use self::postgres::{PostgresCorrect, SqlStatement};
+pub(crate) use self::replacement::check_replacement;
 pub use self::step::HttpStep;
 
 /// Longest `settle`: beyond, drift would stand for an hour and nobody would see why.
 const MAX_SETTLE: Duration = Duration::from_hours(1);
 /// Most corrections of one target under way at once.
 const MAX_CONCURRENT: u32 = 1_000;
+/// One connection for each target: a second correction would only wait for it, and be decided before it waits.
+const CONNECTIONS_TO_A_DATABASE: u32 = 1;
 /// Most corrections of one target begun per minute.
 const MAX_PER_MINUTE: u32 = 60_000;
 /// Most `attempts`.
@@ -91,6 +97,8 @@ impl Default for CorrectLimits {
 pub enum Destination {
     /// Requests to an HTTP server.
     Http(HttpCorrect),
+    /// Statements to a PostgreSQL server.
+    Postgres(PostgresCorrect),
 }
 
 /// Which actions a target has steps for.
@@ -102,6 +110,8 @@ pub struct Actions {
     pub update: bool,
     /// What is ours can be taken away.
     pub delete: bool,
+    /// Another can be put in place of what cannot be changed.
+    pub replace: bool,
 }
 
 impl Correct {
@@ -110,12 +120,33 @@ impl Correct {
     pub fn actions(&self) -> Actions {
         match &self.destination {
             None => Actions::default(),
+            Some(Destination::Postgres(postgres)) => postgres.actions(),
             Some(Destination::Http(http)) => Actions {
                 create: !http.create.is_empty(),
                 update: !http.update.is_empty(),
                 delete: !http.delete.is_empty(),
+                replace: !http.replace.is_empty() || !http.create.is_empty() && !http.delete.is_empty(),
             },
         }
+    }
+
+    /// Whether a step depends on which fields differ.
+    pub(super) fn reads_differs(&self) -> bool {
+        match &self.destination {
+            None => false,
+            Some(Destination::Http(http)) => http.reads_differs(),
+            Some(Destination::Postgres(postgres)) => postgres.reads_differs(),
+        }
+    }
+
+    /// The fields of the status that its steps store.
+    pub fn stored(&self) -> impl Iterator<Item = &str> {
+        let http = self.destination.iter().filter_map(|destination| match destination {
+            Destination::Http(http) => Some(http),
+            Destination::Postgres(_) => None,
+        });
+        let steps = http.flat_map(HttpCorrect::steps);
+        steps.flat_map(|step| step.store.names())
     }
 
     /// The fields under `self` that its templates read.
@@ -123,12 +154,13 @@ impl Correct {
         match &self.destination {
             None => FieldPaths::default(),
             Some(Destination::Http(http)) => http.fields(),
+            Some(Destination::Postgres(postgres)) => postgres.fields(),
         }
     }
 }
 
 pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Correct> {
-    let fields = reader.fields(node, place, &["mode", "existing", "settle", "limits", "http"])?;
+    let fields = reader.fields(node, place, &["mode", "existing", "settle", "limits", "http", "postgres"])?;
     let default = Correct::default();
     let mode = reader.or(&fields, "mode", default.mode, |reader, node, place| {
         reader.choice(node, place, &[("Observe", Mode::Observe), ("Correct", Mode::Correct)])
@@ -140,14 +172,34 @@ pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
         duration(reader, node, place, Duration::ZERO..=MAX_SETTLE)
     });
     let limits = reader.or(&fields, "limits", default.limits, read_limits);
-    let http = reader.optional(&fields, "http", http::read_http);
-    let destination = http.map(|http| http.map(Destination::Http));
-    let correct =
-        Correct { mode: mode?, existing: existing?, settle: settle?, limits: limits?, destination: destination? };
+    let destination = read_destination(reader, &fields);
+    let (destination, mut limits) = (destination?, limits?);
+    if let Some(Destination::Postgres(_)) = destination {
+        limits.concurrent = limits.concurrent.min(CONNECTIONS_TO_A_DATABASE);
+    }
+    let correct = Correct { mode: mode?, existing: existing?, settle: settle?, limits, destination };
     if correct.mode == Mode::Correct && correct.destination.is_none() {
-        return reader.refuse(fields.at(), format!("{place}: mode Correct needs http with create, update or delete"));
+        return reader.refuse(
+            fields.at(),
+            format!("{place}: mode Correct needs http or postgres with create, update, delete or replace"),
+        );
     }
     Some(correct)
+}
+
+/// The one of `http` and `postgres` that is there, if any.
+fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Destination>> {
+    match (fields.get("http"), fields.get("postgres")) {
+        (None, None) => Some(None),
+        (Some(node), None) => {
+            http::read_http(reader, node, &fields.place("http")).map(|http| Some(Destination::Http(http)))
+        }
+        (None, Some(node)) => postgres::read_postgres(reader, node, &fields.place("postgres"))
+            .map(|postgres| Some(Destination::Postgres(postgres))),
+        (Some(_), Some(node)) => {
+            reader.refuse(node.at, format!("{}: only one of http, postgres may stand here", fields.place("postgres")))
+        }
+    }
 }
 
 fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<CorrectLimits> {

@@ -5,12 +5,13 @@
 use http::Method;
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
-use crate::http::body::BODY_KEYS;
+use crate::cel::{DIFFERS, EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
+use crate::http::body::WRITE_KEYS;
 use crate::http::request::{RequestTemplate, read_request};
 use crate::http::statuses::{StatusSet, read_step_accept};
 use crate::naming::read_step_name;
 use crate::raw::{Fields, Reader};
+use crate::status_fields::{StatusTemplates, read_status_templates};
 use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
@@ -30,15 +31,17 @@ pub struct HttpStep {
     pub request: RequestTemplate,
     /// Whether it is sent at all; always where the target does not say.
     pub when: Option<Expression>,
-    /// Statuses that mean done; default 200–299, and always 404 and 410 for a step of a deletion.
+    /// Statuses that mean done; default 200–299, and always 404 and 410 for a step that deletes.
     pub accept: StatusSet,
-    /// Statuses that mean that the resource is gone, for a step of a deletion; any other that is accepted means that it
+    /// Statuses that mean that the resource is gone, for a step that deletes; any other that is accepted means that it
     /// is under way. The same as `accept` where the target says nothing, and for all other steps.
     pub done_on: StatusSet,
     /// What makes any answer a definite refusal.
     pub refused_when: Option<Expression>,
     /// What people are told of a refusal.
     pub because: Option<ValueTemplate>,
+    /// What of an accepted answer is kept in the object's status.
+    pub store: StatusTemplates,
 }
 
 impl HttpStep {
@@ -87,11 +90,21 @@ impl HttpStep {
         Ok(())
     }
 
+    /// Whether anything of it depends on which fields differ.
+    pub(super) fn reads_differs(&self) -> bool {
+        let mut rules = self.when.iter().chain(&self.refused_when);
+        self.request.reads(DIFFERS)
+            || rules.any(|rule| rule.reads(DIFFERS))
+            || self.because.as_ref().is_some_and(|because| because.reads(DIFFERS))
+            || self.store.reads(DIFFERS)
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.request.fields();
         self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
         self.because.iter().for_each(|because| fields.extend(&because.fields()));
+        fields.extend(&self.store.fields());
         fields
     }
 }
@@ -101,19 +114,39 @@ impl HttpStep {
 pub(super) enum Purpose {
     Writing,
     Deleting,
+    Replacing,
 }
 
 impl Purpose {
     fn keys(self) -> Vec<&'static str> {
-        let own: &[&str] = if self == Self::Deleting { &["doneOn"] } else { &[] };
-        [STEP_KEYS, BODY_KEYS, own].concat()
+        let own: &[&str] = match self {
+            Self::Writing => &["store"],
+            // What is deleted takes its object along, and with it whatever would be stored.
+            Self::Deleting => &["doneOn"],
+            Self::Replacing => &["store", "doneOn"],
+        };
+        [STEP_KEYS, WRITE_KEYS, own].concat()
+    }
+
+    /// What a request sees, and what a rule over its answer sees.
+    const fn scopes(self) -> [Scope; 2] {
+        match self {
+            Self::Writing | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
+            Self::Deleting => [Scope::Deletion, Scope::DeletionAnswer],
+        }
+    }
+
+    /// Whether a step takes the resource away. In a replacement that is its method's word alone: to make anew what is
+    /// answered 404 is not done.
+    fn deletes(self, method: &Method) -> bool {
+        self == Self::Deleting || self == Self::Replacing && *method == Method::DELETE
     }
 
     /// What a step accepts and what means done. What is gone already need not be deleted, and what means done is
     /// accepted.
-    fn settle(self, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
+    fn settle(self, method: &Method, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
         let gone = || StatusSet(vec![404..=404, 410..=410]);
-        let accept = if self == Self::Deleting { accept.and(&gone()) } else { accept };
+        let accept = if self.deletes(method) { accept.and(&gone()) } else { accept };
         match done_on {
             None => (accept.clone(), accept),
             Some(done_on) => (accept.and(&done_on), done_on.and(&gone())),
@@ -142,6 +175,7 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purp
 
 fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<HttpStep> {
     let fields = reader.fields(node, place, &purpose.keys())?;
+    let [asking, judging] = purpose.scopes();
     let name = reader.optional(&fields, "name", read_step_name);
     let method = reader.required(&fields, "method").and_then(|node| {
         // By index: a Method cannot be copied.
@@ -149,30 +183,38 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
         let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
         methods.into_iter().nth(reader.choice(node, &fields.place("method"), &choices)?)
     });
-    let request = read_request(reader, &fields, method, &reader.site(place, Scope::Correction));
-    let when = reader.optional(&fields, "when", |reader, node, place| {
-        read_expression(reader, node, &reader.site(place, Scope::Correction))
-    });
+    let request = read_request(reader, &fields, method, &reader.site(place, asking));
+    let when = reader
+        .optional(&fields, "when", |reader, node, place| read_expression(reader, node, &reader.site(place, asking)));
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
     let refused_when = reader.optional(&fields, "refusedWhen", |reader, node, place| {
-        read_expression(reader, node, &reader.site(place, Scope::CorrectionAnswer))
+        read_expression(reader, node, &reader.site(place, judging))
     });
-    let because = reader.optional(&fields, "because", read_because);
-    let (accept, done_on) = purpose.settle(accept?, done_on?);
+    let because = reader.optional(&fields, "because", |reader, node, place| read_because(reader, node, place, judging));
+    let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
+        read_status_templates(reader, node, place, judging)
+    });
     let (name, request, when) = (name?, request?, when?);
-    let step = HttpStep { name, request, when, accept, done_on, refused_when: refused_when?, because: because? };
-    check_look_up(reader, &fields, step)
+    let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
+    let (refused_when, because, store) = (refused_when?, because?, store?);
+    let step = HttpStep { name, request, when, accept, done_on, refused_when, because, store };
+    check_keys(reader, &fields, step, purpose)
 }
 
-fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
+fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<ValueTemplate> {
     reader.text(node, place)?;
-    read_value(reader, node, &reader.site(place, Scope::CorrectionAnswer))
+    read_value(reader, node, &reader.site(place, scope))
 }
 
-/// What only looks something up carries nothing, and takes nothing away.
-fn check_look_up(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep) -> Option<HttpStep> {
-    let refused = BODY_KEYS.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
+/// What only looks something up carries nothing, and only what takes something away says when that is done.
+fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purpose: Purpose) -> Option<HttpStep> {
+    let is_change = purpose == Purpose::Replacing && !step.looks_up() && !purpose.deletes(&step.request.method);
+    if let Some(node) = fields.get("doneOn").filter(|_| is_change) {
+        let message = format!("{}: in a replacement only a DELETE says when it is done", fields.place("doneOn"));
+        return reader.refuse(node.at, message);
+    }
+    let refused = WRITE_KEYS.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
     match refused.filter(|_| step.looks_up()) {
         Some((key, node)) => {
             let (place, method) = (fields.place(key), &step.request.method);

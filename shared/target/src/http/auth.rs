@@ -4,6 +4,7 @@
 
 use http::HeaderName;
 
+use crate::http::challenge::{Challenge, read_challenge};
 use crate::http::headers::RESERVED_HEADERS;
 use crate::http::oauth2::{OAuth2, read_oauth2};
 use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
@@ -29,12 +30,15 @@ pub enum Auth {
     },
     /// `Authorization: Bearer …` with a token that an identity server gives.
     OAuth2(OAuth2),
+    /// `Authorization: Bearer …` with a token from the server that the host itself names.
+    Challenge(Challenge),
 }
 
 pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
-    let fields = reader.fields(node, place, &["bearer", "basic", "header", "oauth2"])?;
+    const KINDS: &[&str] = &["bearer", "basic", "header", "oauth2", "challenge"];
+    let fields = reader.fields(node, place, KINDS)?;
     let [entry] = fields.entries() else {
-        return reader.refuse(node.at, format!("{place}: exactly one of bearer, basic, header, oauth2 is needed"));
+        return reader.refuse(node.at, format!("{place}: exactly one of {} is needed", KINDS.join(", ")));
     };
     let (node, place) = (&entry.value, fields.place(&entry.key));
     match entry.key.as_str() {
@@ -56,6 +60,7 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
             Some(Auth::Header { name: name?, value: value? })
         }
         "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
+        "challenge" => Some(Auth::Challenge(read_challenge(reader, node, &place)?)),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What a request carries: a tree sent as JSON, a form, or a text.
+//! What a request carries: a tree sent as JSON, a form, a text, or bytes.
 //!
 //! It must not know whether the request reads or writes.
 
@@ -6,14 +6,16 @@ use http::HeaderValue;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::cel::{EvaluationError, Site, TextTemplate, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
 use crate::raw::{Fields, Reader};
-use crate::templates::read_value;
+use crate::templates::{read_expression, read_value};
 use crate::yaml::Content;
 use drift_model::field_paths::FieldPaths;
 
 /// The keys that a body is written under; at most one of them stands in a request.
 pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
+/// The same for a write, which may send bytes that came in an answer.
+pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "raw"];
 
 /// What a request carries.
 #[derive(Debug)]
@@ -24,17 +26,20 @@ pub enum Body {
     Form(ValueTemplate),
     /// A text.
     Text(TextTemplate),
+    /// Bytes, as they are.
+    Raw(Expression),
 }
 
 impl Body {
-    /// What it is, unless the target sets that header itself.
+    /// What it is, unless the target sets that header itself; `None` where only the target knows.
     #[must_use]
-    pub const fn content_type(&self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+    pub const fn content_type(&self) -> Option<HeaderValue> {
+        Some(HeaderValue::from_static(match self {
+            Self::Raw(_) => return None,
             Self::Json(_) => "application/json",
             Self::Form(_) => "application/x-www-form-urlencoded",
             Self::Text(_) => "text/plain; charset=utf-8",
-        })
+        }))
     }
 
     /// The bytes to send.
@@ -49,6 +54,7 @@ impl Body {
             }
             Self::Form(tree) => form(&tree.render(variables)?).map_err(|cause| tree.site().error(cause)),
             Self::Text(text) => text.render(variables).map(String::into_bytes),
+            Self::Raw(bytes) => bytes.evaluate_bytes(variables),
         }
     }
 
@@ -57,6 +63,7 @@ impl Body {
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.reads(variable),
             Self::Text(text) => text.reads(variable),
+            Self::Raw(bytes) => bytes.reads(variable),
         }
     }
 
@@ -68,7 +75,7 @@ impl Body {
         match self {
             body if !body.reads(variable) => body.render(variables).map(drop),
             Self::Json(tree) | Self::Form(tree) => tree.try_without(variable, variables),
-            Self::Text(_) => Ok(()),
+            Self::Text(_) | Self::Raw(_) => Ok(()),
         }
     }
 
@@ -78,6 +85,7 @@ impl Body {
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.fields(),
             Self::Text(text) => text.fields(),
+            Self::Raw(bytes) => bytes.fields().clone(),
         }
     }
 }
@@ -108,11 +116,11 @@ fn form(value: &Value) -> Result<Vec<u8>, String> {
 
 /// The body among the keys of a request, if it has one.
 pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Site) -> Option<Option<Body>> {
-    let mut written = BODY_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let mut written = WRITE_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
     let Some((key, node)) = written.next() else { return Some(None) };
     if let Some((other, second)) = written.next() {
         let place = fields.place(other);
-        return reader.refuse(second.at, format!("{place}: only one of {} can be sent", BODY_KEYS.join(", ")));
+        return reader.refuse(second.at, format!("{place}: {key} is written too, and a request carries one body"));
     }
     let site = site.at(&fields.place(key));
     let body = match key {
@@ -124,6 +132,7 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
             }
             Body::Form(tree)
         }
+        "raw" => Body::Raw(read_expression(reader, node, &site)?),
         _ => {
             let text = reader.text(node, &site.place)?;
             Body::Text(reader.compiled(node, &site.place, TextTemplate::parse(text, &site))?)

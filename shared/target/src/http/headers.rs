@@ -2,6 +2,8 @@
 //!
 //! Those of the credential, the connection and the body are not the target's to set.
 
+use std::sync::Arc;
+
 use http::HeaderName;
 
 use crate::cel::{Site, TextTemplate};
@@ -26,16 +28,15 @@ pub(crate) const RESERVED_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-pub(crate) fn read_headers(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    site: &Site,
-) -> Option<Vec<(HeaderName, TextTemplate)>> {
+/// A header and its value.
+pub(crate) type HeaderTemplate = (HeaderName, Arc<TextTemplate>);
+
+pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Vec<HeaderTemplate>> {
     let fields = reader.any_fields(node, &site.place)?;
     if fields.entries().len() > MAX_HEADERS {
         return reader.refuse(node.at, format!("{}: at most {MAX_HEADERS} headers", site.place));
     }
-    let mut headers: Vec<(HeaderName, TextTemplate)> = Vec::new();
+    let mut headers: Vec<HeaderTemplate> = Vec::new();
     let mut whole = true;
     for entry in fields.entries() {
         let site = site.at(&fields.place(&entry.key));
@@ -57,7 +58,7 @@ pub(crate) fn read_headers(
             reader.refuse::<()>(entry.key_at, message);
             whole = false;
         } else if let (Some(name), Some(template)) = (name, template) {
-            headers.push((name, template));
+            headers.push((name, Arc::new(template)));
         } else {
             whole = false;
         }

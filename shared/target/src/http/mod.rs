@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod challenge;
 pub(crate) mod headers;
 pub(crate) mod oauth2;
 pub(crate) mod request;

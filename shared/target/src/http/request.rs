@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
 
-use crate::cel::{EvaluationError, STEPS, Site, TextTemplate, UrlTemplate, Variables};
+use crate::cel::{DIFFERS, EvaluationError, Mistake, STEPS, Site, TextTemplate, UrlTemplate, Variables};
 use crate::http::body::{Body, read_body};
-use crate::http::headers::read_headers;
+use crate::http::headers::{HeaderTemplate, read_headers};
 use crate::raw::{Fields, Reader};
 use drift_model::field_paths::FieldPaths;
 use drift_model::http_request::HttpRequest;
@@ -22,7 +23,7 @@ pub struct RequestTemplate {
     /// Where.
     pub url: UrlTemplate,
     /// Extra headers.
-    pub headers: Vec<(HeaderName, TextTemplate)>,
+    pub headers: Vec<HeaderTemplate>,
     /// What it carries.
     pub body: Option<Body>,
     /// The unix socket through which it goes; the URL's host is then only a header.
@@ -40,13 +41,19 @@ impl RequestTemplate {
             headers.insert(name, render_header(template, variables)?);
         }
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
-        if let Some(body) = &self.body {
-            headers.entry(CONTENT_TYPE).or_insert(body.content_type());
+        if let Some(kind) = self.body.as_ref().and_then(Body::content_type) {
+            headers.entry(CONTENT_TYPE).or_insert(kind);
         }
         let url = self.url.render(variables)?;
         let has_chosen_host = self.url.has_chosen_host() && self.socket.is_none();
         let socket = self.socket.clone();
         Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
+    }
+
+    /// Takes over headers that it does not set itself.
+    pub(crate) fn inherit(&mut self, headers: &[HeaderTemplate]) {
+        let own: Vec<_> = self.headers.iter().map(|(name, _)| name.clone()).collect();
+        self.headers.extend(headers.iter().filter(|(name, _)| !own.contains(name)).cloned());
     }
 
     /// As much of the request as is known before its path, headers and body are: where it goes to. `None` where an answer
@@ -59,12 +66,18 @@ impl RequestTemplate {
         Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
     }
 
-    /// Whether it is made of answers to other requests.
+    /// Whether a retry may see it change though object and target are the same: it is made of answers to other requests,
+    /// or of what a verdict found to differ.
     #[must_use]
-    pub fn reads_answers(&self) -> bool {
-        self.url.reads(STEPS)
-            || self.headers.iter().any(|(_, template)| template.reads(STEPS))
-            || self.body.as_ref().is_some_and(|body| body.reads(STEPS))
+    pub fn may_vary(&self) -> bool {
+        [STEPS, DIFFERS].iter().any(|variable| self.reads(variable))
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.url.reads(variable)
+            || self.headers.iter().any(|(_, template)| template.reads(variable))
+            || self.body.as_ref().is_some_and(|body| body.reads(variable))
     }
 
     /// Renders what is not made of answers to other requests, to see whether it can be.
@@ -79,6 +92,12 @@ impl RequestTemplate {
             render_header(template, variables)?;
         }
         self.body.as_ref().map_or(Ok(()), |body| body.try_without(STEPS, variables))
+    }
+
+    /// Whose mistake it is that it could not be rendered for that object and the answers to other requests.
+    #[must_use]
+    pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
+        Mistake::attribute(self.try_without_answers(&Variables::of_object(object)).err(), error)
     }
 
     /// The fields under `self` that it reads.

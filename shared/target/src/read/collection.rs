@@ -4,14 +4,11 @@
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Expression, Scope, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Scope, Variables};
 use crate::raw::{Fields, Reader};
+use crate::read::keys::{Keys, read_keys};
 use crate::templates::read_expression;
-use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
-
-/// Longest name of an entry: an identity's characters, of four bytes each at most.
-const MAX_KEY_BYTES: usize = 1_012;
 
 /// Keys of `read.http` that only a collection has.
 pub(super) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
@@ -21,10 +18,8 @@ pub(super) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
 pub struct Collection {
     /// The entries of one page.
     each: Expression,
-    /// What an entry is called.
-    item_key: TextTemplate,
-    /// What an object's entry is called; default its identity.
-    object_key: Option<TextTemplate>,
+    /// What entries are called.
+    pub keys: Keys,
     /// Where the next page is.
     pub next: NextPage,
     /// Says of an entry that it is gone.
@@ -55,39 +50,11 @@ impl Collection {
         }
     }
 
-    /// What an entry is called.
-    ///
-    /// # Errors
-    /// When the entry has no such name.
-    pub fn key_of_item(&self, item: &Value) -> Result<String, EvaluationError> {
-        let key = self.item_key.render(&Variables { item: Some(item), ..Variables::of_object(&Value::Null) })?;
-        checked_key(key, &self.item_key)
-    }
-
-    /// What the entry of an object with that identity is called.
-    ///
-    /// # Errors
-    /// When the template cannot be evaluated for this object.
-    pub fn key_of_object(&self, object: &Value, identity: &str) -> Result<String, EvaluationError> {
-        let own = |key: &TextTemplate| checked_key(key.render(&Variables::of_object(object))?, key);
-        self.object_key.as_ref().map_or_else(|| Ok(identity.to_owned()), own)
-    }
-
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.object_key.iter().for_each(|key| fields.extend(&key.fields()));
+        let mut fields = self.keys.fields();
         self.absent_when.iter().for_each(|rule| fields.extend(rule.fields()));
         fields
-    }
-}
-
-/// No entry has an empty name, so an object that asks for it would always find nothing.
-fn checked_key(key: String, template: &TextTemplate) -> Result<String, EvaluationError> {
-    match key.len() {
-        0 => Err(template.site().error("the key is empty")),
-        1..=MAX_KEY_BYTES => Ok(key),
-        _ => Err(template.site().error(format!("the key is longer than {MAX_KEY_BYTES} bytes"))),
     }
 }
 
@@ -103,7 +70,8 @@ pub(super) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> O
     };
     let site = reader.site(&fields.place("each"), Scope::Page);
     let each = read_expression(reader, each, &site);
-    let keys = reader.required(fields, "key").and_then(|node| read_keys(reader, node, &fields.place("key")));
+    let keys = reader.required(fields, "key");
+    let keys = keys.and_then(|node| read_keys(reader, node, &fields.place("key"), ("item", Scope::ItemAlone)));
     let next = reader.or(fields, "next", NextPage::None, |reader, node, place| {
         if node.as_text() == Some("link") {
             return Some(NextPage::Link);
@@ -115,22 +83,5 @@ pub(super) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> O
         let site = reader.site(place, Scope::Item);
         read_expression(reader, node, &site)
     });
-    let (item_key, object_key) = keys?;
-    Some(Some(Collection { each: each?, item_key, object_key, next: next?, absent_when: absent_when? }))
-}
-
-/// `item` and `object` of `key`.
-fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(TextTemplate, Option<TextTemplate>)> {
-    let fields = reader.fields(node, place, &["item", "object"])?;
-    let item = reader
-        .required(&fields, "item")
-        .and_then(|node| read_key(reader, node, &fields.place("item"), Scope::ItemAlone));
-    let object = reader.optional(&fields, "object", |reader, node, place| read_key(reader, node, place, Scope::Object));
-    Some((item?, object?))
-}
-
-fn read_key(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<TextTemplate> {
-    let text = reader.text(node, place)?;
-    let site = reader.site(place, scope);
-    reader.compiled(node, place, TextTemplate::parse(text, &site))
+    Some(Some(Collection { each: each?, keys: keys?, next: next?, absent_when: absent_when? }))
 }

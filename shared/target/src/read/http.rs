@@ -6,6 +6,7 @@ use crate::cel::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::durations::{KIB, MIB, size};
 use crate::http::auth::{Auth, read_auth};
+use crate::http::headers::read_headers;
 use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
 use crate::raw::{Fields, Reader};
@@ -143,12 +144,19 @@ fn read_requests(
         let message = format!("{}: a collection is one request and its pages; write url", fields.place("steps"));
         return reader.refuse(node.at, message);
     }
-    let mut beside = fields.entries().iter().filter(|entry| REQUEST_KEYS.contains(&entry.key.as_str()));
+    let is_beside = |key: &str| REQUEST_KEYS.contains(&key) && key != "headers";
+    let mut beside = fields.entries().iter().filter(|entry| is_beside(&entry.key));
     if let Some(entry) = beside.next() {
         let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
         reader.refuse::<()>(entry.key_at, message);
     }
-    let mut steps = read_steps(reader, node, &fields.place("steps"))?.into_iter();
+    let headers = reader.or(fields, "headers", Vec::new(), |reader, node, place| {
+        let site = reader.site(place, Scope::Object);
+        read_headers(reader, node, &site)
+    });
+    let (mut steps, headers) = (read_steps(reader, node, &fields.place("steps"))?, headers?);
+    steps.iter_mut().for_each(|step| step.request.inherit(&headers));
+    let mut steps = steps.into_iter();
     Some((steps.next()?, steps.collect()))
 }
 

@@ -2,14 +2,18 @@
 
 mod collection;
 mod http;
+mod keys;
+mod postgres;
 mod step;
 
-use crate::raw::Reader;
+use crate::raw::{Fields, Reader};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
 pub use self::collection::{Collection, NextPage};
 pub use self::http::HttpRead;
+pub use self::keys::Keys;
+pub use self::postgres::PostgresRead;
 pub use self::step::{Absence, Format, ReadStep};
 
 /// Most reads of one target under way at once.
@@ -28,9 +32,12 @@ pub struct Read {
 
 /// From what the real state is read.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is in force")]
 pub enum Source {
     /// An HTTP server.
     Http(HttpRead),
+    /// A PostgreSQL server.
+    Postgres(PostgresRead),
 }
 
 /// Limits of one target's reads.
@@ -49,20 +56,58 @@ impl Default for ReadLimits {
 }
 
 impl Read {
+    /// The read, where it is one by HTTP.
+    #[must_use]
+    pub fn http(&self) -> Option<&HttpRead> {
+        match &self.source {
+            Source::Http(http) => Some(http),
+            Source::Postgres(_) => None,
+        }
+    }
+
+    /// What entries are called, where one read answers for all objects.
+    #[must_use]
+    pub fn keys(&self) -> Option<&Keys> {
+        match &self.source {
+            Source::Http(http) => http.collection.as_ref().map(|collection| &collection.keys),
+            Source::Postgres(postgres) => postgres.keys.as_ref(),
+        }
+    }
+
+    /// Whether the target's own rule tells a real answer about one object from another's.
+    #[must_use]
+    pub fn judges_answers(&self) -> bool {
+        let rule = match &self.source {
+            Source::Http(http) => &http.valid_when,
+            Source::Postgres(postgres) => &postgres.valid_when,
+        };
+        // Of a collection over HTTP it judges the page, not the entry.
+        rule.is_some() && (self.keys().is_none() || matches!(self.source, Source::Postgres(_)))
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         match &self.source {
             Source::Http(http) => http.fields(),
+            Source::Postgres(postgres) => postgres.fields(),
         }
     }
 }
 
 pub(super) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Read> {
-    let fields = reader.fields(node, place, &["limits", "http"])?;
+    let fields = reader.fields(node, place, &["limits", "http", "postgres"])?;
     let limits = reader.or(&fields, "limits", ReadLimits::default(), read_limits);
-    let http = reader.required(&fields, "http");
-    let source = http.and_then(|node| http::read_http(reader, node, &fields.place("http")).map(Source::Http));
+    let source = read_source(reader, &fields);
     Some(Read { limits: limits?, source: source? })
+}
+
+/// The one of `http` and `postgres` that is there.
+fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
+    match (fields.get("http"), fields.get("postgres")) {
+        (Some(node), None) => http::read_http(reader, node, &fields.place("http")).map(Source::Http),
+        (None, Some(node)) => postgres::read_postgres(reader, node, &fields.place("postgres")).map(Source::Postgres),
+        _ => reader.refuse(fields.at(), format!("{}: exactly one of http, postgres is needed", fields.own_place())),
+    }
 }
 
 fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ReadLimits> {

@@ -36,7 +36,7 @@ fn each_state_has_its_decision() {
 }
 
 #[test]
-fn nothing_is_done_before_the_lease_was_read_and_one_that_never_was_is_taken() {
+fn a_lease_that_never_was_is_taken_once_read() {
     let mut view = LeaseView::default();
     assert_eq!(decide(&view, "me", None, at(1000)), Decision::Wait);
     view.observe(None, at(1000));
@@ -44,7 +44,7 @@ fn nothing_is_done_before_the_lease_was_read_and_one_that_never_was_is_taken() {
 }
 
 #[test]
-fn a_lease_that_somebody_removed_is_its_holders_for_as_long_as_a_record_that_stands_still() {
+fn a_removed_lease_expires_as_a_still_record_does() {
     let removed = || {
         let mut view = LeaseView::default();
         view.observe(Some(record(Some("other"))), at(99));
@@ -65,7 +65,7 @@ fn a_lease_that_somebody_removed_is_its_holders_for_as_long_as_a_record_that_sta
 }
 
 #[test]
-fn a_holder_whose_record_was_removed_writes_it_anew_within_its_time() {
+fn a_holder_writes_a_removed_record_anew_in_time() {
     let mut view = LeaseView::default();
     view.observe(Some(record(Some("me"))), at(100));
     view.observe(None, at(103));
@@ -75,7 +75,7 @@ fn a_holder_whose_record_was_removed_writes_it_anew_within_its_time() {
 }
 
 #[test]
-fn any_change_of_the_record_counts_as_life_and_wall_times_do_not_matter() {
+fn any_change_of_the_record_counts_as_life() {
     let base = LeaseRecord { renewed: Some("2999-01-01T00:00:00Z".to_owned()), ..record(Some("other")) };
     let changes: [fn(&mut LeaseRecord); 4] = [
         |record| record.renewed = Some("1970-01-01T00:00:00Z".to_owned()),

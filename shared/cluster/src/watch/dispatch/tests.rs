@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::telling::ALIVE_SPACING;
 use super::*;
 use drift_model::names::FINALIZER;
@@ -159,7 +161,7 @@ fn targets_of_one_kind_share_one_watch() {
 }
 
 #[test]
-fn an_edit_of_a_field_that_only_another_reads_shows_nothing() {
+fn an_edit_that_only_another_reads_shows_nothing() {
     let mut bench = Bench::new();
     bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
     bench.begin("b", selection(&[], "tier=2"), fields(&["y"]));
@@ -177,7 +179,7 @@ fn an_edit_of_a_field_that_only_another_reads_shows_nothing() {
 }
 
 #[test]
-fn the_next_target_has_an_object_when_the_first_is_gone() {
+fn the_next_target_gets_the_objects_of_the_first() {
     let mut bench = Bench::new();
     bench.begin("a", selection(&[], "tier"), fields(&["x"]));
     bench.begin("b", selection(&[], ""), fields(&["x"]));
@@ -245,7 +247,7 @@ fn each_target_counts_its_own_namespaces() {
 }
 
 #[test]
-fn what_was_said_of_a_target_is_said_no_more_when_it_goes() {
+fn what_was_said_of_a_target_ends_with_it() {
     let mut bench = Bench::new();
     bench.begin("a", selection(&[], ""), fields(&["x"]));
     bench.arrange();
@@ -280,85 +282,123 @@ fn turn() -> impl Strategy<Value = Turn> {
     ]
 }
 
+/// The names of the targets.
+const TARGETS: [&str; 3] = ["a", "b", "c"];
+
+/// A dispatch, the objects that there are, and what it told each target.
+struct History {
+    bench: Bench,
+    /// Version and labels by number.
+    objects: BTreeMap<usize, (u64, usize)>,
+    held: BTreeMap<&'static str, BTreeSet<String>>,
+    version: u64,
+}
+
+/// The object of that number.
+fn numbered(number: usize, version: u64, labels: usize) -> SeenObject {
+    seen_in(namespace(number), &format!("o{number}"), version, &tier(&labels.to_string()))
+}
+
+const fn namespace(number: usize) -> &'static str {
+    if number.is_multiple_of(2) { "a" } else { "b" }
+}
+
+impl History {
+    fn new() -> Self {
+        Self { bench: Bench::new(), objects: BTreeMap::new(), held: BTreeMap::new(), version: 0 }
+    }
+
+    fn take(&mut self, turn: &Turn) {
+        let words = match *turn {
+            Turn::Begin(target, number) => {
+                let selections = [
+                    selection(&[], "tier=1"),
+                    selection(&[], "tier=2"),
+                    selection(&[], ""),
+                    selection(&["a"], "tier in (0, 1)"),
+                ];
+                self.bench.end(TARGETS[target], false);
+                self.held.insert(TARGETS[target], BTreeSet::new());
+                self.bench.begin(TARGETS[target], selections[number].clone(), fields(&["x"]));
+                return;
+            }
+            Turn::End(target, is_removed) => {
+                self.bench.end(TARGETS[target], is_removed);
+                self.held.remove(TARGETS[target]);
+                return;
+            }
+            Turn::Arrange => self.bench.arrange(),
+            Turn::Label(number, labels) => self.label(number, labels),
+            Turn::List => self.list(),
+        };
+        words.iter().for_each(|word| self.hear(word));
+    }
+
+    fn label(&mut self, number: usize, labels: Option<usize>) -> Vec<String> {
+        self.version += 1;
+        let before = self.objects.remove(&number);
+        let change = match (labels, before) {
+            (Some(labels), _) => {
+                self.objects.insert(number, (self.version, labels));
+                Change::Changed(numbered(number, self.version, labels))
+            }
+            (None, Some((_, labels))) => Change::Deleted(numbered(number, self.version, labels)),
+            (None, None) => return Vec::new(),
+        };
+        let follows = |of: &Option<String>| of.as_deref().is_none_or(|one| one == namespace(number));
+        let follower = self.bench.followed.iter().find(|(_, (of, _))| follows(of)).map(|(follower, _)| *follower);
+        follower.map(|follower| self.bench.hear(follower, change)).unwrap_or_default()
+    }
+
+    fn list(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
+        for (follower, (of, _)) in self.bench.followed.clone() {
+            words.extend(self.bench.hear(follower, Change::ListBegan));
+            for (number, (version, labels)) in &self.objects {
+                if of.as_deref().is_none_or(|one| one == namespace(*number)) {
+                    let found = numbered(*number, *version, *labels);
+                    words.extend(self.bench.hear(follower, Change::Found(found, "90".to_owned())));
+                }
+            }
+            words.extend(self.bench.hear(follower, Change::ListEnded));
+        }
+        words
+    }
+
+    /// Takes in what was said of a target; what is said of one that went counts no more.
+    fn hear(&mut self, word: &str) {
+        let parts: Vec<&str> = word.split(' ').collect();
+        let Some(own) = self.held.get_mut(parts[0]) else { return };
+        match parts[1] {
+            "seen" => _ = own.insert(parts[2].to_owned()),
+            "left" | "skips" => _ = own.remove(parts[2]),
+            _ => {}
+        }
+    }
+
+    /// The target that an object belongs to.
+    fn owner(&self, number: usize) -> Option<Arc<str>> {
+        let (version, labels) = self.objects[&number];
+        let SeenObject { object, labels } = numbered(number, version, labels);
+        let kind = KindName::new("demo.example/v1", "Proxy");
+        crate::watch::owner_of(&self.bench.dispatch.owners, &kind, object.id.namespace.as_deref(), labels.as_ref())
+            .cloned()
+    }
+}
+
 proptest! {
     #[test]
     fn no_object_is_lost_or_has_two_owners(turns in prop::collection::vec(turn(), 1..40)) {
-        let targets = ["a", "b", "c"];
-        let selections =
-            [selection(&[], "tier=1"), selection(&[], "tier=2"), selection(&[], ""), selection(&["a"], "tier in (0, 1)")];
-        let mut bench = Bench::new();
-        let mut objects: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
-        let mut held: BTreeMap<&str, std::collections::BTreeSet<String>> = BTreeMap::new();
-        let mut version = 0;
-        let turns = turns.into_iter().chain([Turn::Arrange, Turn::List]);
-        let object = |number: usize, version: u64, labels: usize| {
-            seen_in(if number.is_multiple_of(2) { "a" } else { "b" }, &format!("o{number}"), version, &tier(&labels.to_string()))
-        };
-        for turn in turns {
-            let mut words = Vec::new();
-            match turn {
-                Turn::Begin(target, selection) => {
-                    bench.end(targets[target], false);
-                    held.insert(targets[target], std::collections::BTreeSet::new());
-                    bench.begin(targets[target], selections[selection].clone(), fields(&["x"]));
-                }
-                Turn::End(target, is_removed) => {
-                    bench.end(targets[target], is_removed);
-                    held.remove(targets[target]);
-                }
-                Turn::Arrange => words = bench.arrange(),
-                Turn::Label(number, labels) => {
-                    version += 1;
-                    let before = objects.remove(&number);
-                    let follower = bench.followed.iter().find(|(_, (namespace, _))| {
-                        namespace.as_deref().is_none_or(|one| one == if number.is_multiple_of(2) { "a" } else { "b" })
-                    });
-                    let follower = follower.map(|(number, _)| *number);
-                    let change = match (labels, before) {
-                        (Some(labels), _) => {
-                            objects.insert(number, (version, labels));
-                            Some(Change::Changed(object(number, version, labels)))
-                        }
-                        (None, Some((_, labels))) => Some(Change::Deleted(object(number, version, labels))),
-                        (None, None) => None,
-                    };
-                    if let (Some(follower), Some(change)) = (follower, change) {
-                        words = bench.hear(follower, change);
-                    }
-                }
-                Turn::List => {
-                    for (follower, (namespace, _)) in bench.followed.clone() {
-                        words.extend(bench.hear(follower, Change::ListBegan));
-                        for (number, (version, labels)) in &objects {
-                            let found = object(*number, *version, *labels);
-                            if namespace.as_deref().is_none_or(|one| found.object.id.namespace.as_deref() == Some(one)) {
-                                words.extend(bench.hear(follower, Change::Found(found, "90".to_owned())));
-                            }
-                        }
-                        words.extend(bench.hear(follower, Change::ListEnded));
-                    }
-                }
-            }
-            for word in words {
-                let parts: Vec<&str> = word.split(' ').collect();
-                let Some(own) = targets.iter().find(|one| **one == parts[0]).and_then(|one| held.get_mut(one)) else { continue };
-                match parts[1] {
-                    "seen" => _ = own.insert(parts[2].to_owned()),
-                    "left" | "skips" => _ = own.remove(parts[2]),
-                    _ => {}
-                }
+        let mut history = History::new();
+        turns.iter().chain(&[Turn::Arrange, Turn::List]).for_each(|turn| history.take(turn));
+        for number in history.objects.keys() {
+            let owner = history.owner(*number);
+            for (target, own) in &history.held {
+                let is_owner = owner.as_deref() == Some(*target);
+                prop_assert_eq!(own.contains(&format!("o{number}")), is_owner, "{} and {}", target, number);
             }
         }
-        for (number, (version, labels)) in &objects {
-            let found = object(*number, *version, *labels);
-            let owner = crate::watch::owner_of(
-                &bench.dispatch.owners, &KindName::new("demo.example/v1", "Proxy"), found.object.id.namespace.as_deref(), found.labels.as_ref());
-            for (target, own) in &held {
-                let is_owner = owner.is_some_and(|owner| &**owner == *target);
-                prop_assert_eq!(own.contains(&*found.object.id.name), is_owner, "{} and {}", target, number);
-            }
-        }
-        let present: Vec<String> = objects.keys().map(|number| format!("o{number}")).collect();
-        prop_assert!(held.values().flatten().all(|name| present.contains(name)));
+        let present: Vec<String> = history.objects.keys().map(|number| format!("o{number}")).collect();
+        prop_assert!(history.held.values().flatten().all(|name| present.contains(name)));
     }
 }

@@ -38,7 +38,7 @@ async fn body_of(answer: &[u8], max_bytes: usize) -> ReplyBody {
 }
 
 #[tokio::test]
-async fn a_body_is_read_whole_up_to_the_cap_and_not_beyond() {
+async fn a_body_is_read_up_to_the_cap() {
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     let until_close = b"HTTP/1.1 200 OK\r\n\r\nabcde";
     for answer in [ok("abcde"), chunked.to_vec(), until_close.to_vec(), gzipped(b"abcde")] {
@@ -49,7 +49,7 @@ async fn a_body_is_read_whole_up_to_the_cap_and_not_beyond() {
 }
 
 #[tokio::test]
-async fn a_small_answer_that_unpacks_into_a_huge_one_is_stopped_at_the_cap() {
+async fn an_answer_that_unpacks_hugely_is_stopped() {
     let bomb = gzipped(&vec![b' '; 64 * 1024 * 1024]);
     assert!(bomb.len() < 1024 * 1024, "{} bytes are no bomb", bomb.len());
     assert_eq!(body_of(&bomb, 1024 * 1024).await, ReplyBody::TooLarge);
@@ -110,7 +110,7 @@ async fn a_head_has_no_body_whatever_its_headers_say() {
 }
 
 #[tokio::test]
-async fn an_answer_without_content_is_whole_even_if_it_claims_to_be_packed() {
+async fn an_empty_answer_called_packed_is_whole() {
     let answer = b"HTTP/1.1 204 No Content\r\ncontent-encoding: gzip\r\n\r\n";
     assert_eq!(body_of(answer, 10).await, ReplyBody::Whole(Vec::new()));
 }
@@ -141,7 +141,7 @@ async fn a_caller_who_gives_up_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn what_keeps_an_answer_from_coming_is_told_in_closed_words() {
+async fn every_missing_answer_is_told_in_closed_words() {
     let garbage = Server::answering("SSH-2.0-OpenSSH_9.9\r\n\r\n").await;
     let greeting = Server::greeting("220 mail.example ESMTP\r\n").await;
     let not_tls = greeting.url("/").replace("http:", "https:");

@@ -69,6 +69,38 @@ async fn a_rotated_certificate_is_shown_from_the_next_request_on() {
 }
 
 #[tokio::test]
+async fn half_a_rotation_leaves_the_certificate_in_use() {
+    let authority = Authority::new();
+    let (server, shown) = serve(&authority, &[&authority]).await;
+    let pairs = [authority.certify("first"), authority.certify("second")];
+    let [first, second] = pairs.each_ref().map(|(certificate, key)| (certificate.pem(), key.serialize_pem()));
+    let bundle = authority.pem.as_str();
+    let rounds = [
+        (&first.0, &first.1, bundle, 1),
+        (&second.0, &first.1, bundle, 1),
+        (&second.0, &first.1, "canary", 1),
+        (&second.0, &second.1, "canary", 1),
+        (&second.0, &second.1, bundle, 2),
+    ];
+    let store = secrets(&[]);
+    let sender = HttpSender::new(store.clone(), "drift-poller");
+    let tls = tls();
+    let options = HttpOptions { tls: Some(&tls), ..plain() };
+    for (round, (certificate, key, bundle, expected)) in rounds.into_iter().enumerate() {
+        let own = ("own", &[("tls.crt", certificate.as_str()), ("tls.key", key.as_str())][..]);
+        store.store(secrets(&[("ca", &[("ca.crt", bundle)]), own]).load_full());
+        for _ in 0..2 {
+            assert!(send(&sender, &get(&https(&server)), &options).await.is_ok(), "round {round}");
+        }
+        assert_eq!(shown.lock().unwrap().len(), expected, "round {round}");
+    }
+    store.store(secrets(&[("ca", &[("ca.crt", bundle)])]).load_full());
+    let outcome = send(&sender, &get(&https(&server)), &options).await;
+    let gone = "Secret own does not exist or is not labelled for this program".to_owned();
+    assert_eq!(outcome.err(), Some(HttpFailure::CredentialUnavailable(gone)), "one that was taken away is used");
+}
+
+#[tokio::test]
 async fn without_a_trusted_certificate_there_is_no_answer() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let (server, _) = serve(&authority, &[&authority]).await;

@@ -54,7 +54,7 @@ async fn closing() -> Server {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_address_between_two_polls_is_caught() {
+async fn a_name_with_another_address_is_caught() {
     let server = closing().await;
     let names = Names::default();
     let sender = names.sender();
@@ -74,7 +74,7 @@ async fn a_name_that_changes_its_address_between_two_polls_is_caught() {
 }
 
 #[tokio::test]
-async fn a_connection_is_not_shared_by_requests_that_may_go_to_other_addresses() {
+async fn requests_with_other_networks_share_no_connection() {
     let server = Server::answering(ok("{}")).await;
     let names = Names::default();
     names.lead_to(&["127.0.0.1"]);

@@ -93,6 +93,6 @@ async fn a_write_that_may_have_arrived_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_write_that_the_server_did_not_look_at_is_sent_again() {
+async fn a_write_nobody_looked_at_is_sent_again() {
     assert_eq!(outcome(Method::POST, End::GoAway).await, (Ok(200), 2));
 }

@@ -65,7 +65,7 @@ async fn a_host_that_trickles_keeps_no_other_waiting() {
 }
 
 #[tokio::test]
-async fn large_answers_of_many_hosts_wait_for_one_another_and_small_ones_do_not() {
+async fn only_large_answers_wait_for_one_another() {
     let (sender, large, small) = (sender(), large().await, Server::answering(ok("abc")).await);
     let slow = [trickling().await, trickling().await, trickling().await, trickling().await];
     let requests: Vec<_> = slow.iter().map(|slow| get(&slow.url("/"))).collect();
@@ -80,7 +80,7 @@ async fn large_answers_of_many_hosts_wait_for_one_another_and_small_ones_do_not(
 }
 
 #[tokio::test]
-async fn a_deadline_tells_silence_from_slowness_and_from_our_own_limits() {
+async fn a_deadline_tells_silence_from_slowness() {
     let (sender, slow) = (sender(), trickling().await);
     let silent = Server::start(|mut connection: Connection| async move {
         connection.request().await;

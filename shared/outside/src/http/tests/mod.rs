@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bounds;
+mod challenge;
 mod child;
 mod client_certificate;
 mod dialling;

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::http::oauth2;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
+use crate::http::token_request::Fetched;
+use crate::{HttpReply, ReplyBody};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_target::{Auth, Grant, OAuth2};
 
@@ -135,7 +138,7 @@ async fn a_revoked_token_is_replaced_within_the_request() {
 }
 
 #[tokio::test]
-async fn a_host_that_refuses_every_token_is_not_asked_with_a_new_one_each_time() {
+async fn a_host_that_refuses_every_token_costs_few() {
     let tokens = Tokens::default();
     let identity = identity_server(&tokens, Duration::from_secs(60)).await;
     let api = Server::answering("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n").await;
@@ -147,7 +150,7 @@ async fn a_host_that_refuses_every_token_is_not_asked_with_a_new_one_each_time()
 }
 
 #[tokio::test]
-async fn a_token_server_that_gives_none_is_told_and_left_alone() {
+async fn a_token_server_that_gives_none_is_told() {
     let api = Server::answering(ok("{}")).await;
     let refused = |text: &str| HttpFailure::TokenRefused(text.to_owned());
     let unavailable = |text: &str| HttpFailure::TokenUnavailable(text.to_owned());
@@ -169,7 +172,15 @@ async fn a_token_server_that_gives_none_is_told_and_left_alone() {
             Server::answering(format!("HTTP/1.1 {line}\r\ncontent-length: {}\r\n\r\n{body}", body.len())).await;
         let (sender, auth) = (client(), auth(&identity));
         for _ in 0..3 {
-            assert_eq!(status(&sender, &api, &auth).await, Err(expected.clone()), "{line}");
+            let failure = match status(&sender, &api, &auth).await {
+                // Left alone: whoever asks now is late.
+                Err(HttpFailure::TokenPaused { cause, wait }) if wait <= Duration::from_secs(1) => {
+                    assert!(!identity.requests().is_empty(), "paused before it was asked");
+                    HttpFailure::TokenUnavailable(cause)
+                }
+                outcome => outcome.unwrap_err(),
+            };
+            assert_eq!(failure, expected, "{line}");
         }
         assert_eq!(identity.requests().len(), 1, "{line}");
     }
@@ -177,7 +188,7 @@ async fn a_token_server_that_gives_none_is_told_and_left_alone() {
 }
 
 #[tokio::test]
-async fn the_owner_names_the_token_server_and_the_hosts_that_get_the_token() {
+async fn the_owner_names_who_gets_the_token() {
     let tokens = Tokens::default();
     let (identity, api) = (identity_server(&tokens, Duration::from_secs(60)).await, api(&tokens).await);
     let auth = auth(&identity);
@@ -197,4 +208,27 @@ async fn the_owner_names_the_token_server_and_the_hosts_that_get_the_token() {
     assert_eq!(outcome(&of_api).await, refused(&of_identity));
     assert_eq!(identity.requests().len(), 0);
     assert_eq!(outcome(&format!("{of_identity},{of_api}")).await, Ok(200));
+}
+
+#[test]
+fn a_token_server_may_name_the_date_of_its_return() {
+    let source = oauth2::token_source(
+        &OAuth2 {
+            token_url: "https://id.example/".parse().unwrap(),
+            grant: Grant::ClientCredentials,
+            secret: "client".to_owned(),
+            scopes: Vec::new(),
+        },
+        &plain(),
+        &secrets(&[("client", &[("clientId", "x"), ("clientSecret", "y")])]).load(),
+    );
+    let now = "1994-11-06T08:49:37Z".parse().unwrap();
+    let date = "Sun, 06 Nov 1994 08:50:37 GMT";
+    for (status, header, expected) in [(503, date, Some(60)), (429, "7", Some(7)), (503, "soon", None)] {
+        let headers = [(http::header::RETRY_AFTER, header.parse().unwrap())].into_iter().collect();
+        let status = http::StatusCode::from_u16(status).unwrap();
+        let reply = HttpReply { status, headers, body: ReplyBody::Whole(Vec::new()) };
+        let Fetched::Failed(_, pause) = source.as_ref().unwrap().judge(Ok(reply), now) else { panic!("a token") };
+        assert_eq!(pause, expected.map(Duration::from_secs), "{header}");
+    }
 }

@@ -44,7 +44,7 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn a_read_on_a_reused_connection_that_is_dropped_is_tried_once_more() {
+async fn a_read_on_a_dropped_reused_connection_is_repeated() {
     for end in [End::Fin, End::Reset] {
         for method in [Method::GET, Method::HEAD] {
             let server = dropping(1, 1, end).await;
@@ -59,7 +59,7 @@ async fn a_read_on_a_reused_connection_that_is_dropped_is_tried_once_more() {
 }
 
 #[tokio::test]
-async fn the_second_try_takes_no_other_dead_connection_from_the_pool() {
+async fn the_second_try_takes_a_fresh_connection() {
     let server = dropping(4, 1, End::Reset).await;
     let sender = sender();
     let urls: Vec<_> = (0..4).map(|number| get(&server.url(&format!("/{number}")))).collect();
@@ -108,7 +108,7 @@ async fn a_write_that_may_have_arrived_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_read_on_a_fresh_connection_that_is_dropped_is_not_tried_again() {
+async fn a_read_on_a_fresh_connection_is_not_repeated() {
     for end in [End::Fin, End::Reset] {
         let server = dropping(usize::MAX, 0, end).await;
         let outcome = send(&sender(), &get(&server.url("/")), &plain()).await;

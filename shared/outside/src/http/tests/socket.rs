@@ -45,7 +45,7 @@ fn through(path: &Path, url: &str) -> HttpRequest {
 }
 
 #[tokio::test]
-async fn a_request_goes_through_the_socket_and_its_host_is_only_a_header() {
+async fn through_a_socket_the_host_is_only_a_header() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = ["1.sock", "2.sock"].map(|name| folder.path().join(name));
     let (heads, _task) = serve(&first);
@@ -68,7 +68,7 @@ async fn a_request_goes_through_the_socket_and_its_host_is_only_a_header() {
 }
 
 #[tokio::test]
-async fn a_socket_that_cannot_be_reached_is_told_in_closed_words() {
+async fn an_unreachable_socket_is_told_in_closed_words() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.sock");
     let request = through(&path, "http://h/");

@@ -84,7 +84,7 @@ pub(super) fn private() -> Tls {
 }
 
 #[tokio::test]
-async fn a_private_ca_is_trusted_where_the_target_names_it_and_nowhere_else() {
+async fn a_private_ca_is_trusted_only_where_named() {
     let authority = Authority::new();
     let server = authority.serve("localhost", &["http/1.1"]).await;
     let other = Authority::new();
@@ -112,7 +112,7 @@ async fn a_certificate_for_another_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_changed_bundle_is_followed_and_an_unchanged_one_keeps_its_connections() {
+async fn only_a_changed_bundle_costs_its_connections() {
     let (first, second) = (Authority::new(), Authority::new());
     let server = first.serve("localhost", &[]).await;
     let moved = second.serve("localhost", &[]).await;
@@ -134,7 +134,7 @@ async fn a_changed_bundle_is_followed_and_an_unchanged_one_keeps_its_connections
 }
 
 #[tokio::test]
-async fn a_bundle_that_cannot_be_used_is_told_and_nothing_is_sent() {
+async fn with_an_unusable_bundle_nothing_is_sent() {
     let server = Server::answering(ok("{}")).await;
     let tls = private();
     let options = HttpOptions { tls: Some(&tls), ..plain() };

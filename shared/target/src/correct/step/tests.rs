@@ -31,97 +31,102 @@ fn steps_are_read_as_they_are_written() {
     let [found, set] = http.update.as_slice() else { panic!("{:?}", http.update) };
     assert_eq!(found.name.as_deref(), Some("found"));
     assert!(found.looks_up() && !set.looks_up());
-    assert!(set.request.reads_answers() && !found.request.reads_answers());
+    assert!(set.request.may_vary() && !found.request.may_vary());
     assert!(set.accept.contains(304) && !found.accept.contains(304));
     assert!(http.steps().all(|step: &HttpStep| step.when.is_none()));
 }
 
+/// What is edited in the target, into what, and what is then said.
+const MISTAKES: &[(&str, &str, &[&str])] = &[
+    (
+        "steps.found.",
+        "steps.fund.",
+        &["13:52 correct.http.update[1].url: no step before this one is called `fund`: did you mean `found`?"],
+    ),
+    (
+        "https://h/find",
+        "https://h/${steps.set.status}",
+        &["12:54 correct.http.update[0].url: `steps` does not exist here; known: self, desired, differs, correction"],
+    ),
+    (
+        "https://h/x\", because",
+        "https://h/${steps.found.status}\", because",
+        &["15:44 correct.http.delete[0].url: `steps` does not exist here; known: self, desired, correction"],
+    ),
+    (
+        "https://h/x\", because",
+        "https://h/x\", when: \"${'a' in differs}\", because",
+        &["15:62 correct.http.delete[0].when: `differs` does not exist here; known: self, desired, correction"],
+    ),
+    ("name: set", "name: found", &["13:16 correct.http.update[1].name: two steps are called `found`"]),
+    (
+        "name: set",
+        "name: set-it",
+        &["13:16 correct.http.update[1].name: `set-it` is no name: use letters, digits and _, a letter first"],
+    ),
+    (
+        "method: PUT",
+        "method: HEAD",
+        &["12:9 correct.http.update: no step writes; method POST, PUT, PATCH or DELETE does"],
+    ),
+    (
+        "method: PUT",
+        "method: PULL",
+        &["13:29 correct.http.update[1].method: unknown `PULL`; one of GET, HEAD, POST, PUT, PATCH, DELETE"],
+    ),
+    (
+        "method: GET,",
+        "method: GET, body: {a: 1},",
+        &["12:42 correct.http.update[0].body: a GET only looks something up, and has no body"],
+    ),
+    (
+        "method: DELETE,",
+        "method: GET, doneOn: [404],",
+        &["15:31 correct.http.delete[0].doneOn: a GET only looks something up, and has no doneOn"],
+    ),
+    (
+        "304]",
+        "303]",
+        &[
+            "13:93 correct.http.update[1].accept: only 2xx, 304 and 4xx can be accepted: the others say nothing about the resource",
+        ],
+    ),
+    (
+        "304]",
+        "425]",
+        &["13:93 correct.http.update[1].accept: 425 cannot be accepted: it says nothing about the resource"],
+    ),
+    ("name: set,", "whem: \"${true}\",", &["13:10 unknown key `whem` in correct.http.update[1]: did you mean `when`?"]),
+    ("name: set,", "when: \"true\",", &["13:17 correct.http.update[1].when: write one \"${…}\" and nothing around it"]),
+    (
+        "name: set,",
+        "when: \"${response.status == 200}\",",
+        &[
+            "13:19 correct.http.update[1].when: `response` does not exist here; known: self, desired, differs, correction, steps",
+        ],
+    ),
+    (
+        "name: set,",
+        "refusedWhen: \"${respons.status == 200}\",",
+        &["13:26 correct.http.update[1].refusedWhen: unknown variable `respons`: did you mean `response`?"],
+    ),
+    ("name: set,", "raw: text,", &["13:15 correct.http.update[1].raw: write one \"${…}\" and nothing around it"]),
+    (
+        "name: set,",
+        "raw: \"${steps.found.raw}\", text: x,",
+        &["13:15 correct.http.update[1].raw: text is written too, and a request carries one body"],
+    ),
+    (
+        "\"no: ${response.body.?error}\"",
+        "{a: 1}",
+        &["15:55 correct.http.delete[0].because: a text is needed here, not a map"],
+    ),
+];
+
 #[test]
 fn every_mistake_in_a_step_is_told_with_its_place() {
-    let table: &[(&str, &str, &[&str])] = &[
-        (
-            "steps.found.",
-            "steps.fund.",
-            &["13:52 correct.http.update[1].url: no step before this one is called `fund`: did you mean `found`?"],
-        ),
-        (
-            "https://h/find",
-            "https://h/${steps.set.status}",
-            &["12:54 correct.http.update[0].url: `steps` does not exist here; known: self, desired, correction"],
-        ),
-        (
-            "https://h/x\", because",
-            "https://h/${steps.found.status}\", because",
-            &["15:44 correct.http.delete[0].url: `steps` does not exist here; known: self, desired, correction"],
-        ),
-        ("name: set", "name: found", &["13:16 correct.http.update[1].name: two steps are called `found`"]),
-        (
-            "name: set",
-            "name: set-it",
-            &["13:16 correct.http.update[1].name: `set-it` is no name: use letters, digits and _, a letter first"],
-        ),
-        (
-            "method: PUT",
-            "method: HEAD",
-            &["12:9 correct.http.update: no step writes; method POST, PUT, PATCH or DELETE does"],
-        ),
-        (
-            "method: PUT",
-            "method: PULL",
-            &["13:29 correct.http.update[1].method: unknown `PULL`; one of GET, HEAD, POST, PUT, PATCH, DELETE"],
-        ),
-        (
-            "method: GET,",
-            "method: GET, body: {a: 1},",
-            &["12:42 correct.http.update[0].body: a GET only looks something up, and has no body"],
-        ),
-        (
-            "method: DELETE,",
-            "method: GET, doneOn: [404],",
-            &["15:31 correct.http.delete[0].doneOn: a GET only looks something up, and has no doneOn"],
-        ),
-        (
-            "304]",
-            "303]",
-            &[
-                "13:93 correct.http.update[1].accept: only 2xx, 304 and 4xx can be accepted: the others say nothing about the resource",
-            ],
-        ),
-        (
-            "304]",
-            "425]",
-            &["13:93 correct.http.update[1].accept: 425 cannot be accepted: it says nothing about the resource"],
-        ),
-        (
-            "name: set,",
-            "whem: \"${true}\",",
-            &["13:10 unknown key `whem` in correct.http.update[1]: did you mean `when`?"],
-        ),
-        (
-            "name: set,",
-            "when: \"true\",",
-            &["13:17 correct.http.update[1].when: write one \"${…}\" and nothing around it"],
-        ),
-        (
-            "name: set,",
-            "when: \"${response.status == 200}\",",
-            &[
-                "13:19 correct.http.update[1].when: `response` does not exist here; known: self, desired, correction, steps",
-            ],
-        ),
-        (
-            "name: set,",
-            "refusedWhen: \"${respons.status == 200}\",",
-            &["13:26 correct.http.update[1].refusedWhen: unknown variable `respons`: did you mean `response`?"],
-        ),
-        (
-            "\"no: ${response.body.?error}\"",
-            "{a: 1}",
-            &["15:55 correct.http.delete[0].because: a text is needed here, not a map"],
-        ),
-    ];
     let mut wrong = Vec::new();
-    for (old, new, expected) in table {
+    for (old, new, expected) in MISTAKES {
         assert!(TARGET.contains(old), "{old}");
         let found = parse(&TARGET.replacen(old, new, 1)).map(drop).unwrap_err();
         if found != *expected {
@@ -129,4 +134,54 @@ fn every_mistake_in_a_step_is_told_with_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_rule_for_replacement_needs_a_way_to_do_it() {
+    let desired = "desired: {a: \"${self.spec.a}\"}";
+    let rule = "desired: {a: \"${self.spec.a}\"}, rules: [{path: /a, change: replace}]";
+    let with = |steps: &str| {
+        let (head, _) = TARGET.split_once("    http:").unwrap();
+        format!("{head}    http:\n{steps}")
+    };
+    let [create, update, delete] = ["create", "update", "delete"]
+        .map(|action| format!("      {action}: [{{method: PUT, url: \"https://h/x\"}}]\n"));
+    let replace = |keys: &str| format!("      replace: [{{method: DELETE, url: \"https://h/x\"{keys}}}]\n");
+    let missing = |name: &str| {
+        vec![format!(
+            "8:72 compare.rules[0].change: what cannot be changed is deleted and created again, or replaced by steps of its own: \
+             add {name} to correct.http"
+        )]
+    };
+    let table = [
+        (format!("{create}{delete}"), Ok(true)),
+        (replace(", doneOn: [404]"), Ok(true)),
+        (format!("{create}{update}"), Err(missing("delete"))),
+        (delete.clone(), Err(missing("create"))),
+        (update.clone(), Err(missing("replace"))),
+    ];
+    for (steps, expected) in table {
+        let target = parse(&with(&steps).replace(desired, rule));
+        assert_eq!(target.map(|target| target.replaces()), expected, "{steps}");
+    }
+    let never = "11:16 correct.http.replace: no rule of compare says change: replace, so it would never run";
+    assert_eq!(parse(&with(&replace(""))).map(drop), Err(vec![never.to_owned()]));
+    assert!(!parse(&with(&format!("{create}{delete}"))).unwrap().replaces(), "no rule asks for it");
+    let observing = TARGET.split_once("  correct:").unwrap().0.replace(desired, rule);
+    assert!(!parse(&observing).unwrap().replaces(), "nothing corrects");
+    let put = with(&replace(", doneOn: [404]").replace("DELETE", "PUT")).replace(desired, rule);
+    let done_on = "11:59 correct.http.replace[0].doneOn: in a replacement only a DELETE says when it is done";
+    assert_eq!(parse(&put).map(drop), Err(vec![done_on.to_owned()]));
+}
+
+#[test]
+fn in_a_replacement_only_a_deletion_takes_what_is_gone() {
+    let rule = "desired: {a: \"${self.spec.a}\"}, rules: [{path: /a, change: replace}]";
+    let replace = "replace:\n      - {method: DELETE, url: \"https://h/x\", doneOn: [204]}\n      - {method: POST, url: \"https://h/x\"}\n      delete:";
+    let text = TARGET.replace("desired: {a: \"${self.spec.a}\"}", rule).replace("delete:", replace);
+    let target = parse(&text).unwrap();
+    let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+    let [delete, create] = http.replace.as_slice() else { panic!("{:?}", http.replace) };
+    assert!(delete.accept.contains(404) && delete.done_on.contains(404) && !delete.done_on.contains(200));
+    assert!(!create.accept.contains(404) && create.done_on.contains(200));
 }

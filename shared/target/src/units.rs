@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use super::decimal::Decimal;
+use crate::decimal::Decimal;
 
 /// Suffixes of Kubernetes quantities with powers of two.
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
@@ -26,7 +26,7 @@ const UNITS_OF_TIME: [(&[&str], i128); 8] = [
 const NANOSECOND: i32 = -9;
 
 /// A Kubernetes quantity: `500m`, `1Gi`, `1.5`, `1e3`.
-pub(super) fn parse_quantity(text: &str) -> Option<Decimal> {
+pub(crate) fn parse_quantity(text: &str) -> Option<Decimal> {
     if let Some((mantissa, power)) = BINARY.iter().find_map(|(suffix, power)| Some((text.strip_suffix(suffix)?, power)))
     {
         return plain(mantissa)?.times(Decimal::new(1 << power, 0));
@@ -43,7 +43,7 @@ fn plain(text: &str) -> Option<Decimal> {
 }
 
 /// Seconds of a duration: `1h30m`, `1h 30m`, `1.5h`, `-300ms`, `2 days`, or seconds without a unit: `90`, `3.5`.
-pub(super) fn parse_duration(text: &str) -> Option<Decimal> {
+pub(crate) fn parse_duration(text: &str) -> Option<Decimal> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -70,7 +70,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Decimal> {
 }
 
 /// Seconds since 1970 of an RFC 3339 time: any offset, fractions down to nanoseconds.
-pub(super) fn parse_timestamp(text: &str) -> Option<Decimal> {
+pub(crate) fn parse_timestamp(text: &str) -> Option<Decimal> {
     let time: Timestamp = text.parse().ok()?;
     Some(Decimal::new(time.as_nanosecond(), NANOSECOND))
 }

@@ -3,6 +3,8 @@
 //! A double would take 0.1 + 0.2 for something else than 0.3, and two identifiers beyond 2^53 for one. This file must not
 //! know in what notation a number was written beside the plain one.
 
+use std::cmp::Ordering;
+
 use serde_json::Number;
 
 /// `digits` × 10^`exponent`, without trailing zeros in `digits`: equal numbers are equal values.
@@ -13,7 +15,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    pub(super) fn new(mut digits: i128, mut exponent: i32) -> Self {
+    pub(crate) fn new(mut digits: i128, mut exponent: i32) -> Self {
         if digits == 0 {
             return Self { digits, exponent: 0 };
         }
@@ -61,12 +63,12 @@ impl Decimal {
     }
 
     /// The product; `None` where it has more than 38 digits.
-    pub(super) fn times(self, other: Self) -> Option<Self> {
+    pub(crate) fn times(self, other: Self) -> Option<Self> {
         Some(Self::new(self.digits.checked_mul(other.digits)?, self.exponent.checked_add(other.exponent)?))
     }
 
     /// The sum; `None` where it has more than 38 digits.
-    pub(super) fn plus(self, other: Self) -> Option<Self> {
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
         let exponent = self.exponent.min(other.exponent);
         let aligned = |number: Self| {
             let zeros = u32::try_from(number.exponent.checked_sub(exponent)?).ok()?;
@@ -75,20 +77,21 @@ impl Decimal {
         Some(Self::new(aligned(self)?.checked_add(aligned(other)?)?, exponent))
     }
 
-    fn minus(self, other: Self) -> Option<Self> {
+    /// The difference; `None` where it has more than 38 digits.
+    pub(crate) fn minus(self, other: Self) -> Option<Self> {
         self.plus(Self { digits: -other.digits, ..other })
     }
 
-    pub(super) const fn is_negative(self) -> bool {
+    pub(crate) const fn is_negative(self) -> bool {
         self.digits < 0
     }
 
-    pub(super) const fn is_zero(self) -> bool {
+    pub(crate) const fn is_zero(self) -> bool {
         self.digits == 0
     }
 
     /// The same number with the other sign.
-    pub(super) const fn negated(self) -> Self {
+    pub(crate) const fn negated(self) -> Self {
         Self { digits: -self.digits, exponent: self.exponent }
     }
 
@@ -103,7 +106,23 @@ impl Decimal {
         }
     }
 
-    fn to_f64(self) -> f64 {
+    /// Which of two numbers is the greater one.
+    pub(crate) fn order(self, other: Self) -> Ordering {
+        match self.minus(other) {
+            Some(apart) => apart.digits.cmp(&0),
+            // They do not fit one scale of 38 digits, so that a double tells them apart as well.
+            None => self.to_f64().total_cmp(&other.to_f64()),
+        }
+    }
+
+    /// The whole number that it is; `None` for a fraction, and for more than 64 bits.
+    pub(crate) fn to_i64(self) -> Option<i64> {
+        let zeros = u32::try_from(self.exponent).ok()?;
+        self.digits.checked_mul(10_i128.checked_pow(zeros)?)?.try_into().ok()
+    }
+
+    /// The nearest double.
+    pub(crate) fn to_f64(self) -> f64 {
         format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
     }
 }
@@ -152,6 +171,20 @@ mod tests {
         assert!(within("-1", "1", "2") && !within("-1", "1", "1.99"));
         assert!(!within("1e300", "1", "1e299") && within("1e300", "1", "1e301"));
         assert!(within("1e30000", "1e30000", "0.1"));
+    }
+
+    #[test]
+    fn numbers_of_any_scale_have_an_order() {
+        let ascending = ["-1e300", "-2", "-1.5", "0", "1e-300", "0.1", "9007199254740992", "9007199254740993", "1e300"];
+        let numbers = ascending.map(|text| Decimal::parse(text).unwrap());
+        for (left, one) in numbers.iter().enumerate() {
+            for (right, other) in numbers.iter().enumerate() {
+                assert_eq!(one.order(*other), left.cmp(&right), "{} and {}", ascending[left], ascending[right]);
+            }
+        }
+        let whole = |text: &str| Decimal::parse(text).unwrap().to_i64();
+        assert_eq!((whole("12e2"), whole("-9223372036854775808"), whole("0")), (Some(1200), Some(i64::MIN), Some(0)));
+        assert_eq!((whole("1.5"), whole("9223372036854775808"), whole("1e99")), (None, None, None));
     }
 
     proptest! {

@@ -57,22 +57,22 @@ const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 
 /// Which addresses a request may go to. Requests with different rules share no connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct DialRules {
+pub(crate) struct DialRules {
     /// Whether an object's field takes part in the host: then it has to lead to a public address.
-    pub(super) has_chosen_host: bool,
+    pub(crate) has_chosen_host: bool,
     /// What the target allows though it would be refused.
-    pub(super) allowed: Vec<Network>,
+    pub(crate) allowed: Vec<Network>,
 }
 
 /// None of the addresses of a host may be dialled. Holds neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its address is in a network that the target does not allow")]
-pub(super) struct AddressRefused;
+pub(crate) struct AddressRefused;
 
 impl DialRules {
     /// Whether a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
     /// unix socket has none.
-    pub(super) fn allow_literal(&self, request: &HttpRequest) -> bool {
+    pub(crate) fn allow_literal(&self, request: &HttpRequest) -> bool {
         request.socket.is_some()
             || match request.url.host() {
                 Some(Host::Ipv4(address)) => self.allow(address.into()),
@@ -82,7 +82,7 @@ impl DialRules {
     }
 
     /// Whether a connection to this address may be opened.
-    pub(super) fn allow(&self, address: IpAddr) -> bool {
+    pub(crate) fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let holds = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));
         let is_refused = |address| holds(OF_MACHINES, address) || self.has_chosen_host && holds(NOT_PUBLIC, address);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_host_leads_anywhere_but_to_where_machines_get_their_credentials() {
+    fn a_literal_host_leads_to_no_metadata_server() {
         for address in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd00::1", "100.64.0.1", "1.1.1.1"] {
             assert!(allows(false, &[], address), "{address}");
         }

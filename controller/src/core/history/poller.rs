@@ -1,0 +1,61 @@
+//! A poller that follows the rules of `driftObserved`.
+
+use drift_model::condition::{ConditionStatus, ObservedReason, Placed, Standing, Tag, Verdict};
+
+use super::world::World;
+
+impl World {
+    /// The verdict by the rules of `driftObserved`, of the state in which the poll begins.
+    pub(super) fn begin_poll(&mut self) {
+        if self.object.deleting {
+            return;
+        }
+        self.made = false;
+        let correction = self.object.conditions.correction();
+        let standing = self.object.conditions.observed().and_then(Standing::read);
+        let of_this = standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.wish())));
+        let seen = of_this.is_some_and(Standing::proves_seen);
+        let reason = match (self.outside(), seen) {
+            (Some(resource), _) if resource.value == self.spec => ObservedReason::InSync,
+            (Some(_), true) => ObservedReason::FieldsDiffer,
+            (Some(_), false) => ObservedReason::NotUpdated,
+            (None, true) => ObservedReason::ExternalMissing,
+            (None, false) => ObservedReason::NotCreated,
+        };
+        let unhealed = match of_this {
+            Some(standing) if reason != ObservedReason::InSync => {
+                standing.tag.unhealed + u32::from(correction > standing.tag.correction)
+            }
+            _ => 0,
+        };
+        let replace = self.target.actions.replace
+            && self.outside().is_some_and(|found| needs_replacement(found.value, self.spec));
+        let tag = Tag { wish: Some(self.wish()), correction, unhealed, replace, ..Tag::default() };
+        let verdict = Verdict { reason, text: "text".to_owned(), tag, generation: self.object.generation };
+        self.poll = Some((self.object.generation, correction, verdict));
+    }
+
+    /// A result is written only onto the state its poll began from.
+    pub(super) fn end_poll(&mut self) {
+        let Some((generation, correction, verdict)) = self.poll.take() else { return };
+        let same = generation == self.object.generation && correction == self.object.conditions.correction();
+        if same && !self.object.deleting {
+            self.verified = correction;
+            self.polled = true;
+            self.moved = false;
+            if !self.made {
+                self.read_everything();
+            }
+            let condition = verdict.to_condition(self.object.conditions.observed(), &self.time());
+            if condition.status == ConditionStatus::True {
+                self.old_verdict = Some(Placed { index: 0, condition: condition.clone() });
+            }
+            self.object.conditions.observed = Some(Placed { index: 0, condition });
+        }
+    }
+}
+
+/// Whether one value cannot be made of another in place.
+const fn needs_replacement(observed: u8, desired: u8) -> bool {
+    observed % 2 != desired % 2
+}

@@ -1,0 +1,144 @@
+//! The requests of one correction, by whatever means they go out: rendered one after the other, and their answers judged.
+//!
+//! This file must not know how a request is sent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use drift_cluster::process::clock;
+use drift_model::condition::StatusFields;
+use drift_model::http_request::HttpRequest;
+use drift_model::identity::Uid;
+use drift_model::object::LeanObject;
+use drift_outside::{Databases, HttpOptions, retry_after};
+use drift_target::{Destination, HttpCorrect, Target};
+
+use super::Reply;
+use super::statements::StatementRequests;
+use crate::core::correction::Correction;
+use crate::core::execution::Rendered;
+use crate::core::outcome::StepOutcome;
+use crate::core::plan::Plan;
+use crate::core::rendering::{Rendering, Unrenderable};
+use crate::core::statements::Statements;
+
+/// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+
+/// The requests of one correction, and what is said of each besides its content.
+#[derive(Debug)]
+pub struct Requests<'a> {
+    pub(super) object: Uid,
+    /// What the target allows at once.
+    pub(super) concurrent: u32,
+    pub(super) means: Means<'a>,
+}
+
+/// By what means the requests go out.
+#[derive(Debug)]
+pub(super) enum Means<'a> {
+    Http {
+        options: HttpOptions<'a>,
+        /// What each is made of.
+        rendering: Box<Rendering>,
+        /// The one that is to be sent next.
+        ready: Option<HttpRequest>,
+    },
+    Sql(StatementRequests<'a>),
+}
+
+/// The requests of a correction, none of which was sent.
+///
+/// # Errors
+/// When a template cannot be evaluated for this object, or the target has no such steps.
+pub fn render<'a>(
+    target: &'a Arc<Target>,
+    object: &LeanObject,
+    correction: &Correction,
+    databases: &Databases,
+) -> Result<Requests<'a>, Unrenderable> {
+    let means = match &target.correct.destination {
+        None => return Err(Unrenderable::new("correct has no steps")),
+        Some(Destination::Http(http)) => {
+            let rendering = Box::new(Rendering::new(target, object, correction)?);
+            Means::Http { options: options_of(target, http), rendering, ready: None }
+        }
+        Some(Destination::Postgres(postgres)) => {
+            let statements = Statements::new(target, postgres, object, correction)?;
+            Means::Sql(StatementRequests::new(target, postgres, statements, databases))
+        }
+    };
+    Ok(Requests { object: object.id.uid.clone(), concurrent: target.correct.limits.concurrent, means })
+}
+
+fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> {
+    HttpOptions {
+        auth: http.auth.as_ref(),
+        tls: http.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: MAX_ANSWER_BYTES,
+    }
+}
+
+impl Requests<'_> {
+    /// The host of the first.
+    #[must_use]
+    pub fn first_host(&self) -> Option<String> {
+        match &self.means {
+            Means::Http { rendering, .. } => rendering.probes().next().map(|probe| probe.host()),
+            Means::Sql(statements) => statements.host(),
+        }
+    }
+
+    /// What the steps are.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        match &self.means {
+            Means::Http { rendering, .. } => rendering.plan(),
+            Means::Sql(statements) => statements.plan(),
+        }
+    }
+
+    /// Renders the request of this step, to be sent next.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object and the answers so far.
+    pub fn render_next(&mut self, index: usize) -> Result<Rendered, Unrenderable> {
+        let is_ready = match &mut self.means {
+            Means::Http { rendering, ready, .. } => {
+                *ready = rendering.request(index)?;
+                ready.is_some()
+            }
+            Means::Sql(statements) => statements.make_ready(index),
+        };
+        Ok(if is_ready { Rendered::Ready } else { Rendered::Skipped })
+    }
+
+    /// What the answer to the step that was sent last means, and at which part of it that was, where it has parts.
+    pub fn judge(&mut self, index: usize, reply: &Reply) -> (Option<Arc<str>>, StepOutcome) {
+        match (&mut self.means, reply) {
+            (Means::Http { rendering, .. }, Reply::Http(reply)) => {
+                (None, rendering.take_answer(index, reply, retry_after(&reply.headers, clock::wall())))
+            }
+            (Means::Sql(statements), Reply::Sql(Err(failure))) => statements.judge(index, failure),
+            (Means::Http { .. } | Means::Sql(_), _) => (None, StepOutcome::Accepted),
+        }
+    }
+
+    /// The hosts of all.
+    #[must_use]
+    pub fn hosts(&self) -> BTreeSet<String> {
+        match &self.means {
+            Means::Http { rendering, .. } => rendering.probes().map(|probe| probe.host()).collect(),
+            Means::Sql(statements) => statements.host().into_iter().collect(),
+        }
+    }
+
+    /// What is to be stored of the answer that was judged last.
+    pub fn take_stored(&mut self) -> StatusFields {
+        match &mut self.means {
+            Means::Http { rendering, .. } => rendering.take_stored(),
+            Means::Sql(_) => StatusFields::default(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A real PostgreSQL server on loopback, and what its administrator does on it.
+//!
+//! The programs are those of the distribution's package `postgresql`. The server refuses to run as root, so root gives it
+//! to nobody. This file must not know what is polled or corrected.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::net::TcpStream;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+
+use crate::process::{Launch, Process};
+use crate::wait::{self, Seen};
+use crate::{ports, run_folder};
+
+/// Where Debian's packages put the programs of each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// The administrator, and the password that the documents write for everybody.
+const ADMINISTRATOR: &str = "postgres";
+/// See [`ADMINISTRATOR`].
+pub const PASSWORD: &str = "change-me";
+/// Who has the server where we are root: nobody (Debian's number), who has nothing else.
+const NOBODY: &str = "65534";
+
+/// A server with a data folder of its own.
+pub struct Postgres {
+    programs: PathBuf,
+    data: PathBuf,
+    logs: PathBuf,
+    port: u16,
+    process: Process,
+}
+
+impl Postgres {
+    /// Starts an empty server; `settings` are lines of its postgresql.conf.
+    ///
+    /// # Errors
+    /// When it is not installed, with what to install, or does not start.
+    pub async fn start(logs: &Path, settings: &str) -> Result<Self> {
+        let programs = programs()?;
+        // Nobody may not look into our folders, but into this one.
+        let scratch =
+            std::env::temp_dir().join(format!("drift-postgres-{}-{}", std::process::id(), ports::free_port()?));
+        fs::create_dir_all(&scratch)?;
+        let password = scratch.join("password");
+        fs::write(&password, PASSWORD)?;
+        let data = scratch.join("data");
+        if is_root() {
+            for path in [&scratch, &password] {
+                std::os::unix::fs::chown(path, Some(65534), Some(65534))?;
+            }
+        }
+        let mut initdb = command("initdb", &programs);
+        for argument in
+            ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", ADMINISTRATOR]
+        {
+            initdb = initdb.argument(argument);
+        }
+        let initdb = initdb.argument("--pwfile").argument(&password).argument("--pgdata").argument(&data);
+        run(initdb.in_folder(&scratch), logs).await?;
+        let port = ports::free_port()?;
+        let folder = scratch.display();
+        let configuration = format!(
+            "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\nfsync = off\n{settings}\n"
+        );
+        fs::write(data.join("postgresql.auto.conf"), configuration)?;
+        let process = launch(&programs, &data, &scratch, logs)?;
+        let mut server = Self { programs, data, logs: logs.to_path_buf(), port, process };
+        server.wait_until_it_serves().await?;
+        Ok(server)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Puts a file into its data folder, which nobody else may read.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put_file(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.data.join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        if is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), Some(65534))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a line to its configuration, for its next start.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn configure(&self, line: &str) -> Result<()> {
+        let path = self.data.join("postgresql.auto.conf");
+        fs::write(&path, format!("{}{line}\n", fs::read_to_string(&path)?))?;
+        Ok(())
+    }
+
+    /// Stops it as its administrator does, whoever is connected.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn stop(&mut self) -> Result<()> {
+        let stop = command("pg_ctl", &self.programs).arguments(["stop", "--mode=fast", "--pgdata"]);
+        run(stop.argument(&self.data).in_folder("/"), &self.logs).await?;
+        ensure!(self.process.ended_within(wait::DEADLINE).await?.is_some(), "the server did not end");
+        Ok(())
+    }
+
+    /// Starts it again.
+    ///
+    /// # Errors
+    /// When it does not serve in time.
+    pub async fn start_again(&mut self) -> Result<()> {
+        let scratch = self.data.parent().context("a data folder without a parent")?.to_path_buf();
+        self.process = launch(&self.programs, &self.data, &scratch, &self.logs)?;
+        self.wait_until_it_serves().await
+    }
+
+    async fn wait_until_it_serves(&mut self) -> Result<()> {
+        wait::until("PostgreSQL to serve".to_owned(), wait::DEADLINE, async || {
+            if let Some(obituary) = self.process.obituary()? {
+                return Ok(Seen::Hopeless(obituary));
+            }
+            connect(self.port).await.map(|_| Seen::Met(()))
+        })
+        .await
+    }
+
+    /// Runs statements as the administrator; gives the values of all rows, those of one row with `|` between.
+    ///
+    /// # Errors
+    /// When the server refuses one.
+    pub async fn administrate(&self, statements: &str) -> Result<Vec<String>> {
+        let client = connect(self.port).await?;
+        let messages = client.simple_query(statements).await.with_context(|| statements.to_owned())?;
+        let row = |message: &SimpleQueryMessage| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            let values = (0..row.len()).map(|column| row.get(column).unwrap_or("NULL"));
+            Some(values.collect::<Vec<_>>().join("|"))
+        };
+        Ok(messages.iter().filter_map(row).collect())
+    }
+}
+
+/// The newest version that is installed.
+fn programs() -> Result<PathBuf> {
+    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let version = |folder: &PathBuf| folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    let mut found: Vec<PathBuf> = versions.map(|entry| entry.path()).filter(|path| version(path).is_some()).collect();
+    found.sort_by_key(version);
+    let folders = found.iter().rev().map(|path| path.join("bin"));
+    let found = folders.into_iter().find(|folder| folder.join("initdb").is_file());
+    found.context("there is no PostgreSQL server: install the package postgresql (.ci/servers installs it)")
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A program of the server's, as somebody who may run it.
+fn command(name: &str, programs: &Path) -> Launch {
+    let program = programs.join(name);
+    if !is_root() {
+        return Launch::new(name, program);
+    }
+    let launch =
+        Launch::new(name, "setpriv").argument(format!("--reuid={NOBODY}")).argument(format!("--regid={NOBODY}"));
+    launch.argument("--clear-groups").argument("--").argument(program)
+}
+
+fn launch(programs: &Path, data: &Path, scratch: &Path, logs: &Path) -> Result<Process> {
+    command("postgres", programs).argument("-D").argument(data).in_folder(scratch).start(logs)
+}
+
+async fn run(launch: Launch, logs: &Path) -> Result<()> {
+    let mut process = launch.start(logs)?;
+    let exit = process.ended_within(Duration::from_secs(60)).await?;
+    let tail = crate::process::log_tail(process.log(), 20);
+    ensure!(exit.is_some_and(crate::process::Exit::success), "{}: {exit:?}\n{tail}", process.name());
+    Ok(())
+}
+
+/// A connection of the administrator's. It ends with its client.
+async fn connect(port: u16) -> Result<Client> {
+    let mut config = Config::new();
+    config.user(ADMINISTRATOR).password(PASSWORD).dbname("postgres");
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    let (client, connection) = config.connect_raw(stream, NoTls).await?;
+    tokio::spawn(async move {
+        // How it ends is said to its client.
+        let _ = connection.await;
+    });
+    Ok(client)
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Its run folder keeps the log; the data tell nothing more. Failing to remove them fails nothing.
+        if let (Some(scratch), Ok(_)) = (self.data.parent(), run_folder::path()) {
+            let _ = fs::remove_dir_all(scratch);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! docs/cookbook/postgres.md: a role of a PostgreSQL cluster.
+
+use anyhow::{Result, ensure};
+use drift_e2e::postgres::Postgres;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{World, condition, describe};
+use serde_json::{Value, json};
+
+use crate::page;
+
+/// What the page asks for, and the groups of its object.
+const BEFORE: &str = "CREATE ROLE drift_poller LOGIN PASSWORD 'change-me'; \
+     CREATE ROLE drift_controller LOGIN CREATEROLE PASSWORD 'change-me'; CREATE ROLE readers; CREATE ROLE writers";
+
+/// The role of the page's object.
+const ROLE: &str = "SELECT r.rolcanlogin, r.rolconnlimit, ARRAY(SELECT m.roleid::regrole FROM pg_auth_members m \
+     WHERE m.member = r.oid) FROM pg_roles r WHERE rolname = 'web'";
+
+/// Every role with what an object could change of it.
+const ALL_ROLES: &str = "SELECT rolname, rolcanlogin, rolsuper, rolconnlimit FROM pg_roles ORDER BY 1";
+
+/// Ends the sessions of both programs.
+const TERMINATE: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename LIKE 'drift\\_%'";
+
+#[tokio::test]
+async fn a_role_in_postgresql_is_kept() -> Result<()> {
+    World::run("postgres", async |world| {
+        let mut server = Postgres::start(world.folder(), "").await?;
+        server.administrate(BEFORE).await?;
+        let subject = page::follow(world, "postgres.md", &[("orders.db.svc:5432", &server.address())]).await?;
+        subject.wait_until_healed_by(1).await?;
+        let wanted = ["t|10|{readers}"];
+        ensure!(server.administrate(ROLE).await? == wanted);
+
+        let history = subject.watch().await?;
+        let drifted = [("True", "FieldsDiffer"), ("False", "InSync")];
+        server.administrate("ALTER ROLE web NOLOGIN CONNECTION LIMIT 5").await?;
+        history.wait_for_transitions("driftObserved", &drifted).await?;
+        subject.wait_until_healed_by(2).await?;
+        ensure!(server.administrate(ROLE).await? == wanted);
+
+        server.administrate("GRANT writers TO web; REVOKE readers FROM web").await?;
+        subject.wait_until_healed_by(3).await?;
+        ensure!(server.administrate(ROLE).await? == wanted);
+
+        server.administrate("DROP ROLE web").await?;
+        subject.wait_until_healed_by(4).await?;
+
+        ensure!(server.administrate(TERMINATE).await? == ["2"], "one connection of each program");
+        server.administrate("ALTER ROLE web CONNECTION LIMIT 6").await?;
+        subject.wait_until_healed_by(5).await?;
+        ensure!(server.administrate(ROLE).await? == wanted);
+
+        server.stop().await?;
+        subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
+        server.start_again().await?;
+        subject.wait_until_healed_by(5).await?;
+
+        subject.edit(json!({"spec": {"memberOf": ["nobody_there"]}})).await?;
+        let told = "update, step grant: the external system refuses it with SQLSTATE 42704";
+        subject.wait_until_told(told).await?;
+        ensure!(server.administrate(ROLE).await? == wanted, "a part of a correction that was refused was kept");
+        subject.edit(json!({"spec": {"memberOf": ["readers"]}})).await?;
+        subject.wait_for_verdict("False/InSync").await?;
+
+        let_hostile_objects_try(world, &server).await?;
+        subject.delete().await?;
+        ensure!(server.administrate(ROLE).await?.is_empty());
+        ensure!(
+            server.administrate("SELECT count(*) FROM pg_roles WHERE rolname IN ('readers', 'writers')").await?
+                == ["2"]
+        );
+        Ok(())
+    })
+    .await
+}
+
+/// Objects whose names try to be more than names change nothing but their own roles and verdicts.
+async fn let_hostile_objects_try(world: &World, server: &Postgres) -> Result<()> {
+    let before = server.administrate(ALL_ROLES).await?;
+    let names = [
+        r#"a"; DROP ROLE web; ALTER ROLE drift_poller SUPERUSER; --"#.to_owned(),
+        r"b'; DROP ROLE web; --".to_owned(),
+        r"c\'; DROP ROLE web; --E'\''".to_owned(),
+        "d$$; DROP ROLE web; $$ $1 ${1} /*".to_owned(),
+    ];
+    for (position, name) in names.iter().enumerate() {
+        let object = role(world, &format!("hostile-{position}"), json!({"roleName": name}));
+        world.apply(&object).await?;
+        wait_for(world, &object, |object| describe(object, "driftObserved") == "False/InSync").await?;
+        let made = server.administrate(&format!("SELECT count(*) FROM pg_roles WHERE rolname = $x${name}$x$")).await?;
+        ensure!(made == ["1"], "{name}: {made:?}");
+    }
+    let groups = json!({"roleName": "member", "memberOf": ["readers; DROP ROLE web", "x\" TO web; --"]});
+    let refused = [
+        ("long", json!({"roleName": "é".repeat(32)})),
+        ("longer-than-web", json!({"roleName": format!("web{}", "x".repeat(61))})),
+        ("large", json!({"roleName": "x".repeat(1_000_000)})),
+        ("member", groups),
+    ];
+    for (label, spec) in refused {
+        let object = role(world, label, spec);
+        world.apply(&object).await?;
+        // A name of that size is no identity, or cannot be written.
+        wait_for(world, &object, |object| {
+            describe(object, "driftObserved") == "Unknown/RuleError"
+                || describe(object, "driftCorrected") == "False/CorrectionFailed"
+        })
+        .await?;
+    }
+    let after = server.administrate(ALL_ROLES).await?;
+    let is_own = |role: &&String| names.iter().any(|name| role.starts_with(name.as_str()));
+    let others: Vec<_> = after.iter().filter(|role| !is_own(role)).collect();
+    ensure!(others.iter().copied().eq(before.iter()), "{before:#?}\n{after:#?}");
+    Ok(())
+}
+
+fn role(world: &World, name: &str, spec: Value) -> Value {
+    let metadata = json!({"name": name, "namespace": world.objects_namespace()});
+    json!({"apiVersion": "db.example/v1", "kind": "PostgresRole", "metadata": metadata, "spec": spec})
+}
+
+async fn wait_for(world: &World, object: &Value, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let api = world.api("db.example/v1", "PostgresRole", Some(world.objects_namespace()))?;
+    wait::until(format!("{name}: its verdict"), wait::DEADLINE, async || {
+        let object = serde_json::to_value(api.get(name).await?)?;
+        let said = json!([condition(&object, "driftObserved"), condition(&object, "driftCorrected")]);
+        Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(said.to_string()) })
+    })
+    .await
+}

@@ -1,0 +1,3 @@
+//! What the program does once and then ends, one file a command. It must not know how the program runs on.
+
+pub(crate) mod schema;

@@ -1,0 +1,40 @@
+//! What goes out first for a read, whatever the external system speaks.
+//!
+//! It must not know how it is sent.
+
+use drift_model::http_request::HttpRequest;
+use drift_model::sql_query::SqlQuery;
+
+/// What goes out first for a read.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it goes from hand to hand once, and most are of the larger kind")]
+pub enum Request {
+    /// To an HTTP server.
+    Http(HttpRequest),
+    /// To a PostgreSQL server.
+    Sql(SqlQuery),
+}
+
+impl Request {
+    /// All of it that the external system sees: two that differ in nothing of it ask the same.
+    #[must_use]
+    pub fn fingerprint(&self) -> Vec<u8> {
+        match self {
+            Self::Http(request) => of_http(request),
+            Self::Sql(query) => format!("{query:?} {:?}", query.parameters).into_bytes(),
+        }
+    }
+}
+
+fn of_http(request: &HttpRequest) -> Vec<u8> {
+    let mut key = format!("{} {}", request.method, request.url).into_bytes();
+    for (name, value) in &request.headers {
+        key.extend_from_slice(b"\n");
+        key.extend_from_slice(name.as_str().as_bytes());
+        key.extend_from_slice(b":");
+        key.extend_from_slice(value.as_bytes());
+    }
+    key.extend_from_slice(b"\n\n");
+    key.extend_from_slice(request.body.as_deref().unwrap_or_default());
+    key
+}

@@ -1,0 +1,145 @@
+//! When a poll may ask only for what has changed.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::core::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
+use crate::core::finding::Finding;
+use crate::core::fixtures::{self, TEXT, at, target};
+use crate::core::rendered::appraise;
+use drift_model::condition::Wish;
+use drift_outside::{HttpReply, ReplyBody};
+
+const PACE: Pace = Pace {
+    interval: Duration::from_secs(30),
+    settle: Duration::from_secs(2),
+    confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
+    shared_phase: None,
+};
+
+/// What happens to an object, and its name.
+type Case = (&'static str, fn(&mut Track));
+
+fn named(name: &'static str) -> Option<Tagged> {
+    let headers = [(http::header::ETAG, http::HeaderValue::from_static(name))].into_iter().collect();
+    let reply = HttpReply { status: http::StatusCode::OK, headers, body: ReplyBody::Whole(Vec::new()) };
+    EntityTag::of(&reply).map(Tagged::Whole)
+}
+
+/// An object with that spec that stands in sync, whose note has that number, at that version.
+fn object(spec: &Value, correction: u64, version: u32) -> LeanObject {
+    let wish = Wish::of(&json!([spec["id"], {"a": spec["a"]}]));
+    let number = if correction > 0 { format!(", correction {correction}") } else { String::new() };
+    let observed = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 1,
+        "message": format!("x [wish {wish}{number}]")});
+    let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "observedGeneration": 1,
+        "message": format!("correction {correction}: done")});
+    let mut object = fixtures::object(&target(TEXT), "u", spec, &json!({"conditions": [observed, corrected]}));
+    object.resource_version = version.to_string();
+    object
+}
+
+fn spec() -> Value {
+    json!({"id": "x", "a": 1})
+}
+
+/// A track of which a whole answer was seen in sync, at second 0.
+fn tagged() -> Track {
+    let (object, target) = (object(&spec(), 0, 1), target(TEXT));
+    let rendered = appraise(&target, &object);
+    let mut track = Track::new(object, rendered, PACE, (Arrival::Listed, at(0)));
+    poll(&mut track, 0, Finding::InSync, named("\"a\""));
+    track
+}
+
+fn poll(track: &mut Track, second: u64, finding: Finding, tagged: Option<Tagged>) {
+    let begun = track.begin_poll(at(second));
+    assert!(track.finish_poll(begun, finding, at(second).moment));
+    track.remember_tag(tagged);
+}
+
+fn see(track: &mut Track, object: LeanObject) {
+    let rendered = appraise(&target(TEXT), &object);
+    track.see(object, rendered, at(1).moment);
+}
+
+#[test]
+fn only_what_is_in_sync_is_asked_for_by_name() {
+    assert!(tagged().known_tag().is_some());
+    let cases: [Case; 8] = [
+        ("an edit", |track| see(track, object(&json!({"id": "x", "a": 2}), 0, 2))),
+        ("another resource", |track| see(track, object(&json!({"id": "y", "a": 1}), 0, 2))),
+        ("a correction", |track| see(track, object(&spec(), 1, 2))),
+        ("a poll that was asked for", |track| {
+            let mut asked = object(&spec(), 0, 2);
+            asked.poll_requested = Some("now".to_owned());
+            see(track, asked);
+        }),
+        ("drift", |track| poll(track, 1, Finding::Differs("x".into()), None)),
+        ("an absence to be confirmed", |track| poll(track, 1, Finding::Absent, None)),
+        ("a failure", |track| poll(track, 1, ObservedReason::PollTimedOut.into(), None)),
+        ("an answer without a name", |track| poll(track, 1, Finding::InSync, None)),
+    ];
+    for (case, happens) in cases {
+        let mut track = tagged();
+        happens(&mut track);
+        assert_eq!(track.known_tag(), None, "{case}");
+    }
+}
+
+#[test]
+fn a_name_from_before_an_edit_is_not_remembered() {
+    let mut track = tagged();
+    let begun = track.begin_poll(at(1));
+    let mut edited = object(&spec(), 0, 2);
+    edited.view = std::sync::Arc::new(json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
+    see(&mut track, edited);
+    assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither wish nor generation moved");
+    track.remember_tag(named("\"a\""));
+    let begun = track.begin_poll(at(2));
+    assert_eq!(track.known_tag(), None);
+    track.finish_poll(begun, Finding::InSync, at(2).moment);
+    track.remember_tag(named("\"b\""));
+    assert!(track.known_tag().is_some());
+}
+
+#[test]
+fn the_poll_after_a_correction_is_whole() {
+    let mut track = tagged();
+    see(&mut track, object(&spec(), 1, 2));
+    let begun = track.begin_poll(at(4));
+    assert_eq!(track.known_tag(), None);
+    track.finish_poll(begun, Finding::InSync, at(4).moment);
+    track.remember_tag(named("\"a\""));
+    assert!(track.known_tag().is_some(), "the verdict that stands speaks of that correction");
+}
+
+#[test]
+fn a_name_serves_a_bounded_number_of_polls() {
+    let mut track = tagged();
+    for second in 1..=u64::from(MAX_REPEATS) {
+        assert!(track.known_tag().is_some());
+        poll(&mut track, second, Finding::InSync, Some(Tagged::Repeated));
+    }
+    assert_eq!(track.known_tag(), None);
+}
+
+#[test]
+fn our_own_published_field_makes_the_next_poll_whole() {
+    for while_polled in [false, true] {
+        let mut track = tagged();
+        let begun = while_polled.then(|| track.begin_poll(at(1)));
+        let fields: StatusFields = [("address", json!("a"))].into_iter().collect();
+        let written = track.object().conditions.observed().cloned().unwrap();
+        track.writes.begin(written, fields.clone());
+        let mut published = object(&spec(), 0, 2);
+        published.view = std::sync::Arc::new(fields.put_on(&track.object().view));
+        see(&mut track, published);
+        assert!(!track.wants_prompt_poll(), "our own write is no edit");
+        if let Some(begun) = begun {
+            track.finish_poll(begun, Finding::InSync, at(1).moment);
+            track.remember_tag(named("\"a\""));
+        }
+        assert_eq!(track.known_tag(), None, "while polled: {while_polled}");
+    }
+}

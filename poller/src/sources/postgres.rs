@@ -1,0 +1,79 @@
+//! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
+//!
+//! Thin: rows and failures are judged in the core. It must not know what stands on the object.
+
+use std::time::Duration;
+
+use drift_cluster::process::clock;
+use drift_cluster::process::kill_point::{KillPoint, reach};
+use drift_model::condition::ObservedReason;
+use drift_model::identity::Uid;
+use drift_model::sql_query::SqlQuery;
+use drift_outside::{Heard, QueryOptions, SqlFailure, Way};
+use drift_target::{PostgresRead, Target};
+use serde_json::Value;
+
+use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use crate::core::finding::Failure;
+use crate::core::rows::failure_of;
+use crate::outside::{Outside, Postponed};
+
+/// Asks a query, with so many rows at most, and hands over its rows; the answer is for these objects.
+pub(crate) async fn ask(
+    outside: &Outside,
+    (target, read): (&Target, &PostgresRead),
+    uids: Vec<Uid>,
+    (query, max_rows): (&SqlQuery, Option<usize>),
+    mut take: impl FnMut(Value) + Send,
+) -> Look<()> {
+    let not_asked = |found| Look { found, told: false, took: Duration::ZERO, tagged: None };
+    if !outside.databases.knows_secrets() {
+        let cause = Failure::of(ObservedReason::Unauthorized);
+        return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
+    }
+    let parameters = match outside.databases.parameters(&read.connection) {
+        Ok(parameters) => parameters,
+        Err(error) => return failed(outside, target, &error.into(), Duration::ZERO),
+    };
+    // The target's own connection first: who waits for that must take nobody else's slot.
+    let mut place = outside.databases.enter(&target.name).await;
+    let mut permit = outside.gate.enter(&parameters.host_and_port(), target.read.limits.concurrent).await;
+    if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
+        return not_asked(Err(pause.into()));
+    }
+    let options = QueryOptions { timeout: target.timeout, max_bytes: read.max_bytes, max_rows };
+    let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };
+    let began = clock::now();
+    let asking = outside.databases.query(&mut place, way, (query, &options), &mut take);
+    reach(KillPoint::PollerBeforeRead);
+    let answer = tokio::time::timeout(target.timeout, asking).await;
+    reach(KillPoint::PollerAfterRead);
+    let took = clock::now() - began;
+    if let Some(heard) = heard(&answer) {
+        uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
+    }
+    match answer {
+        Ok(Ok(())) => Look { found: Ok((Ok(()), None)), told: false, took, tagged: None },
+        Ok(Err(failure)) => failed(outside, target, &failure, took),
+        Err(_) => {
+            outside.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+            Look { found: Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)), told: true, took, tagged: None }
+        }
+    }
+}
+
+fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
+    outside.troubles.note(&target.name, &failure.to_string(), clock::now());
+    Look { found: Ok((Err(failure_of(failure)), None)), told: true, took, tagged: None }
+}
+
+/// What the answer says of the host, if anything.
+fn heard<E>(answer: &Result<Result<(), SqlFailure>, E>) -> Option<Heard> {
+    match answer {
+        Err(_) => Some(Heard::TimedOut),
+        Ok(Err(failure)) if failure.is_loss() => Some(Heard::Unreachable),
+        Ok(Ok(()) | Err(SqlFailure::Answered(_) | SqlFailure::Unreadable(_))) => Some(Heard::Answer),
+        // Nothing was sent there.
+        Ok(Err(_)) => None,
+    }
+}

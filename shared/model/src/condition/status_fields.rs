@@ -1,0 +1,132 @@
+//! Fields of `.status` beside the conditions, on their way to an object with the write of a condition.
+//!
+//! Each is put or taken away by itself, so that the fields of other writers stay as they are. This file must not know
+//! where the values come from.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::condition::canonical;
+
+/// Top-level fields of `.status` as they are to stand; null stands for a field that is to be taken away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusFields(BTreeMap<String, Value>);
+
+impl StatusFields {
+    /// No field.
+    pub const NONE: Self = Self(BTreeMap::new());
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// Takes over all fields of `later`, which win.
+    pub fn extend(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that do not stand so on an object.
+    #[must_use]
+    pub fn missing_in(&self, object: &Value) -> Self {
+        let stands = |name: &str, value: &Value| {
+            let standing = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
+            standing == value || canonical(standing) == canonical(value)
+        };
+        Self(
+            self.0
+                .iter()
+                .filter(|(name, value)| !stands(name, value))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
+    /// An object as it is once the fields stand on it.
+    #[must_use]
+    pub fn put_on(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        if self.is_empty() || !object.is_object() {
+            return object;
+        }
+        if !object["status"].is_object() {
+            object["status"] = json!({});
+        }
+        for (name, value) in &self.0 {
+            match (value, object["status"].as_object_mut()) {
+                (Value::Null, Some(status)) => drop(status.remove(name)),
+                (value, _) => object["status"][name.as_str()] = value.clone(),
+            }
+        }
+        object
+    }
+
+    /// The operations of a JSON Patch on an object that has a `.status`, whatever of the fields stands there.
+    pub(super) fn operations(&self) -> Vec<Value> {
+        let mut operations = Vec::new();
+        for (name, value) in &self.0 {
+            let path = format!("/status/{}", name.replace('~', "~0").replace('/', "~1"));
+            operations.push(json!({"op": "add", "path": path, "value": value}));
+            if value.is_null() {
+                // What is not there cannot be removed, so it is put there first.
+                operations.push(json!({"op": "remove", "path": path}));
+            }
+        }
+        operations
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Value)> for StatusFields {
+    fn from_iter<I: IntoIterator<Item = (N, Value)>>(fields: I) -> Self {
+        Self(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn fields(value: &Value) -> StatusFields {
+        value.as_object().unwrap().clone().into_iter().collect()
+    }
+
+    fn patched(mut object: Value, fields: &StatusFields) -> Value {
+        let patch: json_patch::Patch = serde_json::from_value(Value::Array(fields.operations())).unwrap();
+        json_patch::patch(&mut object, &patch).unwrap();
+        object
+    }
+
+    #[test]
+    fn fields_are_put_and_taken_one_by_one() {
+        let table = [
+            (json!({"a": 1}), json!({}), json!({"a": 1})),
+            (json!({"a": 1}), json!({"a": 2, "b": 3}), json!({"a": 1, "b": 3})),
+            (json!({"a": null}), json!({"a": 2, "b": 3}), json!({"b": 3})),
+            (json!({"a": null}), json!({"b": 3}), json!({"b": 3})),
+            (json!({"a/b~c": [1]}), json!({}), json!({"a/b~c": [1]})),
+        ];
+        for (written, before, after) in table {
+            let (fields, object) = (fields(&written), json!({"status": before}));
+            assert_eq!(patched(object.clone(), &fields), json!({"status": after}), "{written}");
+            assert_eq!(fields.put_on(&object), json!({"status": after}), "{written}");
+            assert!(fields.missing_in(&fields.put_on(&object)).is_empty(), "{written}");
+        }
+        assert_eq!(fields(&json!({"a": 1})).put_on(&json!({})), json!({"status": {"a": 1}}));
+    }
+
+    #[test]
+    fn only_what_stands_otherwise_is_missing() {
+        let wanted = fields(&json!({"same": "x", "number": 1, "other": "x", "gone": null, "absent": null}));
+        let object = json!({"status": {"same": "x", "number": 1.0, "other": "y", "gone": 1, "foreign": 1}});
+        assert_eq!(wanted.missing_in(&object), fields(&json!({"other": "x", "gone": null})));
+        assert_eq!(wanted.missing_in(&json!({})), fields(&json!({"same": "x", "number": 1, "other": "x"})));
+    }
+}

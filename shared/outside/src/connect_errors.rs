@@ -1,0 +1,43 @@
+//! Why a connection could not be opened, or broke, in closed words: no name, address or number in them.
+//!
+//! It must not know which protocol is spoken over it.
+
+use std::io;
+
+/// A reset, or under TLS an end without the farewell that TLS asks for.
+pub(crate) const fn is_drop(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
+}
+
+pub(crate) fn describe_tls(error: &rustls::Error) -> &'static str {
+    use rustls::{CertificateError as Bad, Error as Tls};
+    match error {
+        // A replaced CA of the same name shows as a bad signature.
+        Tls::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "TLS: the certificate's issuer is not trusted"
+        }
+        Tls::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "TLS: the certificate is for another name"
+        }
+        Tls::InvalidCertificate(
+            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
+        ) => "TLS: the certificate is not valid at this time",
+        Tls::InvalidCertificate(_) => "TLS: the certificate is not valid",
+        _ => "TLS: the handshake failed",
+    }
+}
+
+pub(crate) const fn describe_io(kind: io::ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        io::ErrorKind::ConnectionRefused => "the connection was refused",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route",
+        io::ErrorKind::TimedOut => "connecting took too long",
+        // Of a unix socket.
+        io::ErrorKind::NotFound => "there is no such socket",
+        io::ErrorKind::PermissionDenied => "the socket may not be opened",
+        io::ErrorKind::UnexpectedEof => "the connection was closed before an answer came",
+        kind if is_drop(kind) => "the connection was reset",
+        _ => return None,
+    })
+}

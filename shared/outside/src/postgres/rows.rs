@@ -1,0 +1,93 @@
+//! The rows of a query as JSON, by a query of ours around it that has the server write each value as text.
+//!
+//! What the types of its columns are is asked once for each query. This file must not know what a row is good for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row, Statement};
+
+use crate::postgres::SqlFailure;
+use crate::postgres::value::{Nodes, json_of};
+
+/// Queries that one connection keeps prepared: a target has one, and another for each way its text comes out.
+const KEPT_STATEMENTS: usize = 64;
+
+/// Queries that a connection knows.
+#[derive(Default)]
+pub(super) struct Statements {
+    known: HashMap<(Arc<str>, Option<usize>), Arc<Prepared>>,
+}
+
+/// A query around the target's.
+pub(super) struct Prepared {
+    pub(super) statement: Statement,
+    columns: Vec<(String, Type)>,
+}
+
+impl Statements {
+    /// Forgets all: what they were may have changed.
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+    }
+
+    /// The query around this one, which gives so many rows at most.
+    pub(super) async fn prepare(
+        &mut self,
+        client: &Client,
+        query: &Arc<str>,
+        max_rows: Option<usize>,
+    ) -> Result<Arc<Prepared>, SqlFailure> {
+        let key = (query.clone(), max_rows);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let written = client.prepare(query).await?;
+        let columns = written.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
+        let columns: Vec<(String, Type)> = columns.collect();
+        if columns.is_empty() {
+            return Err(SqlFailure::Unreadable("it has no columns"));
+        }
+        let is_repeated = |(position, (name, _)): (usize, &(String, Type))| {
+            columns.iter().skip(position + 1).any(|(other, _)| other == name)
+        };
+        if columns.iter().enumerate().any(is_repeated) {
+            return Err(SqlFailure::Unreadable("two columns have one name"));
+        }
+        let statement = client.prepare(&around(query, &columns, max_rows)).await?;
+        if self.known.len() >= KEPT_STATEMENTS {
+            self.known.clear();
+        }
+        let prepared = Arc::new(Prepared { statement, columns });
+        self.known.insert(key, prepared.clone());
+        Ok(prepared)
+    }
+}
+
+/// The query stands on lines of its own, since it may end in a comment.
+fn around(query: &str, columns: &[(String, Type)], max_rows: Option<usize>) -> String {
+    let text = |(position, (_, kind)): (usize, &(String, Type))| match *kind {
+        // As text it has its netmask always; as it is written it has not.
+        Type::INET => format!("abbrev(r.c{position})"),
+        _ => format!("r.c{position}::text"),
+    };
+    let texts: Vec<String> = columns.iter().enumerate().map(text).collect();
+    let names: Vec<String> = (0..columns.len()).map(|position| format!("c{position}")).collect();
+    let limit = max_rows.map(|rows| format!(" LIMIT {rows}")).unwrap_or_default();
+    format!("SELECT {} FROM (\n{query}\n) AS r ({}){limit}", texts.join(", "), names.join(", "))
+}
+
+impl Prepared {
+    /// One row, its columns by their names.
+    pub(super) fn json_of(&self, row: &Row) -> Result<Value, SqlFailure> {
+        let mut nodes = Nodes::of_row();
+        let mut fields = Map::new();
+        for (position, (name, kind)) in self.columns.iter().enumerate() {
+            let text: Option<&str> = row.try_get(position)?;
+            fields.insert(name.clone(), json_of(kind, text, &mut nodes).map_err(SqlFailure::Unreadable)?);
+        }
+        Ok(Value::Object(fields))
+    }
+}

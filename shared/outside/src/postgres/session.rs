@@ -1,0 +1,135 @@
+//! One connection to one database, as one role.
+//!
+//! Whoever uses it drives it: nothing goes on in the background, so a connection that nobody uses costs nothing. It must
+//! not know what is asked over it.
+
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use secrecy::ExposeSecret;
+use tokio_postgres::config::SslMode as Negotiation;
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, Config, Connection, NoTls};
+
+use crate::dialling::DialRules;
+use crate::postgres::SqlFailure;
+use crate::postgres::dial::dial;
+use crate::postgres::failure::CLOSED;
+use crate::postgres::parameters::ConnectionParameters;
+use crate::postgres::rows::Statements;
+use crate::postgres::wire::{Allowance, Capped};
+
+/// What a server may send until a connection stands, bytes: its settings take a few KiB.
+const GREETING_BYTES: usize = 256 * 1024;
+
+/// How each connection writes and reads values, whatever the role's and the database's own settings are.
+const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
+     SET IntervalStyle = iso_8601; SET TimeZone = 'UTC'; SET extra_float_digits = 1";
+
+/// What one object's statements may leave behind, and the next one's must not meet: a role, settings, locks and tables of
+/// the session. DISCARD ALL would take the prepared statements too, which the client relies on.
+const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
+
+/// What goes on between a client and its server, as far as somebody waits for it.
+pub(super) struct Line {
+    pub(super) connection: Connection<Capped, NoTlsStream>,
+    ended: bool,
+}
+
+/// One connection.
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) line: Line,
+    pub(super) statements: Statements,
+    allowance: Allowance,
+    /// By what it was made.
+    made_by: [u8; 32],
+}
+
+impl Session {
+    /// Connects and says who we are.
+    pub(super) async fn open(
+        parameters: &ConnectionParameters,
+        rules: &DialRules,
+        program: &str,
+    ) -> Result<Self, SqlFailure> {
+        let allowance = Allowance::default();
+        allowance.set(GREETING_BYTES);
+        let wire = Capped { wire: dial(parameters, rules).await?, allowance: allowance.clone() };
+        let mut config = Config::new();
+        // TLS stands already where it is wanted.
+        config.user(&parameters.user).application_name(program).ssl_mode(Negotiation::Disable);
+        config.dbname(parameters.database.as_ref().unwrap_or(&parameters.user));
+        if let Some(password) = &parameters.password {
+            config.password(password.expose_secret());
+        }
+        let (client, connection) = config.connect_raw(wire, NoTls).await.map_err(of_start)?;
+        let made_by = parameters.hash();
+        let mut session = {
+            let line = Line { connection, ended: false };
+            Self { client, line, statements: Statements::default(), allowance, made_by }
+        };
+        session.line.drive(async { Ok(session.client.batch_execute(SETTINGS).await?) }).await?;
+        Ok(session)
+    }
+
+    /// Whether it was made by these parameters and still stands, as far as is known.
+    pub(super) fn serves(&self, parameters: &ConnectionParameters) -> bool {
+        !self.line.has_ended() && self.made_by == parameters.hash()
+    }
+
+    /// Whether the server still answers on it, and has forgotten what statements before left in it.
+    pub(super) async fn starts_over(&mut self) -> bool {
+        self.allow(GREETING_BYTES);
+        let anew = format!("{FORGET}; {SETTINGS}");
+        self.line.drive(async { Ok(self.client.batch_execute(&anew).await?) }).await.is_ok()
+    }
+
+    /// The server may send so much from now on.
+    pub(super) fn allow(&self, bytes: usize) {
+        self.allowance.set(bytes);
+    }
+}
+
+/// A server that asks for what we have not, or refuses it without a code, refuses who we are.
+fn of_start(error: tokio_postgres::Error) -> SqlFailure {
+    let is_ours = error.code().is_none() && error.to_string().contains("authentication");
+    if is_ours {
+        return SqlFailure::CredentialUnavailable(
+            "the server asks for another way to log in, or for a password".to_owned(),
+        );
+    }
+    error.into()
+}
+
+impl Line {
+    /// Whether nothing comes or goes over it any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Does `work` over the connection. What ended the connection says more than that it has ended.
+    pub(super) async fn drive<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, SqlFailure>>,
+    ) -> Result<T, SqlFailure> {
+        let mut work = pin!(work);
+        let mut end: Option<SqlFailure> = None;
+        std::future::poll_fn(|context| {
+            if !self.ended
+                && let Poll::Ready(ended) = Pin::new(&mut self.connection).poll(context)
+            {
+                self.ended = true;
+                end = ended.err().map(SqlFailure::from);
+            }
+            match work.as_mut().poll(context) {
+                Poll::Pending if !self.ended => Poll::Pending,
+                Poll::Ready(Ok(done)) => Poll::Ready(Ok(done)),
+                Poll::Ready(Err(failure)) => Poll::Ready(Err(end.take().unwrap_or(failure))),
+                Poll::Pending => Poll::Ready(Err(end.take().unwrap_or(SqlFailure::Unreachable(CLOSED)))),
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,71 @@
+//! The statements of one correction, one after the other, done all or none where that is asked for.
+//!
+//! It must not know what an outcome means.
+
+use std::time::Duration;
+
+use tokio_postgres::Client;
+
+use crate::postgres::SqlFailure;
+use crate::postgres::session::Session;
+
+/// What the server may send for a correction, bytes: what a statement returns is not looked at.
+const ANSWER_BYTES: usize = 1024 * 1024;
+
+/// How statements are run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// Whether they are done all or none.
+    pub transaction: bool,
+    /// What the server may take for each.
+    pub timeout: Duration,
+}
+
+/// Where statements came to an end before the last, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{failure}")]
+pub struct StatementFailure {
+    /// The statement; as many as there are where all were done, and not kept.
+    pub position: usize,
+    /// Why.
+    pub failure: SqlFailure,
+}
+
+/// Runs statements.
+pub(super) async fn run(
+    session: &mut Session,
+    statements: &[String],
+    options: RunOptions,
+) -> Result<(), StatementFailure> {
+    session.allow(ANSWER_BYTES);
+    let Session { client, line, .. } = session;
+    let mut position = 0;
+    let running = run_over(client, statements, options, &mut position);
+    let done = line.drive(running).await;
+    done.map_err(|failure| StatementFailure { position, failure })
+}
+
+async fn run_over(
+    client: &Client,
+    statements: &[String],
+    options: RunOptions,
+    position: &mut usize,
+) -> Result<(), SqlFailure> {
+    let (begin, scope) = if options.transaction { ("BEGIN; ", "LOCAL ") } else { ("", "") };
+    let timeout = options.timeout.as_millis().max(1);
+    client.batch_execute(&format!("{begin}SET {scope}statement_timeout = {timeout}")).await?;
+    for statement in statements {
+        if let Err(error) = client.execute(statement.as_str(), &[]).await {
+            let failure = SqlFailure::from(error);
+            if options.transaction && !failure.is_loss() {
+                client.batch_execute("ROLLBACK").await?;
+            }
+            return Err(failure);
+        }
+        *position += 1;
+    }
+    if options.transaction {
+        client.batch_execute("COMMIT").await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Where in a statement an expression may stand: between its words, and never inside a quote or a comment.
+//!
+//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which every connection of ours sets. This file must
+//! not know what an expression means.
+
+/// What one part of a statement is, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Words, numbers, operators.
+    Plain,
+    /// `'…'` or `"…"`; `escapes` where a backslash means something.
+    Quoted { quote: char, escapes: bool },
+    /// `$tag$…$tag$`, with its tag.
+    Dollar(String),
+    /// `-- …` to the end of the line.
+    LineComment,
+    /// `/* … */`, which nest.
+    BlockComment(usize),
+}
+
+/// What may stand right before an expression, besides white space.
+const MAY_PRECEDE: &[char] = &['(', ',', '[', '=', '.'];
+/// What may stand right behind one, besides white space.
+const MAY_FOLLOW: &[char] = &[')', ',', ']', ';', ':', '=', '.'];
+
+/// Reads the text of one statement from its beginning to its end.
+#[derive(Debug)]
+pub(super) struct Places {
+    state: State,
+    /// The last character in front, `None` at the beginning; an expression counts as a letter.
+    last: Option<char>,
+    /// The word that ends right here.
+    word: String,
+    /// Whether the string that ended with nothing but white space since takes backslashes: a quote behind a line end goes on
+    /// with it.
+    continues: Option<bool>,
+    /// The statement has ended.
+    ended: bool,
+}
+
+impl Places {
+    pub(super) fn new() -> Self {
+        Self { state: State::Plain, last: None, word: String::new(), continues: None, ended: false }
+    }
+
+    /// Reads text, and gives it without the `;` that ends the statement.
+    ///
+    /// # Errors
+    /// How many characters stand in front of a mistake, and what it is.
+    pub(super) fn read(&mut self, text: &str) -> Result<String, (usize, &'static str)> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut kept = String::with_capacity(text.len());
+        let mut position = 0;
+        while let Some(&letter) = letters.get(position) {
+            let rest = &letters[position..];
+            let taken = match &self.state {
+                State::Plain => self.plain(rest).map_err(|mistake| (position, mistake))?,
+                State::Quoted { quote, escapes } => self.quoted(*quote, *escapes, rest),
+                State::Dollar(tag) => {
+                    let is_end = begins_with(rest, tag);
+                    let length = if is_end { tag.chars().count() } else { 1 };
+                    if is_end {
+                        self.state = State::Plain;
+                    }
+                    length
+                }
+                State::LineComment => {
+                    if letter == '\n' {
+                        self.state = State::Plain;
+                    }
+                    1
+                }
+                State::BlockComment(depth) => self.block_comment(*depth, rest),
+            };
+            let is_end = self.state == State::Plain && letter == ';' && taken == 1;
+            if !is_end {
+                kept.extend(rest.iter().take(taken));
+            }
+            self.last = rest.get(taken - 1).copied();
+            position += taken;
+        }
+        Ok(kept)
+    }
+
+    /// An expression stands here; `next` is the character behind it, and `is_followed` says that another expression is.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(super) fn take_expression(&mut self, next: Option<char>, is_followed: bool) -> Result<(), &'static str> {
+        match self.state {
+            State::Plain => {}
+            State::Quoted { .. } | State::Dollar(_) => {
+                return Err("no ${…} inside quotes: without them its value is quoted by itself");
+            }
+            State::LineComment | State::BlockComment(_) => return Err("no ${…} in a comment"),
+        }
+        if self.ended {
+            return Err(ONE_STATEMENT);
+        }
+        let is_apart = |letter: Option<char>, allowed: &[char]| {
+            letter.is_none_or(|letter| letter.is_whitespace() || allowed.contains(&letter))
+        };
+        if is_followed || !is_apart(self.last, MAY_PRECEDE) || !is_apart(next, MAY_FOLLOW) {
+            return Err("${…} has to stand apart from what is beside it: write a space");
+        }
+        (self.last, self.continues) = (Some('x'), None);
+        self.word.clear();
+        Ok(())
+    }
+
+    /// Whether the statement ends here.
+    ///
+    /// # Errors
+    /// What has no end.
+    pub(super) fn finish(&self) -> Result<(), &'static str> {
+        match self.state {
+            State::Plain | State::LineComment => Ok(()),
+            State::Quoted { .. } | State::Dollar(_) => Err("a quote has no end"),
+            State::BlockComment(_) => Err("a comment has no end"),
+        }
+    }
+
+    fn plain(&mut self, rest: &[char]) -> Result<usize, &'static str> {
+        let letter = rest.first().copied().unwrap_or_default();
+        if begins_with(rest, "--") {
+            self.state = State::LineComment;
+            return Ok(2);
+        }
+        if begins_with(rest, "/*") {
+            self.state = State::BlockComment(1);
+            return Ok(2);
+        }
+        if letter.is_whitespace() {
+            self.word.clear();
+            return Ok(1);
+        }
+        if self.ended {
+            return Err(ONE_STATEMENT);
+        }
+        let continued = self.continues.take();
+        match letter {
+            '\0' => return Err("no statement holds this character"),
+            ';' => self.ended = true,
+            '\'' => {
+                let escapes = self.word.eq_ignore_ascii_case("e") || continued == Some(true);
+                self.state = State::Quoted { quote: '\'', escapes };
+            }
+            '"' => self.state = State::Quoted { quote: '"', escapes: false },
+            '$' if self.word.is_empty() => return self.dollar(rest),
+            _ if is_of_word(letter) => {
+                self.word.push(letter);
+                return Ok(1);
+            }
+            _ => {}
+        }
+        self.word.clear();
+        Ok(1)
+    }
+
+    fn dollar(&mut self, rest: &[char]) -> Result<usize, &'static str> {
+        let tag: Vec<char> =
+            rest.iter().skip(1).copied().take_while(|letter| is_of_word(*letter) && *letter != '$').collect();
+        if tag.first().is_some_and(char::is_ascii_digit) {
+            return Err("a parameter is written as ${…}");
+        }
+        if rest.get(tag.len() + 1) == Some(&'$') {
+            self.state = State::Dollar(rest.iter().take(tag.len() + 2).collect());
+            return Ok(tag.len() + 2);
+        }
+        Ok(1)
+    }
+
+    fn quoted(&mut self, quote: char, escapes: bool, rest: &[char]) -> usize {
+        let letter = rest.first().copied().unwrap_or_default();
+        if letter == '\\' && escapes || letter == quote && rest.get(1) == Some(&quote) {
+            return rest.len().min(2);
+        }
+        if letter == quote {
+            self.state = State::Plain;
+            self.continues = (quote == '\'').then_some(escapes);
+        }
+        1
+    }
+
+    fn block_comment(&mut self, depth: usize, rest: &[char]) -> usize {
+        let depth = match () {
+            () if begins_with(rest, "/*") => depth + 1,
+            () if begins_with(rest, "*/") => depth - 1,
+            () => return 1,
+        };
+        self.state = if depth == 0 { State::Plain } else { State::BlockComment(depth) };
+        2
+    }
+}
+
+/// Said where more follows on the `;`.
+const ONE_STATEMENT: &str = "one statement is one entry: nothing may follow on its `;`";
+
+fn begins_with(rest: &[char], beginning: &str) -> bool {
+    let mut rest = rest.iter();
+    beginning.chars().all(|letter| rest.next() == Some(&letter))
+}
+
+/// Whether a character may be in a word.
+fn is_of_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' || !letter.is_ascii()
+}

@@ -1,0 +1,64 @@
+//! `ident(…)`, `idents(…)`, `sql(…)`: what an expression's value is in a statement, where it is no literal.
+//!
+//! They are no functions: each stands around a whole `${…}`. This file must not know how values are written.
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+/// What the value of an expression is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A literal, or a bound parameter.
+    Value,
+    /// A name.
+    Ident,
+    /// Names with commas between.
+    Idents,
+    /// Words of the statement.
+    Sql,
+}
+
+const WORDS: &[(&str, Role)] = &[("ident", Role::Ident), ("idents", Role::Idents), ("sql", Role::Sql)];
+
+/// Takes the word off an expression.
+///
+/// # Errors
+/// When it takes another number of arguments, or `sql` one that an object could shape.
+pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
+    let Expr::Call(call) = &mut expression.expr else { return Ok(Role::Value) };
+    let word = WORDS.iter().find(|(word, _)| *word == call.func_name && call.target.is_none());
+    let Some((word, role)) = word else { return Ok(Role::Value) };
+    let [argument] = call.args.as_mut_slice() else { return Err(format!("{word} takes one argument")) };
+    if *role == Role::Sql && !is_written(argument) {
+        let message =
+            "sql takes texts that are written here: 'LOGIN', a choice between such, or one of a map or list of them";
+        return Err(message.to_owned());
+    }
+    let argument = std::mem::take(argument);
+    *expression = argument;
+    Ok(*role)
+}
+
+/// Whether whatever this may be is written in the target.
+fn is_written(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Literal(LiteralValue::String(_)) => true,
+        Expr::Call(call) if call.target.is_none() => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::CONDITIONAL, [_, yes, no]) => is_written(yes) && is_written(no),
+            (operators::ADD, [left, right]) => is_written(left) && is_written(right),
+            (operators::INDEX, [from, _]) => holds_written(from),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn holds_written(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::List(list) => list.elements.iter().all(is_written),
+        Expr::Map(map) => map
+            .entries
+            .iter()
+            .all(|entry| matches!(&entry.expr, EntryExpr::MapEntry(entry) if is_written(&entry.value))),
+        _ => false,
+    }
+}
