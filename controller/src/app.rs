@@ -35,7 +35,7 @@ use tokio_util::task::TaskTracker;
 use crate::clean_up::{ConditionCleaner, FinalizerCleaner};
 use crate::context::Context;
 use crate::core::vouching::Vouching;
-use crate::estate::Estate;
+use crate::handover::Handovers;
 use crate::metrics::Metrics;
 use crate::release::release;
 use crate::target_work::work;
@@ -160,7 +160,7 @@ impl Program {
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
             identities: Identities::default(),
-            estate: Estate::default(),
+            handovers: Handovers::default(),
         };
         site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
         Self {

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::core::vouching::Vouching;
-use crate::estate::Estate;
+use crate::handover::Handovers;
 use crate::metrics::Metrics;
 use crate::requests::{FRESH_LEASE, RequestSender};
 
@@ -78,15 +78,15 @@ pub struct Context {
     /// Which object has which external resource; of this term.
     pub identities: Identities,
     /// What actors leave behind; of this term only, since another leader may have acted between two.
-    pub estate: Estate,
+    pub handovers: Handovers,
 }
 
 impl Context {
     /// The same for a term of leadership that begins.
     #[must_use]
     pub fn for_term(&self, term: CancellationToken) -> Arc<Self> {
-        let (watches, identities, estate) = (KindWatches::default(), Identities::default(), Estate::default());
-        Arc::new(Self { term, watches, identities, estate, ..self.clone() })
+        let (watches, identities, handovers) = (KindWatches::default(), Identities::default(), Handovers::default());
+        Arc::new(Self { term, watches, identities, handovers, ..self.clone() })
     }
 
     /// What sends requests to external systems.

@@ -28,10 +28,10 @@ use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
-use crate::core::roster::{Around, Heritage, Roster};
+use crate::core::roster::{Around, Handover, Roster};
 use crate::executor::{Executor, Question};
+use crate::held_counts::HeldCounts;
 use crate::metrics::of_target;
-use crate::tally::Tally;
 use supervision::{Report, Underway, Unreadable};
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old.
@@ -73,23 +73,23 @@ pub struct TargetActor {
     superseded: CancellationToken,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
-    tally: Tally,
+    held_counts: HeldCounts,
     /// The poller's word for the target when everybody was decided last.
     last_word: Option<Voucher>,
 }
 
 impl TargetActor {
-    /// An actor that has seen nothing yet; `heritage` is what the one before the target's last edit left.
+    /// An actor that has seen nothing yet; `handover` is what the one before the target's last edit left.
     #[must_use]
-    pub fn new(executor: Executor, context: Arc<Context>, heritage: Heritage) -> Self {
-        let (roster, memories) = Roster::new(TargetFacts::of(&executor.target), heritage);
+    pub fn new(executor: Executor, context: Arc<Context>, handover: Handover) -> Self {
+        let (roster, memories) = Roster::new(TargetFacts::of(&executor.target), handover);
         let (reports, inbox) = mpsc::unbounded_channel();
         let (questions, asked) = mpsc::unbounded_channel();
         let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
             name,
             identities: context.identities.join(&executor.target),
-            tally: Tally::new(&executor.target.name, context.metrics.clone()),
+            held_counts: HeldCounts::new(&executor.target.name, context.metrics.clone()),
             executor,
             context,
             roster,
@@ -117,7 +117,7 @@ impl TargetActor {
     }
 
     /// Works until it is stopped or the watch ends. What is under way then goes on to its end.
-    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Heritage {
+    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
         self.show_breaker();
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut vouching = self.context.vouching.clone();
@@ -145,12 +145,12 @@ impl TargetActor {
         self.end()
     }
 
-    fn end(self) -> Heritage {
+    fn end(self) -> Handover {
         self.superseded.cancel();
         for gauge in [&self.context.metrics.vouched, &self.context.metrics.breaker_open] {
             gauge.get_or_create(&of_target(&self.name)).set(0);
         }
-        self.roster.into_heritage(self.memories)
+        self.roster.into_handover(self.memories)
     }
 
     fn next_wake(&self) -> Moment {
@@ -207,7 +207,7 @@ impl TargetActor {
         if held == Some(Held::Limited) {
             self.limited.join(uid);
         }
-        let before = self.tally.set(uid, held);
+        let before = self.held_counts.set(uid, held);
         // A hold that was known before keeps a finalizer only from the deletion on, and is told once more then.
         let is_deletion_news = held.is_some()
             && self.roster.object(uid).is_some_and(|object| object.deleting)

@@ -64,18 +64,18 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         target: target.clone(),
         metrics: context.metrics.clone(),
     };
-    let (heritage, limits_edited) = context.estate.inherit(&target);
-    let mut actor = TargetActor::new(executor, context.clone(), heritage);
+    let (handover, limits_edited) = context.handovers.take(&target);
+    let mut actor = TargetActor::new(executor, context.clone(), handover);
     if limits_edited {
         actor.let_pass();
     }
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
-    let ((), heritage) = tokio::select! {
+    let ((), handover) = tokio::select! {
         done = working => done,
         never = telling => never,
     };
     let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
-    context.estate.bequeath(target, heritage, is_in_force);
+    context.handovers.leave(target, handover, is_in_force);
 }
 
 /// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to

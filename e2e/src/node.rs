@@ -10,12 +10,12 @@
 mod cgroup;
 mod cluster;
 mod containerd;
-mod holder;
 mod images;
 mod installation;
 mod kubelet;
 mod loops;
 mod names;
+mod namespaces;
 mod packages;
 mod pods;
 mod proxies;
@@ -38,7 +38,7 @@ use crate::control_plane::{ControlPlane, Site};
 use crate::process::Process;
 use crate::wait::{self, Seen};
 use crate::{progress, run_folder};
-use holder::Holder;
+use namespaces::Namespaces;
 
 /// The node's name.
 const NAME: &str = "drift";
@@ -50,7 +50,7 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Node {
     control_plane: ControlPlane,
-    holder: Holder,
+    namespaces: Namespaces,
     /// Held, so that they live as long as the node.
     _processes: Vec<Process>,
     /// Held too: one node at a time.
@@ -70,18 +70,18 @@ impl Node {
         let began = Instant::now();
         let folder = run_folder::path()?.join("node");
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        let holder = Holder::start(&folder)?;
-        let control_plane = ControlPlane::start_at(&folder, Site::ForNodes(holder.network().host)).await?;
+        let namespaces = Namespaces::start(&folder)?;
+        let control_plane = ControlPlane::start_at(&folder, Site::ForNodes(namespaces.network().host)).await?;
         progress::say("starting controller manager, scheduler, containerd, kubelet and kube-proxy");
         let mut processes = loops::start(&control_plane).await?;
-        processes.push(containerd::start(&holder).await?);
+        processes.push(containerd::start(&namespaces).await?);
         for archive in &images {
-            containerd::import(&holder, archive)?;
+            containerd::import(&namespaces, archive)?;
         }
-        processes.push(names::start(&holder)?);
-        processes.push(kubelet::start(&holder, &control_plane).await?);
-        processes.push(kubelet::start_proxy(&holder, &control_plane).await?);
-        let node = Self { control_plane, holder, _processes: processes, _turn: turn };
+        processes.push(names::start(&namespaces)?);
+        processes.push(kubelet::start(&namespaces, &control_plane).await?);
+        processes.push(kubelet::start_proxy(&namespaces, &control_plane).await?);
+        let node = Self { control_plane, namespaces, _processes: processes, _turn: turn };
         node.wait_until_ready().await?;
         progress::say(format!("the node is Ready {:.1} s after its first process", began.elapsed().as_secs_f64()));
         Ok(node)

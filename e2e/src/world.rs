@@ -5,6 +5,7 @@
 //! the manifests lack fails a test. Because the group is the world's own, the API server's audit log says exactly
 //! what was written here.
 
+mod condition_messages;
 mod counting;
 mod history;
 mod many;
@@ -12,7 +13,6 @@ mod objects;
 mod setup;
 mod targets;
 mod verdicts;
-mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -21,12 +21,12 @@ use anyhow::{Context, Result};
 use kube::Client;
 use tokio::sync::Mutex;
 
+pub use condition_messages::{is_verified, message, note, tag};
 pub use counting::Writes;
 pub use history::{History, condition, describe, yaml};
-pub use many::tally;
+pub use many::count_verdicts;
 pub use setup::right;
 pub use targets::Target;
-pub use words::{is_verified, message, note, tag};
 
 use crate::api_gate::ApiGate;
 use crate::control_plane::{AuditTail, ControlPlane};

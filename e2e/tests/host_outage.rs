@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use drift_e2e::outside::{Answer, Documents, Outside};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, describe, tally};
+use drift_e2e::world::{Target, World, condition, count_verdicts, describe};
 use serde_json::{Value, json};
 
 /// Storms of hundreds on two cores that other tests use too.
@@ -124,10 +124,10 @@ async fn wait_until_unknown(world: &World, bad: &Host, reason: &str) -> Result<V
     let wanted = format!("Unknown/{reason}");
     wait::until(format!("{} objects to be {wanted}", bad.names.len()), STORM_DEADLINE, async || {
         let objects = world.all_proxies().await?;
-        let tally = tally(&objects, "driftObserved");
-        let met = tally.get(&wanted) == Some(&bad.names.len());
+        let counts = count_verdicts(&objects, "driftObserved");
+        let met = counts.get(&wanted) == Some(&bad.names.len());
         tokio::time::sleep(Duration::from_millis(500)).await;
-        Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{tally:?}")) })
+        Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{counts:?}")) })
     })
     .await
 }
@@ -235,9 +235,9 @@ async fn a_flapping_host_costs_few_writes() -> Result<()> {
             // One behind the first host may have spent its bucket on a last Unknown, and stand so for a minute.
             let mut objects = world.all_proxies().await?;
             objects.retain(|object| object["metadata"]["labels"]["host"] == other.name);
-            let tally = tally(&objects, "driftObserved");
-            let met = tally.get("Unknown/ExternalUnreachable") == Some(&50);
-            Ok(if met { Seen::Met(()) } else { Seen::Instead(format!("{tally:?}")) })
+            let counts = count_verdicts(&objects, "driftObserved");
+            let met = counts.get("Unknown/ExternalUnreachable") == Some(&50);
+            Ok(if met { Seen::Met(()) } else { Seen::Instead(format!("{counts:?}")) })
         })
         .await?;
         let told = down.elapsed();
@@ -291,7 +291,7 @@ async fn a_restart_in_an_outage_keeps_in_sync() -> Result<()> {
         let expected = BTreeMap::from([("False/InSync", 20), ("True/ExternalMissing", 20), ("True/FieldsDiffer", 20)]);
         wait::until("all to be judged again", wait::DEADLINE, async || {
             let objects = world.all_proxies().await?;
-            let seen = tally(&objects, "driftObserved");
+            let seen = count_verdicts(&objects, "driftObserved");
             let met = seen.iter().map(|(verdict, count)| (verdict.as_str(), *count)).eq(expected.clone());
             if seen.keys().any(|verdict| verdict.starts_with("True/Not")) {
                 return Ok(Seen::Hopeless(format!("what was in sync before counts as never seen: {seen:?}")));

@@ -50,13 +50,13 @@ pub struct Roster {
 
 /// What of a roster outlives an edit of its target.
 #[derive(Debug, Default)]
-pub struct Heritage {
+pub struct Handover {
     memories: HashMap<Uid, ObjectMemory>,
     breaker: Breaker,
     pace: Pace,
 }
 
-impl Heritage {
+impl Handover {
     /// The target is no more, so what it had claimed counts no more either; how much it did lately still does, or to
     /// remove and add a target would undo every delay.
     pub fn forget_claims(&mut self) {
@@ -65,18 +65,18 @@ impl Heritage {
 }
 
 impl Roster {
-    /// A roster that has seen nothing; `heritage` is what the roster of the target's former text left.
+    /// A roster that has seen nothing; `handover` is what the roster of the target's former text left.
     #[must_use]
-    pub fn new(target: TargetFacts, heritage: Heritage) -> (Self, HashMap<Uid, ObjectMemory>) {
-        let Heritage { memories, breaker, pace } = heritage;
+    pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
+        let Handover { memories, breaker, pace } = handover;
         (Self { target, known: HashMap::new(), breaker, pace, listed: false }, memories)
     }
 
     /// Ends the roster.
     #[must_use]
-    pub fn into_heritage(self, left: HashMap<Uid, ObjectMemory>) -> Heritage {
+    pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
         let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
-        Heritage { memories: left.into_iter().chain(known).collect(), breaker: self.breaker, pace: self.pace }
+        Handover { memories: left.into_iter().chain(known).collect(), breaker: self.breaker, pace: self.pace }
     }
 
     /// Takes in an object as it is now, unless something newer is known, which it tells.

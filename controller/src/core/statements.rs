@@ -48,7 +48,7 @@ impl Statements {
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
-            correction: Some(correction.number),
+            correction: Some(correction.asked_as()),
             ..Variables::of_object(&object.view)
         };
         let render = |(index, statement): (usize, &&SqlStatement)| {

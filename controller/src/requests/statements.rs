@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::labelled_secrets::CredentialError;
-use drift_outside::{ConnectionParameters, Databases, Heard, RunOptions, SqlFailure, StatementFailure, Way};
+use drift_outside::{ConnectionParameters, Databases, Heard, RunOptions, StatementFailure, Way};
 use drift_target::{PostgresCorrect, Target};
 
 use super::{Reply, STEP_DEADLINE, Sent};
@@ -76,22 +76,12 @@ impl<'a> StatementRequests<'a> {
         match tokio::time::timeout(STEP_DEADLINE, running).await {
             Err(_) => (Sent::Unanswered(Doubt::TimedOut), Some(Heard::TimedOut)),
             Ok(done) => {
-                let heard = done.as_ref().err().map_or(Some(Heard::Answer), |ended| heard(&ended.failure));
+                let heard = done.as_ref().err().map_or(Some(Heard::Answer), |ended| ended.failure.heard());
                 if let Err(ended) = &done {
                     tracing::warn!(target_name = self.target.name, "a correction is not accepted: {ended}");
                 }
                 (Sent::Answered(Reply::Sql(done)), heard)
             }
         }
-    }
-}
-
-/// What a failure says of the host, if anything.
-fn heard(failure: &SqlFailure) -> Option<Heard> {
-    match failure {
-        failure if failure.is_loss() => Some(Heard::Unreachable),
-        SqlFailure::Answered(_) | SqlFailure::Unreadable(_) => Some(Heard::Answer),
-        // Nothing was sent there.
-        _ => None,
     }
 }

@@ -46,7 +46,7 @@ impl TargetActor {
         self.note_vouching();
         // The poller's word may have gone and come back between two looks at it.
         if self.last_word.is_some() {
-            let not_vouched: Vec<Uid> = self.tally.held_for(Held::NotVouched).cloned().collect();
+            let not_vouched: Vec<Uid> = self.held_counts.held_for(Held::NotVouched).cloned().collect();
             self.add_all(&not_vouched);
         }
     }

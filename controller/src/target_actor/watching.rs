@@ -84,7 +84,7 @@ impl TargetActor {
         match wake {
             Wake::Object(uid) => self.queue.add(&uid),
             Wake::Scopes => {
-                let waiting: Vec<_> = self.tally.held_for(Held::ScopeIncomplete).cloned().collect();
+                let waiting: Vec<_> = self.held_counts.held_for(Held::ScopeIncomplete).cloned().collect();
                 self.add_all(&waiting);
             }
         }
@@ -95,7 +95,7 @@ impl TargetActor {
         let uid = &object.id.uid;
         self.forget(uid);
         if self.executor.target.correct.mode == Mode::Correct {
-            self.tally.set(uid, Some(Held::ClaimedTwice));
+            self.held_counts.set(uid, Some(Held::ClaimedTwice));
             self.executor.announcer.claimed_twice(&self.executor.writer.kind, object);
         }
     }
@@ -107,7 +107,7 @@ impl TargetActor {
     }
 
     fn drop_known(&mut self, uid: &Uid) {
-        self.tally.set(uid, None);
+        self.held_counts.set(uid, None);
         self.queue.remove(uid);
         self.limited.leave(uid);
         self.crowded.leave(uid);

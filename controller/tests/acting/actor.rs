@@ -12,7 +12,7 @@ use drift_cluster::process::{clock, tasks};
 use drift_cluster::watch::ObjectEvent;
 use drift_controller::context::Context;
 use drift_controller::core::held::Held;
-use drift_controller::core::roster::Heritage;
+use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::{HeldLabels, Metrics};
 use drift_controller::target_actor::TargetActor;
@@ -58,7 +58,7 @@ impl Running {
         });
         let (events, receiver) = mpsc::channel(256);
         let stop = CancellationToken::new();
-        let actor = TargetActor::new(bench.executor.clone(), Arc::new(context), Heritage::default());
+        let actor = TargetActor::new(bench.executor.clone(), Arc::new(context), Handover::default());
         let run = actor.run(receiver, stop.clone());
         tasks::spawn("actor", CancellationToken::new(), async move {
             run.await;

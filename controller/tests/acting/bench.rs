@@ -27,8 +27,8 @@ use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::vouching::Vouching;
-use drift_controller::estate::Estate;
 use drift_controller::executor::{Answer, Executor, Question, Supervision};
+use drift_controller::handover::Handovers;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_model::condition::DifferingFields;
@@ -287,7 +287,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
         identities: Identities::default(),
-        estate: Estate::default(),
+        handovers: Handovers::default(),
     };
     let gvk = GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "proxies");

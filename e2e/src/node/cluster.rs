@@ -77,7 +77,7 @@ impl Cluster {
     #[must_use]
     pub fn outside(&self) -> Ipv4Addr {
         match self {
-            Self::Own(node) => node.holder.network().host,
+            Self::Own(node) => node.namespaces.network().host,
             Self::Existing { outside, .. } => *outside,
         }
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::holder::Holder;
 use super::images::PAUSE;
+use super::namespaces::Namespaces;
 use super::packages::{self, NETWORK_PLUGINS};
 use crate::process::Process;
 use crate::wait::{self, Seen};
@@ -14,37 +14,37 @@ use crate::wait::{self, Seen};
 pub(super) const PODS: &str = "10.88.0.0/24";
 
 /// Its socket.
-pub(super) fn socket(holder: &Holder) -> PathBuf {
-    holder.folder().join("containerd.sock")
+pub(super) fn socket(namespaces: &Namespaces) -> PathBuf {
+    namespaces.folder().join("containerd.sock")
 }
 
 /// Starts it and waits until it answers.
-pub(super) async fn start(holder: &Holder) -> Result<Process> {
-    let folder = holder.folder();
+pub(super) async fn start(namespaces: &Namespaces) -> Result<Process> {
+    let folder = namespaces.folder();
     let (config, network) = (folder.join("containerd.toml"), folder.join("cni"));
     std::fs::create_dir_all(&network)?;
     std::fs::write(network.join("10-bridge.conflist"), bridge(folder))?;
-    std::fs::write(&config, configuration(folder, &socket(holder)))?;
+    std::fs::write(&config, configuration(folder, &socket(namespaces)))?;
     let arguments = ["--config".to_owned(), config.display().to_string()];
-    let mut process = holder.start_inside("containerd", &packages::find("containerd")?, &arguments)?;
+    let mut process = namespaces.start_inside("containerd", &packages::find("containerd")?, &arguments)?;
     wait::until("containerd to answer", wait::DEADLINE, async || {
         if let Some(obituary) = process.obituary()? {
             return Ok(Seen::Hopeless(obituary));
         }
-        ctr(holder, &["version"]).map(Seen::Met)
+        ctr(namespaces, &["version"]).map(Seen::Met)
     })
     .await?;
     Ok(process)
 }
 
 /// Brings an image of a `docker-archive` file into the kubelet's view.
-pub(super) fn import(holder: &Holder, archive: &Path) -> Result<()> {
-    ctr(holder, &["-n", "k8s.io", "images", "import", &archive.display().to_string()]).map(drop)
+pub(super) fn import(namespaces: &Namespaces, archive: &Path) -> Result<()> {
+    ctr(namespaces, &["-n", "k8s.io", "images", "import", &archive.display().to_string()]).map(drop)
 }
 
-fn ctr(holder: &Holder, arguments: &[&str]) -> Result<String> {
-    let socket = socket(holder).display().to_string();
-    holder.run_inside("ctr", &[&["-a", socket.as_str()], arguments].concat())
+fn ctr(namespaces: &Namespaces, arguments: &[&str]) -> Result<String> {
+    let socket = socket(namespaces).display().to_string();
+    namespaces.run_inside("ctr", &[&["-a", socket.as_str()], arguments].concat())
 }
 
 fn configuration(folder: &Path, socket: &Path) -> String {

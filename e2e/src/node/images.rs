@@ -2,7 +2,7 @@
 //! Pod's namespaces.
 //!
 //! What was built is kept in the user's cache folder under a hash of all that it was built from, so that an
-//! unchanged checkout builds nothing. What builds is hidden in [`builder`], what is built on in [`bases`]; [`workshop`] brings them together.
+//! unchanged checkout builds nothing. What builds is hidden in [`builder`], what is built on in [`bases`]; [`image_cache`] brings them together.
 
 mod again;
 mod archive;
@@ -10,9 +10,9 @@ mod bases;
 mod buildah;
 mod builder;
 mod docker;
-mod workshop;
+mod image_cache;
 mod workspace;
 
 pub use again::{Again, BuiltTwice, build_again};
 pub(super) use docker::answers as docker_answers;
-pub(super) use workshop::{PAUSE, built};
+pub(super) use image_cache::{PAUSE, built};

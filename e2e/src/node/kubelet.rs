@@ -5,28 +5,28 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
-use super::holder::Holder;
+use super::namespaces::Namespaces;
 use super::{NAME, containerd};
 use crate::binaries::{self, Tool};
 use crate::control_plane::ControlPlane;
 use crate::process::Process;
 
 /// Starts the kubelet without waiting for it.
-pub(super) async fn start(holder: &Holder, plane: &ControlPlane) -> Result<Process> {
+pub(super) async fn start(namespaces: &Namespaces, plane: &ControlPlane) -> Result<Process> {
     let config = plane.folder().join("kubelet.json");
-    std::fs::write(&config, configuration(holder, plane).to_string())?;
+    std::fs::write(&config, configuration(namespaces, plane).to_string())?;
     let arguments = [
         format!("--kubeconfig={}", kubeconfig(plane, "system:node:drift")?.display()),
         format!("--config={}", config.display()),
-        format!("--root-dir={}", holder.folder().join("kubelet").display()),
+        format!("--root-dir={}", namespaces.folder().join("kubelet").display()),
         format!("--hostname-override={NAME}"),
-        format!("--node-ip={}", holder.network().node),
+        format!("--node-ip={}", namespaces.network().node),
     ];
-    holder.start_inside("kubelet", &binaries::locate_for_node(Tool::Kubelet).await?, &arguments)
+    namespaces.start_inside("kubelet", &binaries::locate_for_node(Tool::Kubelet).await?, &arguments)
 }
 
 /// Starts kube-proxy without waiting for it.
-pub(super) async fn start_proxy(holder: &Holder, plane: &ControlPlane) -> Result<Process> {
+pub(super) async fn start_proxy(namespaces: &Namespaces, plane: &ControlPlane) -> Result<Process> {
     let arguments = [
         format!("--kubeconfig={}", kubeconfig(plane, "system:kube-proxy")?.display()),
         format!("--hostname-override={NAME}"),
@@ -35,7 +35,7 @@ pub(super) async fn start_proxy(holder: &Holder, plane: &ControlPlane) -> Result
         // The limit of connections belongs to the machine, and 0 leaves it alone.
         "--conntrack-max-per-core=0".to_owned(),
     ];
-    holder.start_inside("kube-proxy", &binaries::locate_for_node(Tool::KubeProxy).await?, &arguments)
+    namespaces.start_inside("kube-proxy", &binaries::locate_for_node(Tool::KubeProxy).await?, &arguments)
 }
 
 fn kubeconfig(plane: &ControlPlane, user: &str) -> Result<PathBuf> {
@@ -44,20 +44,20 @@ fn kubeconfig(plane: &ControlPlane, user: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn configuration(holder: &Holder, plane: &ControlPlane) -> serde_json::Value {
+fn configuration(namespaces: &Namespaces, plane: &ControlPlane) -> serde_json::Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": holder.network().node,
+        "address": namespaces.network().node,
         "authentication": {
             "anonymous": {"enabled": false},
             "webhook": {"enabled": true},
             "x509": {"clientCAFile": plane.authority_file()},
         },
         "authorization": {"mode": "Webhook"},
-        "clusterDNS": [holder.network().node],
+        "clusterDNS": [namespaces.network().node],
         "clusterDomain": "cluster.local",
-        "containerRuntimeEndpoint": format!("unix://{}", containerd::socket(holder).display()),
+        "containerRuntimeEndpoint": format!("unix://{}", containerd::socket(namespaces).display()),
         // No systemd in the node, and whatever version of cgroups the machine has.
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": false,

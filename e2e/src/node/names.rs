@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{holder::Holder, packages};
+use super::{namespaces::Namespaces, packages};
 use crate::process::Process;
 
 /// The address of the Service that the shipped target names; from the upper half of the range, which the API server
@@ -10,7 +10,7 @@ use crate::process::Process;
 pub(super) const TOXIPROXY: &str = "10.0.0.200";
 
 /// Starts it on the node's address.
-pub(super) fn start(holder: &Holder) -> Result<Process> {
+pub(super) fn start(namespaces: &Namespaces) -> Result<Process> {
     let arguments = [
         "--keep-in-foreground",
         "--conf-file=/dev/null",
@@ -20,11 +20,11 @@ pub(super) fn start(holder: &Holder) -> Result<Process> {
         "--pid-file=",
         "--log-facility=-",
         "--bind-interfaces",
-        &format!("--listen-address={}", holder.network().node),
+        &format!("--listen-address={}", namespaces.network().node),
         // What it does not know in here does not exist; nothing is asked further on.
         "--local=/local/",
         &format!("--host-record=toxiproxy.drift-demo.svc.cluster.local,{TOXIPROXY}"),
         "--host-record=kubernetes.default.svc.cluster.local,10.0.0.1",
     ];
-    holder.start_inside("dnsmasq", &packages::find("dnsmasq")?, &arguments.map(str::to_owned))
+    namespaces.start_inside("dnsmasq", &packages::find("dnsmasq")?, &arguments.map(str::to_owned))
 }

@@ -20,6 +20,7 @@ use crate::wait::{self, Seen};
 #[derive(Debug)]
 pub struct History {
     name: String,
+    api: Api<DynamicObject>,
     versions: Arc<Mutex<Vec<Value>>>,
     task: JoinHandle<()>,
 }
@@ -73,28 +74,38 @@ impl History {
         let versions = Arc::new(Mutex::new(first));
         let (began, has_begun) = oneshot::channel();
         let sink = versions.clone();
+        let watched = api.clone();
         let task = tokio::spawn(async move {
             let parameters = WatchParams::default().fields(&selector);
-            let stream = api.watch(&parameters, &from).await;
+            let stream = watched.watch(&parameters, &from).await;
             let _ = began.send(stream.as_ref().map(drop).map_err(ToString::to_string));
             let (mut stream, mut from) = (stream, from);
             while let Ok(events) = stream {
                 let Some(reached) = record_all(&sink, events, from).await else { return };
                 from = reached;
-                stream = api.watch(&parameters, &from).await;
+                stream = watched.watch(&parameters, &from).await;
             }
         });
         has_begun.await?.map_err(anyhow::Error::msg).context("beginning a watch")?;
-        Ok(Self { name: name.to_owned(), versions, task })
+        Ok(Self { name: name.to_owned(), api, versions, task })
     }
 
-    /// The versions so far, the one that stood at the beginning first.
+    /// The versions so far, the one that stood at the beginning first and the one that a read shows now among them: a watch is
+    /// behind what others have read already.
     ///
     /// # Errors
     /// When the watch has broken off: then versions may be missing.
     pub async fn versions(&self) -> Result<Vec<Value>> {
-        ensure!(!self.task.is_finished(), "the watch of {} broke off", self.name);
-        Ok(self.versions.lock().await.clone())
+        let now = self.api.get_metadata_opt(&self.name).await?.and_then(|object| object.metadata.resource_version);
+        wait::until(format!("the watch to show {} as it is", self.name), wait::DEADLINE, async || {
+            ensure!(!self.task.is_finished(), "the watch of {} broke off", self.name);
+            let versions = self.versions.lock().await.clone();
+            let is_there =
+                |version: &String| versions.iter().any(|seen| seen["metadata"]["resourceVersion"] == **version);
+            let shows_it = now.as_ref().is_none_or(is_there);
+            Ok(if shows_it { Seen::Met(versions) } else { Seen::Instead(format!("no version {now:?}")) })
+        })
+        .await
     }
 
     /// The (status, reason) pairs that a condition went through, repetitions left out.

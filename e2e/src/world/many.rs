@@ -17,12 +17,12 @@ const CREATED_AT_ONCE: usize = 16;
 
 /// How many of these objects have which `status/reason` of a condition; `-` where there is none.
 #[must_use]
-pub fn tally(objects: &[Value], kind: &str) -> BTreeMap<String, usize> {
-    let mut tally = BTreeMap::new();
+pub fn count_verdicts(objects: &[Value], kind: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
     for object in objects {
-        *tally.entry(history::describe(object, kind)).or_default() += 1;
+        *counts.entry(history::describe(object, kind)).or_default() += 1;
     }
-    tally
+    counts
 }
 
 impl Target {
@@ -72,9 +72,9 @@ impl World {
     pub async fn wait_for_verdicts(&self, count: usize, verdict: &str, deadline: Duration) -> Result<Vec<Value>> {
         wait::until(format!("{count} objects with the verdict {verdict}"), deadline, async || {
             let objects = self.all_proxies().await?;
-            let tally = tally(&objects, names::DRIFT_OBSERVED);
-            let met = tally.get(verdict).copied().unwrap_or_default() == count;
-            Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{tally:?}")) })
+            let counts = count_verdicts(&objects, names::DRIFT_OBSERVED);
+            let met = counts.get(verdict).copied().unwrap_or_default() == count;
+            Ok(if met { Seen::Met(objects) } else { Seen::Instead(format!("{counts:?}")) })
         })
         .await
     }

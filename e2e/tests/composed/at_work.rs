@@ -12,7 +12,7 @@ use drift_controller::core::facts::{ObjectFacts, TargetFacts};
 use drift_controller::core::held::Held;
 use drift_controller::core::limits::Place;
 use drift_controller::core::memory::ObjectMemory;
-use drift_controller::core::roster::{Around, Heritage, Roster, claimant_of};
+use drift_controller::core::roster::{Around, Handover, Roster, claimant_of};
 use drift_controller::core::vouching::Vouching;
 use drift_model::backoff::{Backoff, Series};
 use drift_model::identity::Uid;
@@ -60,10 +60,10 @@ impl AtWork {
     pub(crate) fn new(
         target: &Arc<Target>,
         text: Text,
-        (heritage, resources): (Heritage, Resources),
+        (handover, resources): (Handover, Resources),
         number: u64,
     ) -> Self {
-        let (roster, memories) = Roster::new(TargetFacts::of(target), heritage);
+        let (roster, memories) = Roster::new(TargetFacts::of(target), handover);
         Self {
             target: target.clone(),
             text,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use drift_controller::core::limits::Room;
-use drift_controller::core::roster::Heritage;
+use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
 use drift_model::identity::{Selected, Uid};
 use drift_model::moment::Moment;
@@ -26,7 +26,7 @@ use crate::watch::{Event, Watch, uid_of};
 pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
     resources: Resources,
-    estate: BTreeMap<&'static str, (Arc<Target>, Heritage)>,
+    handovers: BTreeMap<&'static str, (Arc<Target>, Handover)>,
     tasks: Vec<Task>,
     texts: u64,
     pub(crate) vouching: Vouching,
@@ -45,21 +45,21 @@ impl Controller {
             self.targets.iter().filter(|(name, at_work)| changed(name, at_work)).map(|(name, _)| *name).collect();
         for name in gone {
             if let Some(at_work) = self.targets.remove(name) {
-                let mut heritage = at_work.roster.into_heritage(at_work.memories);
+                let mut handover = at_work.roster.into_handover(at_work.memories);
                 if !texts.contains_key(name) {
                     self.resources.drop_target(name);
-                    heritage.forget_claims();
+                    handover.forget_claims();
                 }
-                self.estate.insert(name, (at_work.target, heritage));
+                self.handovers.insert(name, (at_work.target, handover));
             }
         }
         for (name, (text, target)) in texts {
             if self.targets.contains_key(name) {
                 continue;
             }
-            let heritage = self.estate.remove(name).map(|(_, heritage)| heritage).unwrap_or_default();
+            let handover = self.handovers.remove(name).map(|(_, handover)| handover).unwrap_or_default();
             self.texts += 1;
-            let at_work = AtWork::new(target, *text, (heritage, self.resources.clone()), self.texts);
+            let at_work = AtWork::new(target, *text, (handover, self.resources.clone()), self.texts);
             self.targets.insert(name, at_work);
         }
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));

@@ -13,6 +13,7 @@ pub mod entries;
 pub mod finding;
 pub mod flapping;
 pub mod poll_turns;
+pub mod read_rules;
 pub mod reading;
 pub mod rendered;
 pub mod reply;

@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 
 use super::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use super::finding::Failure;
-use super::reply::{Judged, Observation, ask, invalid, judge, unevaluated};
+use super::read_rules::ReadRules;
+use super::reply::{Judged, Observation, judge, unevaluated};
 
 /// A read under way.
 #[derive(Debug)]
@@ -107,20 +108,14 @@ impl<'r> Reading<'r> {
             self.keep(step, answer.clone());
         }
         let variables = Variables { response: Some(&answer), ..self.variables() };
-        if let Some(valid) = &self.read.valid_when
-            && !ask(valid, &variables)?
-        {
-            return Err(invalid(&"validWhen is false"));
-        }
-        if let Some(settling) = &self.read.settling_when
-            && ask(settling, &variables)?
-        {
-            return Err(Failure::of(ObservedReason::Settling));
-        }
-        let observed = self.read.observed.render(&variables);
-        observed
-            .map(Observation::Present)
-            .map_err(|error| unevaluated(&self.read.observed.attribute(error, self.object)))
+        let rules = ReadRules {
+            // It was asked of each step's answer.
+            absent_when: None,
+            valid_when: self.read.valid_when.as_ref(),
+            settling_when: self.read.settling_when.as_ref(),
+            observed: &self.read.observed,
+        };
+        rules.observe(&variables)
     }
 
     fn keep(&mut self, step: &ReadStep, answer: Value) {

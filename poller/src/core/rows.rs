@@ -7,13 +7,14 @@ use std::collections::HashSet;
 use drift_model::condition::ObservedReason;
 use drift_model::sql_state::SqlState;
 use drift_outside::SqlFailure;
-use drift_target::cel::{Expression, Variables};
+use drift_target::cel::Variables;
 use drift_target::{Keys, PostgresRead};
 use serde_json::Value;
 
 use super::entries::{Entries, Gathering};
 use super::finding::Failure;
-use super::reply::{Observation, ask, invalid, unevaluated};
+use super::read_rules::ReadRules;
+use super::reply::{Observation, invalid};
 
 /// Rows that a read of one object asks for: the second says that it is not one.
 pub const ENOUGH_ROWS: usize = 2;
@@ -36,19 +37,13 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
 /// Why nothing can be said.
 pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
     let variables = Variables { row: Some(row), ..Variables::of_object(object) };
-    let holds =
-        |rule: &Option<Expression>, otherwise| rule.as_ref().map_or(Ok(otherwise), |rule| ask(rule, &variables));
-    if holds(&read.absent_when, false)? {
-        return Ok(Observation::Absent);
-    }
-    if !holds(&read.valid_when, true)? {
-        return Err(invalid(&"validWhen is false"));
-    }
-    if holds(&read.settling_when, false)? {
-        return Err(Failure::of(ObservedReason::Settling));
-    }
-    let observed = read.observed.render(&variables);
-    observed.map(Observation::Present).map_err(|error| unevaluated(&read.observed.attribute(error, object)))
+    let rules = ReadRules {
+        absent_when: read.absent_when.as_ref(),
+        valid_when: read.valid_when.as_ref(),
+        settling_when: read.settling_when.as_ref(),
+        observed: &read.observed,
+    };
+    rules.observe(&variables)
 }
 
 /// The rows of a query about all objects, on their way in.

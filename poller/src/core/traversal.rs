@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_outside::HttpReply;
 use drift_target::cel::Variables;
@@ -15,8 +14,9 @@ use url::Url;
 
 use super::entries::{Entries, Gathering};
 use super::finding::Failure;
+use super::read_rules::ReadRules;
 use super::reading::Progress;
-use super::reply::{Observation, ask, invalid, judge_page, unevaluated};
+use super::reply::{Observation, invalid, judge_page};
 
 /// Pages of one traversal: a server that always names another would be asked for ever.
 const MAX_PAGES: usize = 1_000;
@@ -107,18 +107,14 @@ impl<'r> Traversal<'r> {
 /// Why nothing can be said.
 pub fn observe_item(read: &HttpRead, object: &Value, item: &Value) -> Result<Observation, Failure> {
     let variables = Variables { item: Some(item), ..Variables::of_object(object) };
-    if let Some(absent) = read.collection.as_ref().and_then(|collection| collection.absent_when.as_ref())
-        && ask(absent, &variables)?
-    {
-        return Ok(Observation::Absent);
-    }
-    if let Some(settling) = &read.settling_when
-        && ask(settling, &variables)?
-    {
-        return Err(Failure::of(ObservedReason::Settling));
-    }
-    let observed = read.observed.render(&variables);
-    observed.map(Observation::Present).map_err(|error| unevaluated(&read.observed.attribute(error, object)))
+    let rules = ReadRules {
+        absent_when: read.collection.as_ref().and_then(|collection| collection.absent_when.as_ref()),
+        // It was asked of the entry's page.
+        valid_when: None,
+        settling_when: read.settling_when.as_ref(),
+        observed: &read.observed,
+    };
+    rules.observe(&variables)
 }
 
 /// The target of `rel="next"` in the headers `Link`. One that cannot be read might be it, so nothing is known then.

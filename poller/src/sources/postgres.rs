@@ -49,7 +49,12 @@ pub(crate) async fn ask(
     let answer = tokio::time::timeout(target.timeout, asking).await;
     reach(KillPoint::PollerAfterRead);
     let took = clock::now() - began;
-    if let Some(heard) = heard(&answer) {
+    let heard = match &answer {
+        Err(_) => Some(Heard::TimedOut),
+        Ok(Ok(())) => Some(Heard::Answer),
+        Ok(Err(failure)) => failure.heard(),
+    };
+    if let Some(heard) = heard {
         uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
     }
     match answer {
@@ -65,15 +70,4 @@ pub(crate) async fn ask(
 fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
     outside.troubles.note(&target.name, &failure.to_string(), clock::now());
     Look { found: Ok((Err(failure_of(failure)), None)), told: true, took, tagged: None }
-}
-
-/// What the answer says of the host, if anything.
-fn heard<E>(answer: &Result<Result<(), SqlFailure>, E>) -> Option<Heard> {
-    match answer {
-        Err(_) => Some(Heard::TimedOut),
-        Ok(Err(failure)) if failure.is_loss() => Some(Heard::Unreachable),
-        Ok(Ok(()) | Err(SqlFailure::Answered(_) | SqlFailure::Unreadable(_))) => Some(Heard::Answer),
-        // Nothing was sent there.
-        Ok(Err(_)) => None,
-    }
 }

@@ -23,14 +23,14 @@ fn drifted(number: usize) -> LeanObject {
 }
 
 fn roster() -> Roster {
-    let mut roster = Roster::new(target(), Heritage::default()).0;
+    let mut roster = Roster::new(target(), Handover::default()).0;
     roster.note_listed();
     roster
 }
 
 #[test]
 fn incidents_in_the_first_list_open_the_breaker() {
-    let mut roster = Roster::new(target(), Heritage::default()).0;
+    let mut roster = Roster::new(target(), Handover::default()).0;
     for number in 0..12 {
         roster.see(drifted(number), named(number), None, at(1));
     }
@@ -67,7 +67,7 @@ fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
 #[test]
 fn a_verdict_brought_along_waits_for_the_poller() {
     let decide = |roster: &Roster, seconds| roster.decide(&Uid::from("u0"), CALM, at(seconds));
-    let mut listed_with_it = Roster::new(target(), Heritage::default()).0;
+    let mut listed_with_it = Roster::new(target(), Handover::default()).0;
     listed_with_it.see(drifted(0), named(0), None, at(1));
     listed_with_it.note_listed();
     assert!(matches!(decide(&listed_with_it, 1), Some(Decision::Correct(_))), "vouching covers what is listed");
@@ -96,7 +96,7 @@ fn selected(target: &str, uid: &str) -> Selected {
 fn two_targets() -> ([Roster; 2], IdentityIndex) {
     let mut index = IdentityIndex::default();
     let rosters = [0, 1].map(|number| {
-        let mut roster = Roster::new(target(), Heritage::default()).0;
+        let mut roster = Roster::new(target(), Handover::default()).0;
         let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
         object.created = format!("2026-02-0{}T00:00:00Z", number + 1);
         let uid = object.id.uid.clone();
@@ -141,7 +141,7 @@ fn a_claim_that_is_being_written_counts_already() {
 #[test]
 fn nothing_new_is_claimed_until_everybody_is_known() {
     let actions = drift_target::Actions { delete: true, ..target().actions };
-    let mut roster = Roster::new(TargetFacts { actions, ..target() }, Heritage::default()).0;
+    let mut roster = Roster::new(TargetFacts { actions, ..target() }, Handover::default()).0;
     let unknown = Around { scope_complete: false, ..CALM };
     let ours = |number| LeanObject { finalizers: vec![FINALIZER.to_owned()], ..drifted(number) };
     roster.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
@@ -219,9 +219,9 @@ fn an_older_state_does_not_replace_a_newer_one() {
 #[test]
 fn what_the_former_text_began_counts_until_it_ends() {
     let limits = drift_target::CorrectLimits { concurrent: 1, ..target().limits };
-    let mut roster = Roster::new(TargetFacts { limits, ..target() }, Heritage::default()).0;
+    let mut roster = Roster::new(TargetFacts { limits, ..target() }, Handover::default()).0;
     let place = roster.pace.begin(at(1));
-    let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_heritage(HashMap::new())).0;
+    let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_handover(HashMap::new())).0;
     assert_eq!(next.room(at(2)), Room::AfterAnEnd);
     drop(place);
     assert_eq!(next.room(at(2)), Room::Free);
@@ -234,7 +234,7 @@ fn the_breaker_forgets_what_the_list_lacks() {
         roster.see(drifted(number), named(number), None, at(1));
     }
     assert!(roster.evaluate_breaker(at(1)).is_some());
-    let mut next = Roster::new(target(), roster.into_heritage(HashMap::new())).0;
+    let mut next = Roster::new(target(), roster.into_handover(HashMap::new())).0;
     assert!(next.breaker_is_open());
     next.see(drifted(0), named(0), None, at(2));
     assert_eq!(next.evaluate_breaker(at(2)), None, "before the list is whole nothing can be told");
@@ -253,7 +253,7 @@ fn an_edit_of_the_target_keeps_what_is_remembered() {
     if let Some(memory) = roster.memory(&uid) {
         memory.begin(at(5), None);
     }
-    let (mut next, mut memories) = Roster::new(target(), roster.into_heritage(HashMap::new()));
+    let (mut next, mut memories) = Roster::new(target(), roster.into_handover(HashMap::new()));
     let memory = memories.remove(&uid);
     next.see(object, facts(), memory, at(9));
     assert_eq!(next.memory(&uid).map(|memory| memory.delay.last_begun()), Some(at(5)));
@@ -266,9 +266,9 @@ fn a_target_that_went_and_came_back_claims_nothing_anew() {
     if let Some(memory) = before.memory(&"u0".into()) {
         memory.begin(at(5), None);
     }
-    let mut heritage = before.into_heritage(HashMap::new());
-    heritage.forget_claims();
-    let (mut next, mut memories) = Roster::new(target(), heritage);
+    let mut handover = before.into_handover(HashMap::new());
+    handover.forget_claims();
+    let (mut next, mut memories) = Roster::new(target(), handover);
     // Our status was cleaned up, and somebody else made the resource anew.
     let cleaned = numbered(Scene::new().without_status().observed(ObservedReason::NotUpdated), 0);
     next.see(cleaned, named(0), memories.remove("u0"), at(9));

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::archive;
 use super::builder::{Build, Layers};
-use super::workshop::{PRODUCT, Workshop};
+use super::image_cache::{ImageCache, PRODUCT};
 use super::workspace::{WORKSPACE, path, read_by};
 use crate::run_folder;
 
@@ -39,25 +39,25 @@ pub struct BuiltTwice {
 /// When an image cannot be built.
 pub async fn build_again(again: Again) -> Result<Vec<BuiltTwice>> {
     tokio::task::spawn_blocking(move || {
-        let workshop = Workshop::open()?;
-        PRODUCT.iter().map(|(program, name)| build_one_again(&workshop, program, name, again)).collect()
+        let cache = ImageCache::open()?;
+        PRODUCT.iter().map(|(program, name)| build_one_again(&cache, program, name, again)).collect()
     })
     .await?
 }
 
-fn build_one_again(workshop: &Workshop, ending: &str, name: &str, again: Again) -> Result<BuiltTwice> {
+fn build_one_again(cache: &ImageCache, ending: &str, name: &str, again: Again) -> Result<BuiltTwice> {
     let program = format!("drift-{ending}");
     let dockerfile = format!("Dockerfile.{ending}");
-    let first = archive::program(&workshop.product(ending, name)?, &program)?;
+    let first = archive::program(&cache.product(ending, name)?, &program)?;
     let context = context(ending, &dockerfile)?;
     let second = context.with_extension("tar");
-    let (builder, image) = (&workshop.builder, format!("localhost/{program}:again"));
+    let (builder, image) = (&cache.builder, format!("localhost/{program}:again"));
     builder.build(&Build {
         what: &format!("building {program} a second time"),
         dockerfile: &dockerfile,
         context: &context,
         image: &image,
-        arguments: &workshop.bases.arguments(builder.as_ref(), &dockerfile)?,
+        arguments: &cache.bases.arguments(builder.as_ref(), &dockerfile)?,
         layers: if again == Again::Everything { Layers::Anew } else { Layers::Taken },
     })?;
     builder.save(&image, &second)?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::workspace::path;
 use crate::run_folder;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::builder::{Builder, Settings};
 use super::workspace::{WORKSPACE, path};
 use crate::binaries::cache;

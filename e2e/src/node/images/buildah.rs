@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::builder::{Build, Builder, Layers, Settings};
 use super::workspace::path;
 

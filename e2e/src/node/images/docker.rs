@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::super::packages;
 use super::builder::{Build, Builder, Layers, Settings};
 use super::workspace::path;

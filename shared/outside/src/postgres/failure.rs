@@ -8,6 +8,7 @@ use drift_model::labelled_secrets::CredentialError;
 use drift_model::sql_state::SqlState;
 
 use crate::dialling::AddressRefused;
+use crate::host_health::Heard;
 
 /// Why there is no result. Holds no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +72,17 @@ impl SqlFailure {
             return Self::Unreachable(crate::connect_errors::describe_tls(error));
         }
         Self::Unreachable(crate::connect_errors::describe_io(error.kind()).unwrap_or("connecting failed"))
+    }
+
+    /// What it says of the host, if anything.
+    #[must_use]
+    pub fn heard(&self) -> Option<Heard> {
+        match self {
+            failure if failure.is_loss() => Some(Heard::Unreachable),
+            Self::Answered(_) | Self::Unreadable(_) => Some(Heard::Answer),
+            // Nothing was sent there.
+            Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
+        }
     }
 
     /// Whether the connection itself is lost, and not only this statement.

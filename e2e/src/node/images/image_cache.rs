@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
-use super::super::holder::run;
+use super::super::namespaces::run;
 use super::archive;
 use super::bases::Bases;
 use super::buildah::Buildah;
@@ -40,24 +40,24 @@ pub(in super::super) async fn built() -> Result<Vec<PathBuf>> {
 }
 
 fn built_blocking() -> Result<Vec<PathBuf>> {
-    let workshop = Workshop::open()?;
-    let mut all = vec![workshop.pause()?];
+    let cache = ImageCache::open()?;
+    let mut all = vec![cache.pause()?];
     for (program, name) in PRODUCT {
-        all.push(workshop.product(program, name)?);
+        all.push(cache.product(program, name)?);
     }
     Ok(all)
 }
 
 /// Where images are built.
 #[derive(Debug)]
-pub(super) struct Workshop {
+pub(super) struct ImageCache {
     folder: PathBuf,
     pub(super) bases: Bases,
     pub(super) builder: Box<dyn Builder>,
     _lock: File,
 }
 
-impl Workshop {
+impl ImageCache {
     pub(super) fn open() -> Result<Self> {
         let folder = cache::folder()?.join("node");
         fs::create_dir_all(folder.join("images")).with_context(|| format!("making {}", folder.display()))?;

@@ -11,13 +11,13 @@ use crate::metrics::{HeldLabels, Metrics};
 
 /// Why each object of one target is held.
 #[derive(Debug)]
-pub struct Tally {
+pub struct HeldCounts {
     target: String,
     metrics: Metrics,
     held: HashMap<Uid, Held>,
 }
 
-impl Tally {
+impl HeldCounts {
     /// Nothing is held.
     #[must_use]
     pub fn new(target: &str, metrics: Metrics) -> Self {
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for HeldCounts {
     fn drop(&mut self) {
         for why in self.held.values() {
             self.change(Some(*why), -1);
@@ -69,14 +69,14 @@ mod tests {
             let labels = HeldLabels { target: "t".to_owned(), why: why.as_str() };
             metrics.held.get_or_create(&labels).get()
         };
-        let mut tally = Tally::new("t", metrics.clone());
+        let mut held_counts = HeldCounts::new("t", metrics.clone());
         let uid = Uid::from("u");
-        assert_eq!(tally.set(&uid, Some(Held::Paused)), None);
-        assert_eq!(tally.set(&uid, Some(Held::Paused)), Some(Held::Paused));
+        assert_eq!(held_counts.set(&uid, Some(Held::Paused)), None);
+        assert_eq!(held_counts.set(&uid, Some(Held::Paused)), Some(Held::Paused));
         assert_eq!(gauge(Held::Paused), 1);
-        assert_eq!(tally.set(&uid, Some(Held::BreakerOpen)), Some(Held::Paused));
+        assert_eq!(held_counts.set(&uid, Some(Held::BreakerOpen)), Some(Held::Paused));
         assert_eq!((gauge(Held::Paused), gauge(Held::BreakerOpen)), (0, 1));
-        drop(tally);
+        drop(held_counts);
         assert_eq!(gauge(Held::BreakerOpen), 0);
     }
 }

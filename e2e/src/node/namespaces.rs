@@ -43,9 +43,9 @@ impl Network {
     }
 }
 
-/// The holder.
+/// The namespaces, held by a process of ours.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct Namespaces {
     _process: Process,
     child: i32,
     network: Network,
@@ -53,7 +53,7 @@ pub(super) struct Holder {
     folder: PathBuf,
 }
 
-impl Holder {
+impl Namespaces {
     /// Makes the namespaces and a network into them; logs go to `logs`.
     pub(super) fn start(logs: &Path) -> Result<Self> {
         forget_old();
@@ -69,9 +69,9 @@ impl Holder {
         let child = child_of(process.pid())?;
         let network = connect(child)?;
         let logs = logs.to_path_buf();
-        let holder = Self { _process: process, child, network, logs, folder };
-        holder.set_up_network()?;
-        Ok(holder)
+        let namespaces = Self { _process: process, child, network, logs, folder };
+        namespaces.set_up_network()?;
+        Ok(namespaces)
     }
 
     /// The node's network.
