@@ -19,6 +19,7 @@ use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
+use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
 use drift_cluster::watch::KindWatches;
@@ -88,10 +89,11 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let client = client::connect().await?;
+    let resources = ResourceClient::connect().await?;
     let site = Site::new(client, &settings.run.home, POLLER_MANAGER);
     site.spawn("signals", signals.forward(site.stop.clone()));
 
-    let program = Program::assemble(&site, settings, admin);
+    let program = Program::assemble(&site, settings, (admin, resources));
     let work = program.lead();
     tokio::select! {
         () = work => {}
@@ -115,7 +117,7 @@ struct Program {
 }
 
 impl Program {
-    fn assemble(site: &Site, settings: &Settings, admin: AdminServer) -> Self {
+    fn assemble(site: &Site, settings: &Settings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
         let mut registry = metrics::registry("poller");
         let (events, _) = site.write_events(&mut registry, site.stop.clone());
         let lease_name = settings.run.home.lease_name(POLLER_LEASE);
@@ -131,6 +133,7 @@ impl Program {
             outside: Outside {
                 sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
                 databases: Databases::new(secrets, POLLER_MANAGER),
+                resources,
                 gate: Arc::default(),
                 troubles: Arc::default(),
             },

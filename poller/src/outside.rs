@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use drift_cluster::resources::ResourceClient;
 use drift_model::condition::ObservedReason;
 use drift_model::moment::Moment;
 use drift_outside::{Databases, HostGate, HttpSender, Pause, PauseCause};
@@ -20,6 +21,8 @@ pub struct Outside {
     pub sender: HttpSender,
     /// The connections to databases.
     pub databases: Databases,
+    /// The objects of the cluster that are external resources.
+    pub resources: ResourceClient,
     /// Bounds them for each host.
     pub gate: Arc<HostGate>,
     /// Says in the log why reads fail.
@@ -35,7 +38,8 @@ impl Outside {
             (Request::Sql(_), Source::Postgres(read)) => {
                 self.databases.parameters(&read.connection).ok()?.host_and_port()
             }
-            (Request::Sql(_), Source::Http(_)) => return None,
+            (Request::Sql(_), _) => return None,
+            (Request::Kubernetes(_), _) => self.resources.host().to_owned(),
         };
         self.gate.paused(&host, now).map(Postponed::from)
     }

@@ -18,6 +18,7 @@ pub mod reading;
 pub mod rendered;
 pub mod reply;
 pub mod request;
+pub mod resources;
 pub mod roster;
 pub mod rows;
 pub mod schedule;

@@ -4,6 +4,7 @@
 //! not know how anything was found.
 
 use drift_model::condition::ObservedReason;
+use drift_target::AnswerRules;
 use drift_target::cel::{Expression, ValueTemplate, Variables};
 
 use super::finding::Failure;
@@ -20,6 +21,17 @@ pub struct ReadRules<'r> {
     pub settling_when: Option<&'r Expression>,
     /// What is observed.
     pub observed: &'r ValueTemplate,
+}
+
+impl<'r> From<&'r AnswerRules> for ReadRules<'r> {
+    fn from(rules: &'r AnswerRules) -> Self {
+        Self {
+            absent_when: rules.absent_when.as_ref(),
+            valid_when: rules.valid_when.as_ref(),
+            settling_when: rules.settling_when.as_ref(),
+            observed: &rules.observed,
+        }
+    }
 }
 
 impl ReadRules<'_> {

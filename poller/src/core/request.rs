@@ -2,17 +2,19 @@
 //!
 //! It must not know how it is sent.
 
+use drift_model::cluster_resource::ClusterResource;
 use drift_model::http_request::HttpRequest;
 use drift_model::sql_query::SqlQuery;
 
 /// What goes out first for a read.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "it goes from hand to hand once, and most are of the larger kind")]
 pub enum Request {
     /// To an HTTP server.
     Http(HttpRequest),
     /// To a PostgreSQL server.
     Sql(SqlQuery),
+    /// To the API server.
+    Kubernetes(ClusterResource),
 }
 
 impl Request {
@@ -22,6 +24,7 @@ impl Request {
         match self {
             Self::Http(request) => of_http(request),
             Self::Sql(query) => format!("{query:?} {:?}", query.parameters).into_bytes(),
+            Self::Kubernetes(resource) => resource.to_string().into_bytes(),
         }
     }
 }

@@ -36,14 +36,7 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
 /// # Errors
 /// Why nothing can be said.
 pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
-    let variables = Variables { row: Some(row), ..Variables::of_object(object) };
-    let rules = ReadRules {
-        absent_when: read.absent_when.as_ref(),
-        valid_when: read.valid_when.as_ref(),
-        settling_when: read.settling_when.as_ref(),
-        observed: &read.observed,
-    };
-    rules.observe(&variables)
+    ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
 }
 
 /// The rows of a query about all objects, on their way in.

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
 use drift_cluster::process::clock;
+use drift_cluster::resources::ResourceClient;
 
 use super::*;
 use crate::core::fixtures::{TEXT, at, object, target};
@@ -19,7 +20,13 @@ use crate::core::roster::Roster;
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
     let sender = HttpSender::new(secrets.clone(), "test");
     let databases = Databases::new(secrets.clone(), "test");
-    Outside { sender, databases, gate: Arc::default(), troubles: Arc::default() }
+    let resources = ResourceClient::new(api_server(), "api:443");
+    Outside { sender, databases, resources, gate: Arc::default(), troubles: Arc::default() }
+}
+
+/// An API server that has nothing.
+fn api_server() -> kube::Client {
+    kube::Client::new(axum::Router::new(), "default")
 }
 
 /// A target that reads so.

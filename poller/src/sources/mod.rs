@@ -3,6 +3,7 @@
 //! Thin: what comes back is judged in the core. It must not know what stands on the object.
 
 pub(crate) mod http;
+pub(crate) mod kubernetes;
 pub(crate) mod postgres;
 
 use std::collections::HashSet;
@@ -18,6 +19,7 @@ use crate::core::entries::Entries;
 use crate::core::finding::{Failure, Finding};
 use crate::core::reply::Observation;
 use crate::core::request::Request;
+use crate::core::resources::observe_resource;
 use crate::core::rows::{self, observe_one, observe_row};
 use crate::core::traversal::observe_item;
 use crate::outside::{Outside, Postponed};
@@ -74,6 +76,9 @@ pub(crate) async fn look_at_one(
         (Source::Http(read), Request::Http(request)) => {
             http::look_at_one(outside, (target, read), (uid, view), (request, tag)).await
         }
+        (Source::Kubernetes(read), Request::Kubernetes(resource)) => {
+            kubernetes::look_at_one(outside, (target, read), (uid, view), &resource).await
+        }
         _ => unasked(),
     }
 }
@@ -107,6 +112,8 @@ pub(crate) fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Res
     match &target.read.source {
         Source::Http(read) => observe_item(read, view, entry),
         Source::Postgres(read) => observe_row(read, view, entry),
+        // It has no entries, so this does not occur.
+        Source::Kubernetes(read) => observe_resource(read, view, Some(entry)),
     }
 }
 

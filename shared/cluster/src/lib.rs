@@ -13,6 +13,7 @@ pub mod kinds;
 pub mod lease;
 pub mod object_writer;
 pub mod process;
+pub mod resources;
 pub mod telemetry;
 pub mod under_way;
 pub mod watch;

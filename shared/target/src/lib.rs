@@ -7,6 +7,7 @@
 mod catalogue;
 pub mod cel;
 mod checked;
+mod cluster_kind;
 mod compare;
 mod correct;
 mod decimal;
@@ -61,7 +62,8 @@ pub use network::{Network, NetworkError};
 pub use objects::ObjectSelection;
 pub use problem::{DocumentName, Problem};
 pub use read::{
-    Absence, Collection, Format, HttpRead, Keys, NextPage, PostgresRead, Read, ReadLimits, ReadStep, Source,
+    Absence, AnswerRules, Collection, Format, HttpRead, Keys, KubernetesRead, NextPage, PostgresRead, Read, ReadLimits,
+    ReadStep, Source,
 };
 pub use scope::IdentityScope;
 pub use selector::LabelSelector;

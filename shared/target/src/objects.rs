@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::names::{is_api_version, is_dns_label, is_kind};
-use crate::raw::Reader;
+use crate::raw::{Fields, Reader};
 use crate::selector::LabelSelector;
 use crate::yaml::Node;
 
@@ -62,24 +62,8 @@ impl ObjectSelection {
 
 pub(super) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectSelection> {
     let fields = reader.fields(node, place, &["apiVersion", "kind", "namespaces", "labelSelector"])?;
-    let api_version = reader.required(&fields, "apiVersion").and_then(|node| {
-        let text = reader.literal(node, &fields.place("apiVersion"))?;
-        if !is_api_version(text) {
-            let message =
-                format!("{}: `{text}` is no API version; write group/version, or v1", fields.place("apiVersion"));
-            return reader.refuse(node.at, message);
-        }
-        Some(text.to_owned())
-    });
-    let kind = reader.required(&fields, "kind").and_then(|node| {
-        let text = reader.literal(node, &fields.place("kind"))?;
-        if !is_kind(text) {
-            let message =
-                format!("{}: `{text}` is no kind; write it as in the CRD, for example Proxy", fields.place("kind"));
-            return reader.refuse(node.at, message);
-        }
-        Some(text.to_owned())
-    });
+    let api_version = read_api_version(reader, &fields);
+    let kind = read_kind(reader, &fields);
     let namespaces = reader.or(&fields, "namespaces", Vec::new(), read_namespaces);
     let label_selector = reader.or(&fields, "labelSelector", LabelSelector::default(), |reader, node, place| {
         let text = reader.literal(node, place)?;
@@ -91,6 +75,27 @@ pub(super) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) ->
         namespaces: namespaces?,
         label_selector: label_selector?,
     })
+}
+
+/// The group and version of a kind.
+pub(crate) fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let (node, place) = (reader.required(fields, "apiVersion")?, fields.place("apiVersion"));
+    let text = reader.literal(node, &place)?;
+    if !is_api_version(text) {
+        return reader.refuse(node.at, format!("{place}: `{text}` is no API version; write group/version, or v1"));
+    }
+    Some(text.to_owned())
+}
+
+/// The kind, which is told without its group.
+pub(crate) fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let (node, place) = (reader.required(fields, "kind")?, fields.place("kind"));
+    let text = reader.literal(node, &place)?;
+    if !is_kind(text) {
+        let message = format!("{place}: `{text}` is no kind; write it as in the CRD, for example Proxy");
+        return reader.refuse(node.at, message);
+    }
+    Some(text.to_owned())
 }
 
 fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cel::without_expressions;
 use crate::http::body::BODY_KEYS;
 use crate::raw::Reader;
-use crate::read::{PostgresRead, Read, Source};
+use crate::read::{KubernetesRead, PostgresRead, Read, Source};
 use crate::yaml::Node;
 use drift_model::identity::ScopeId;
 use drift_model::secret_names::looks_secret;
@@ -53,6 +53,7 @@ pub(super) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
     let read = match &read.source {
         Source::Http(read) => read,
         Source::Postgres(read) => return scope_of_query(read, spec),
+        Source::Kubernetes(read) => return scope_of_resource(read, spec),
     };
     let request = &read.first.request;
     let mut name = format!("{} {}", request.method, without_credentials(&request.url.with_placeholder(PLACEHOLDER)));
@@ -74,6 +75,15 @@ fn scope_of_query(read: &PostgresRead, spec: &Node) -> IdentityScope {
     let query = written.and_then(Node::as_text).map(|text| without_expressions(text, PLACEHOLDER)).unwrap_or_default();
     let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
     IdentityScope::named(&format!("postgres {} query {}", read.connection.secret, ScopeId::of(&words)))
+}
+
+/// The scope of an object of the cluster. The version makes no difference: an object is the same in all of them.
+fn scope_of_resource(read: &KubernetesRead, spec: &Node) -> IdentityScope {
+    let written = ["read", "kubernetes", "name"].iter().try_fold(spec, |node, key| node.get(key));
+    let name = written.and_then(Node::as_text).map(|text| without_expressions(text, PLACEHOLDER)).unwrap_or_default();
+    let namespace = read.namespace.as_deref().unwrap_or(PLACEHOLDER);
+    let kind = if read.group().is_empty() { read.kind.to_string() } else { format!("{}.{}", read.kind, read.group()) };
+    IdentityScope::named(&format!("kubernetes {kind} {namespace}/{name}"))
 }
 
 /// Leaves out what stands in the query under the name of a credential.

@@ -108,10 +108,17 @@ pub fn install_crypto() {
 ///
 /// # Errors
 /// When there is no usable configuration. The API server itself is not asked.
-#[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub async fn connect() -> Result<kube::Client, ConnectError> {
-    let config = kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))?;
-    client_of(config)
+    client_of(configuration().await?)
+}
+
+/// The configuration of such a client.
+///
+/// # Errors
+/// When there is none.
+#[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
+pub async fn configuration() -> Result<kube::Config, ConnectError> {
+    kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
 }
 
 /// A client as [`connect`] makes it, from a configuration at hand.

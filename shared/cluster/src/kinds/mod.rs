@@ -14,7 +14,7 @@ pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
-use kube::discovery::{Scope, pinned_kind, verbs};
+use kube::discovery::{ApiCapabilities, Scope, pinned_kind, verbs};
 use serde_json::Value;
 
 use crate::client;
@@ -125,7 +125,26 @@ async fn published_kind(client: &kube::Client, target: &Target) -> Result<(Resol
 /// [`KindError`].
 async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
-    let version: GroupVersion = api_version.parse().map_err(|_| missing())?;
+    let (kind, capabilities) = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
+    for verb in [verbs::LIST, verbs::WATCH, verbs::PATCH] {
+        if !capabilities.supports_operation(verb) {
+            let sentence = format!("{api_version} {} does not support {verb}", kind.resource.kind);
+            return Err(KindError::Unsuitable(vec![sentence]));
+        }
+    }
+    Ok(kind)
+}
+
+/// What the API server calls a kind, and what can be done with its objects; `None` where it does not serve the kind.
+///
+/// # Errors
+/// When it does not say.
+pub(crate) async fn discover_kind(
+    client: &kube::Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Option<(ResolvedKind, ApiCapabilities)>, CallError> {
+    let Ok(version) = api_version.parse::<GroupVersion>() else { return Ok(None) };
     let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
     let found = async {
         match pinned_kind(client, &named).await {
@@ -138,13 +157,10 @@ async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Re
         Err(error) if error.code() == Some(404) => None,
         other => other?,
     };
-    let (resource, capabilities) = found.ok_or_else(missing)?;
-    for verb in [verbs::LIST, verbs::WATCH, verbs::PATCH] {
-        if !capabilities.supports_operation(verb) {
-            return Err(KindError::Unsuitable(vec![format!("{api_version} {kind} does not support {verb}")]));
-        }
-    }
-    Ok(ResolvedKind { resource, namespaced: capabilities.scope == Scope::Namespaced })
+    Ok(found.map(|(resource, capabilities)| {
+        let namespaced = capabilities.scope == Scope::Namespaced;
+        (ResolvedKind { resource, namespaced }, capabilities)
+    }))
 }
 
 /// Looks a kind up in any version that the cluster serves, the `noted` ones first: an object is the same in all of them,

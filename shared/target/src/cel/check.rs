@@ -14,7 +14,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, ROW, SELF, STEPS, Scope, VARIABLES};
+use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, RESOURCE, ROW, SELF, STEPS, Scope, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -172,10 +172,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a loop may not call its variable so. `item`, `steps`, `differs` and `observed` are names that people like, so
-    /// they are taken only where they mean something.
+    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs` and `observed` are names
+    /// that people like, so they are taken only where they mean something.
     fn is_taken(&self, name: &str) -> bool {
-        let is_everywhere = VARIABLES.contains(&name) && ![ITEM, ROW, STEPS, DIFFERS, OBSERVED].contains(&name);
+        let is_everywhere =
+            VARIABLES.contains(&name) && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED].contains(&name);
         let is_here = self.site.scope != Scope::Anywhere && self.site.has_variable(name);
         is_everywhere || is_here || self.site.names.lets.contains_key(name)
     }

@@ -7,10 +7,10 @@
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
 
 use crate::cel::site::EvaluationError;
-use crate::cel::variables::{ITEM, RESPONSE, STEPS};
+use crate::cel::variables::{ITEM, RESOURCE, RESPONSE, ROW, STEPS};
 
 /// Variables that an answer gives.
-pub(super) const ANSWERS: [&str; 3] = [RESPONSE, ITEM, STEPS];
+pub(super) const ANSWERS: [&str; 5] = [RESPONSE, ITEM, ROW, RESOURCE, STEPS];
 
 /// Calls whose arguments are evaluated only where others leave it open.
 const LAZY: [&str; 6] = [operators::LOGICAL_AND, operators::LOGICAL_OR, "or", "orValue", "optMap", "optFlatMap"];

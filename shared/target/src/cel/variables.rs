@@ -25,6 +25,8 @@ pub(super) const OBSERVED: &str = "observed";
 pub(super) const ITEM: &str = "item";
 /// One row of a query.
 pub(super) const ROW: &str = "row";
+/// An object of the cluster that is the external resource.
+pub(super) const RESOURCE: &str = "resource";
 /// The answers of the steps before.
 pub(crate) const STEPS: &str = "steps";
 /// The top-level keys of the wish that differ.
@@ -33,7 +35,8 @@ pub(crate) const DIFFERS: &str = "differs";
 pub(super) const CORRECTION: &str = "correction";
 
 /// Every variable of the language.
-pub(super) const VARIABLES: &[&str] = &[SELF, RESPONSE, ITEM, ROW, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION];
+pub(super) const VARIABLES: &[&str] =
+    &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,8 @@ pub struct Variables<'a> {
     pub item: Option<&'a Value>,
     /// `row`: one row of a query, its columns by name.
     pub row: Option<&'a Value>,
+    /// `resource`: an object of the cluster, whole.
+    pub resource: Option<&'a Value>,
     /// `steps`: the answers of the steps before, by name, each as `response`.
     pub steps: Option<&'a Value>,
     /// The bytes of these answers, `steps.NAME.raw`.
@@ -69,6 +74,7 @@ impl<'a> Variables<'a> {
             response: None,
             item: None,
             row: None,
+            resource: None,
             steps: None,
             raw: None,
             desired: None,
@@ -85,6 +91,7 @@ impl<'a> Variables<'a> {
             RESPONSE => self.response,
             ITEM => self.item,
             ROW => self.row,
+            RESOURCE => self.resource,
             STEPS => self.steps,
             DESIRED => self.desired,
             DIFFERS => self.differs,
@@ -117,6 +124,8 @@ pub enum Scope {
     RowAlone,
     /// `self` and `row`: what concerns the row of one object.
     Row,
+    /// `self` and `resource`: what concerns the object of the cluster that is the external resource.
+    Resource,
     /// `self`, `desired`, `differs`, `correction`: correct steps.
     Correction,
     /// The same and `response`: refusedWhen, because, store.
@@ -147,6 +156,7 @@ impl Scope {
             Self::Publication => &[SELF, OBSERVED],
             Self::RowAlone => &[ROW],
             Self::Row => &[SELF, ROW],
+            Self::Resource => &[SELF, RESOURCE],
             Self::Correction => &[SELF, DESIRED, DIFFERS, CORRECTION],
             Self::CorrectionAnswer => &[SELF, RESPONSE, DESIRED, DIFFERS, CORRECTION],
             Self::Deletion => &[SELF, DESIRED, CORRECTION],
@@ -184,7 +194,7 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 10],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 11],
 }
 
 impl<'a> Bound<'a> {
@@ -204,6 +214,7 @@ impl<'a> Bound<'a> {
                 json(RESPONSE),
                 json(ITEM),
                 json(ROW),
+                json(RESOURCE),
                 steps,
                 json(DESIRED),
                 json(DIFFERS),

@@ -3,7 +3,9 @@
 mod collection;
 mod http;
 mod keys;
+mod kubernetes;
 mod postgres;
+mod rules;
 mod step;
 
 use crate::raw::{Fields, Reader};
@@ -13,7 +15,9 @@ use drift_model::field_paths::FieldPaths;
 pub use self::collection::{Collection, NextPage};
 pub use self::http::HttpRead;
 pub use self::keys::Keys;
+pub use self::kubernetes::KubernetesRead;
 pub use self::postgres::PostgresRead;
+pub use self::rules::AnswerRules;
 pub use self::step::{Absence, Format, ReadStep};
 
 /// Most reads of one target under way at once.
@@ -38,6 +42,8 @@ pub enum Source {
     Http(HttpRead),
     /// A PostgreSQL server.
     Postgres(PostgresRead),
+    /// An object of the cluster.
+    Kubernetes(KubernetesRead),
 }
 
 /// Limits of one target's reads.
@@ -61,7 +67,7 @@ impl Read {
     pub fn http(&self) -> Option<&HttpRead> {
         match &self.source {
             Source::Http(http) => Some(http),
-            Source::Postgres(_) => None,
+            Source::Postgres(_) | Source::Kubernetes(_) => None,
         }
     }
 
@@ -71,6 +77,7 @@ impl Read {
         match &self.source {
             Source::Http(http) => http.collection.as_ref().map(|collection| &collection.keys),
             Source::Postgres(postgres) => postgres.keys.as_ref(),
+            Source::Kubernetes(_) => None,
         }
     }
 
@@ -79,7 +86,8 @@ impl Read {
     pub fn judges_answers(&self) -> bool {
         let rule = match &self.source {
             Source::Http(http) => &http.valid_when,
-            Source::Postgres(postgres) => &postgres.valid_when,
+            Source::Postgres(postgres) => &postgres.rules.valid_when,
+            Source::Kubernetes(kubernetes) => &kubernetes.rules.valid_when,
         };
         // Of a collection over HTTP it judges the page, not the entry.
         rule.is_some() && (self.keys().is_none() || matches!(self.source, Source::Postgres(_)))
@@ -90,23 +98,32 @@ impl Read {
         match &self.source {
             Source::Http(http) => http.fields(),
             Source::Postgres(postgres) => postgres.fields(),
+            Source::Kubernetes(kubernetes) => kubernetes.fields(),
         }
     }
 }
 
 pub(super) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Read> {
-    let fields = reader.fields(node, place, &["limits", "http", "postgres"])?;
+    let fields = reader.fields(node, place, &["limits", "http", "postgres", "kubernetes"])?;
     let limits = reader.or(&fields, "limits", ReadLimits::default(), read_limits);
     let source = read_source(reader, &fields);
     Some(Read { limits: limits?, source: source? })
 }
 
-/// The one of `http` and `postgres` that is there.
+/// The one of the sources that is there.
 fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
-    match (fields.get("http"), fields.get("postgres")) {
-        (Some(node), None) => http::read_http(reader, node, &fields.place("http")).map(Source::Http),
-        (None, Some(node)) => postgres::read_postgres(reader, node, &fields.place("postgres")).map(Source::Postgres),
-        _ => reader.refuse(fields.at(), format!("{}: exactly one of http, postgres is needed", fields.own_place())),
+    match ["http", "postgres", "kubernetes"].map(|key| fields.get(key)) {
+        [Some(node), None, None] => http::read_http(reader, node, &fields.place("http")).map(Source::Http),
+        [None, Some(node), None] => {
+            postgres::read_postgres(reader, node, &fields.place("postgres")).map(Source::Postgres)
+        }
+        [None, None, Some(node)] => {
+            kubernetes::read_kubernetes(reader, node, &fields.place("kubernetes")).map(Source::Kubernetes)
+        }
+        _ => reader.refuse(
+            fields.at(),
+            format!("{}: exactly one of http, postgres, kubernetes is needed", fields.own_place()),
+        ),
     }
 }
 

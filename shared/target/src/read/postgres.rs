@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::cel::limits::MAX_RENDERED_BYTES;
-use crate::cel::{EvaluationError, Expression, Node as ValueNode, Scope, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Scope, Variables};
 use crate::durations::{KIB, MIB, size};
 use crate::raw::Reader;
 use crate::read::keys::{Keys, read_keys};
+use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::sql::{Connection, SqlTemplate, read_connection};
-use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 use drift_model::sql_query::SqlQuery;
@@ -28,14 +28,8 @@ pub struct PostgresRead {
     query: SqlTemplate,
     /// What rows are called, where the query answers for all objects.
     pub keys: Option<Keys>,
-    /// Says of a row that the resource is gone; that there is none says so by itself.
-    pub absent_when: Option<Expression>,
-    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
-    pub valid_when: Option<Expression>,
-    /// Says that the external system is still at work.
-    pub settling_when: Option<Expression>,
-    /// Maps the row to what is compared; default `${row}`.
-    pub observed: ValueTemplate,
+    /// What a row says; that there is none says by itself that the resource is gone.
+    pub rules: AnswerRules,
     /// Cap on what the server sends for one query, bytes; default 1 MiB, and 8 MiB for all rows at once.
     pub max_bytes: usize,
 }
@@ -51,13 +45,14 @@ impl PostgresRead {
 
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.query.fields();
-        fields.extend(&self.observed.fields());
+        fields.extend(&self.rules.fields());
         self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
-        let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
-        rules.for_each(|rule| fields.extend(rule.fields()));
         fields
     }
 }
+
+/// A row is compared as it is, and says nothing of the server being at work.
+const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
 
 /// Keys of `read.postgres`.
 const POSTGRES_KEYS: &[&str] =
@@ -71,32 +66,12 @@ pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
     let query = query.and_then(|node| read_query(reader, node, &fields.place("query")));
     let keys =
         reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, ("row", Scope::RowAlone)));
-    let rule = |reader: &mut Reader<'_>, node: &Node, place: &str| {
-        let site = reader.site(place, Scope::Row);
-        read_expression(reader, node, &site)
-    };
-    let absent_when = reader.optional(&fields, "absentWhen", rule);
-    let valid_when = reader.optional(&fields, "validWhen", rule);
-    let settling_when = reader.optional(&fields, "settlingWhen", rule);
-    let site = reader.site(&fields.place("observed"), Scope::Row);
-    let observed = match fields.get("observed") {
-        Some(node) => read_value(reader, node, &site),
-        None => ValueNode::parse("${row}", &site).ok().map(|root| ValueTemplate::new(root, site)),
-    };
+    let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
     let default_max_bytes = if fields.get("key").is_some() { MAX_RENDERED_BYTES } else { DEFAULT_MAX_BYTES };
     let max_bytes = reader.or(&fields, "maxBytes", default_max_bytes, |reader, node, place| {
         size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
     });
-    Some(PostgresRead {
-        connection: connection?,
-        query: query?,
-        keys: keys?,
-        absent_when: absent_when?,
-        valid_when: valid_when?,
-        settling_when: settling_when?,
-        observed: observed?,
-        max_bytes: max_bytes?,
-    })
+    Some(PostgresRead { connection: connection?, query: query?, keys: keys?, rules: rules?, max_bytes: max_bytes? })
 }
 
 fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<SqlTemplate> {

@@ -1,0 +1,258 @@
+//! Objects of the cluster as external resources: read by their names, over connections of their own.
+//!
+//! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the
+//! watches and the writes to objects. A kind is looked up before the first of its objects and remembered until the API server
+//! does not know its path any more. This file must not know what a read is for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::api::GetParams;
+use kube::core::{DynamicObject, Request, Resource, Status};
+use kube::discovery::verbs;
+use serde_json::Value;
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::client;
+use crate::client::{CallError, ConnectError, MAX_ANSWER_BYTES};
+use crate::kinds::{ResolvedKind, discover_kind};
+use drift_model::cluster_resource::{ClusterResource, ResourceError};
+
+/// A kind as targets name it: its `apiVersion`, and its `kind`.
+type KindKey = (Arc<str>, Arc<str>);
+
+/// Where a kind is remembered; one lookup of it at a time.
+type Found = Arc<AsyncMutex<Option<ResolvedKind>>>;
+
+/// Reads objects of any kind. Clones share what they know.
+#[derive(Clone)]
+pub struct ResourceClient {
+    client: kube::Client,
+    host: Arc<str>,
+    kinds: Arc<Mutex<HashMap<KindKey, Found>>>,
+}
+
+impl std::fmt::Debug for ResourceClient {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ResourceClient").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl ResourceClient {
+    /// With connections of its own, to the API server that [`client::connect`] finds.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect() -> Result<Self, ConnectError> {
+        let config = client::configuration().await?;
+        let url = &config.cluster_url;
+        let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
+        let host = format!("{}:{port}", url.host().unwrap_or_default());
+        Ok(Self::new(client::client_of(config)?, &host))
+    }
+
+    /// By this client, whose API server is called so.
+    #[must_use]
+    pub fn new(client: kube::Client, host: &str) -> Self {
+        Self { client, host: host.into(), kinds: Arc::default() }
+    }
+
+    /// `host:port` of the API server, as limits and pauses tell hosts apart.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Reads an object; `None` where the API server says that just this one does not exist.
+    ///
+    /// # Errors
+    /// [`ResourceError`].
+    pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
+        let kind = self.kind_of(resource).await?;
+        let request = request_for(&kind, resource)?;
+        match client::read_bytes(&self.client, deadline, request, MAX_ANSWER_BYTES).await {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| ResourceError::Unreadable),
+            Err(CallError::Answered(status)) if says_absent(&status, &kind, &resource.name) => Ok(None),
+            Err(CallError::Answered(status)) if status.code == 404 => {
+                self.forget(resource).await;
+                Err(not_served(resource))
+            }
+            Err(error) => Err(error_of(error)),
+        }
+    }
+
+    /// What the API server calls the kind.
+    async fn kind_of(&self, resource: &ClusterResource) -> Result<ResolvedKind, ResourceError> {
+        let found = self.found(resource);
+        // Whoever waits here waits for the same answer.
+        let mut known = found.lock().await;
+        if let Some(kind) = &*known {
+            return Ok(kind.clone());
+        }
+        let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
+        let readable = served.filter(|(_, capabilities)| capabilities.supports_operation(verbs::GET));
+        let (kind, _) = readable.ok_or_else(|| not_served(resource))?;
+        Ok(known.insert(kind).clone())
+    }
+
+    async fn forget(&self, resource: &ClusterResource) {
+        *self.found(resource).lock().await = None;
+    }
+
+    fn found(&self, resource: &ClusterResource) -> Found {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        kinds.entry((resource.api_version.clone(), resource.kind.clone())).or_default().clone()
+    }
+}
+
+fn not_served(resource: &ClusterResource) -> ResourceError {
+    ResourceError::NotServed { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
+}
+
+fn request_for(kind: &ResolvedKind, resource: &ClusterResource) -> Result<http::Request<Vec<u8>>, ResourceError> {
+    let namespace = resource.namespace.as_deref().filter(|_| kind.namespaced);
+    if kind.namespaced && namespace.is_none() {
+        return Err(ResourceError::NoNamespace(resource.kind.clone()));
+    }
+    Request::new(DynamicObject::url_path(&kind.resource, namespace))
+        .get(&resource.name, &GetParams::default())
+        .map_err(|error| ResourceError::Unreachable(error.to_string()))
+}
+
+fn error_of(error: CallError) -> ResourceError {
+    match error {
+        CallError::TimedOut(_) => ResourceError::TimedOut,
+        CallError::TooLarge(_) => ResourceError::TooLarge,
+        CallError::Transport(cause) => ResourceError::Unreachable(cause),
+        CallError::Answered(status) => {
+            let seconds = status.details.as_ref().map_or(0, |details| u64::from(details.retry_after_seconds));
+            let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
+            ResourceError::Refused { status: status.code, retry_after }
+        }
+    }
+}
+
+/// Whether an answer is the API server's own word about this very object. One about the path (the kind was just removed, or is
+/// served by nobody yet) and one of a proxy on the way name none.
+fn says_absent(status: &Status, kind: &ResolvedKind, name: &str) -> bool {
+    let details = status.details.as_ref();
+    let is_named = |group: &str, plural: &str, named: &str| {
+        (group, plural, named) == (kind.resource.group.as_str(), kind.resource.plural.as_str(), name)
+    };
+    status.code == 404
+        && status.reason == "NotFound"
+        && details.is_some_and(|details| is_named(&details.group, &details.kind, &details.name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{Sent, answering, refuse, reply};
+    use axum::body::Body;
+    use axum::http::Response;
+    use serde_json::json;
+
+    const DEADLINE: Duration = Duration::from_secs(1);
+
+    fn resource(namespace: Option<&str>) -> ClusterResource {
+        ClusterResource {
+            api_version: "apps/v1".into(),
+            kind: "StatefulSet".into(),
+            namespace: namespace.map(str::to_owned),
+            name: "db".to_owned(),
+        }
+    }
+
+    fn kinds() -> Response<Body> {
+        reply(
+            200,
+            &json!({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [
+                {"name": "statefulsets/scale", "singularName": "", "namespaced": true, "kind": "Scale", "verbs": ["get"]},
+                {"name": "statefulsets", "singularName": "", "namespaced": true, "kind": "StatefulSet", "verbs": ["get"]}]}),
+        )
+    }
+
+    fn not_found(group: &str, plural: &str, name: &str) -> Response<Body> {
+        let details = json!({"group": group, "kind": plural, "name": name});
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+            "reason": "NotFound", "message": "no", "details": details});
+        reply(404, &status)
+    }
+
+    fn client(answer: impl Fn(&Sent) -> Response<Body> + Clone + Send + Sync + 'static) -> ResourceClient {
+        let (client, _) = answering(move |sent| if sent.uri == "/apis/apps/v1" { kinds() } else { answer(sent) });
+        ResourceClient::new(client, "api:443")
+    }
+
+    #[tokio::test]
+    async fn an_object_is_read_by_the_name_of_its_collection() {
+        let (client, log) = answering(|sent| match sent.uri.as_str() {
+            "/apis/apps/v1" => kinds(),
+            _ => reply(200, &json!({"spec": {"replicas": 3}})),
+        });
+        let client = ResourceClient::new(client, "api:443");
+        for _ in 0..2 {
+            let found = client.get(&resource(Some("n")), DEADLINE).await.unwrap();
+            assert_eq!(found, Some(json!({"spec": {"replicas": 3}})));
+        }
+        let get = "GET /apis/apps/v1/namespaces/n/statefulsets/db";
+        assert_eq!(log.lines(), ["GET /apis/apps/v1", get, get], "a kind is looked up once");
+    }
+
+    #[tokio::test]
+    async fn only_the_servers_word_about_this_object_is_absence() {
+        let said =
+            async |answer: fn() -> Response<Body>| client(move |_| answer()).get(&resource(Some("n")), DEADLINE).await;
+        assert_eq!(said(|| not_found("apps", "statefulsets", "db")).await.unwrap(), None);
+        let others: [fn() -> Response<Body>; 5] = [
+            || refuse(404, "NotFound", "404 page not found"),
+            || not_found("apps", "statefulsets", "other"),
+            || not_found("apps", "deployments", "db"),
+            || not_found("", "statefulsets", "db"),
+            || reply(404, &json!({})),
+        ];
+        for answer in others {
+            let found = said(answer).await;
+            assert!(
+                matches!(found, Err(ResourceError::NotServed { .. } | ResourceError::Refused { status: 0, .. })),
+                "{found:?}"
+            );
+        }
+        for code in [401, 403, 410, 429, 500, 503] {
+            let found = client(move |_| refuse(code, "x", "x")).get(&resource(Some("n")), DEADLINE).await;
+            assert_eq!(found, Err(ResourceError::Refused { status: code, retry_after: None }));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_served_is_looked_up_again() {
+        let (client, log) = answering(|sent| match sent.uri.as_str() {
+            "/apis/apps/v1" => kinds(),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        let client = ResourceClient::new(client, "api:443");
+        for _ in 0..2 {
+            let found = client.get(&resource(Some("n")), DEADLINE).await;
+            assert!(matches!(found, Err(ResourceError::NotServed { .. })), "{found:?}");
+        }
+        assert_eq!(log.lines().iter().filter(|line| *line == "GET /apis/apps/v1").count(), 2);
+        let unknown = ClusterResource { kind: "Stateful".into(), ..resource(Some("n")) };
+        assert!(matches!(client.get(&unknown, DEADLINE).await, Err(ResourceError::NotServed { .. })));
+    }
+
+    #[tokio::test]
+    async fn what_needs_a_namespace_is_not_asked_without() {
+        let client = client(|_| reply(200, &json!({})));
+        let found = client.get(&resource(None), DEADLINE).await;
+        assert!(matches!(found, Err(ResourceError::NoNamespace(_))), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_json_is_none() {
+        let client = client(|_| Response::new(Body::from("<html>")));
+        let found = client.get(&resource(Some("n")), DEADLINE).await;
+        assert!(matches!(found, Err(ResourceError::Unreadable)), "{found:?}");
+    }
+}
