@@ -1,16 +1,23 @@
-//! Pages of documentation whose YAML is tested.
+//! Pages of documentation whose YAML, and what else they say to apply, is tested.
 //!
 //! It knows Markdown's fences and nothing of what stands between them.
 
 /// The YAML blocks of a page, without the indentation of their fences.
 #[must_use]
 pub fn yaml_blocks(text: &str) -> Vec<String> {
+    blocks(text, "yaml")
+}
+
+/// The blocks of a page in one language, without the indentation of their fences.
+#[must_use]
+pub fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}");
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String)> = None;
     for line in text.lines() {
         let trimmed = line.trim_start();
         open = match open.take() {
-            None if trimmed == "```yaml" => Some((line.len() - trimmed.len(), String::new())),
+            None if trimmed == fence => Some((line.len() - trimmed.len(), String::new())),
             None => None,
             Some((_, block)) if trimmed == "```" => {
                 blocks.push(block);

@@ -3,6 +3,7 @@
 //! Each target has a task of its own, so that none can slow or stop another. It only carries things between the
 //! core, which decides, and the shell, which does; it must not decide anything itself.
 
+mod hinted;
 mod polls;
 mod traversals;
 mod writes;
@@ -27,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
+use crate::core::hints::{Hint, Hints};
 use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::track::{NextWrite, Track};
@@ -58,6 +60,7 @@ pub struct TargetActor {
     polls: Pending<PollResults>,
     /// Of a collection, by their requests.
     traversals: Traversals,
+    hints: Hints,
     writes: Pending<WriteResult>,
     /// Live reads of objects that a list showed older than they are known.
     reads: Pending<Option<LeanObject>>,
@@ -76,6 +79,7 @@ impl TargetActor {
             read_rate: ReadRate::per_second(target.read.limits.per_second),
             polls: FuturesUnordered::new(),
             traversals: Traversals::default(),
+            hints: Hints::default(),
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, context.metrics.clone()),
@@ -88,7 +92,12 @@ impl TargetActor {
 
     /// Works until it is stopped or the watch ends. What is under way then is dropped; a write that was sent already lands
     /// only on the very state it was made for.
-    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) {
+    pub async fn run(
+        mut self,
+        mut events: mpsc::Receiver<ObjectEvent>,
+        mut hints: mpsc::Receiver<Hint>,
+        stop: CancellationToken,
+    ) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let name = format!("target {}", self.target.name);
@@ -106,6 +115,7 @@ impl TargetActor {
                     0 => break,
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
                 },
+                Some(hint) = hints.recv() => self.take_hints(hint, &mut hints),
                 wake = self.identities.next_wake() => self.take_wake(wake),
                 () = tokio::time::sleep_until(wake) => {}
                 _ = housekeeping.tick() => self.housekeep(),
@@ -193,6 +203,7 @@ impl TargetActor {
             ObjectEvent::Skipped(object) => self.skip(&object.id, now),
             ObjectEvent::Listed => {
                 self.roster.note_listed(now.moment);
+                self.hints.note_listed(&mut self.roster, now.moment);
                 self.identities.note_listed();
             }
             ObjectEvent::Alive { since } => self.roster.note_alive(since),

@@ -43,6 +43,11 @@ impl TargetCounts {
         self.metrics.writes.get_or_create(&of_outcome(&self.target, word)).inc();
     }
 
+    /// One hint came from outside.
+    pub fn hint(&self, word: &str) {
+        self.metrics.hints.get_or_create(&of_outcome(&self.target, word)).inc();
+    }
+
     /// Counts the objects by the reason that stands on them, those that flap, and how late polls are.
     pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>, now: Moment) {
         self.reasons.values_mut().for_each(|count| *count = 0);
@@ -75,6 +80,7 @@ impl Drop for TargetCounts {
         self.metrics.flapping.remove(&of_target(&self.target));
         self.metrics.lateness.remove(&of_target(&self.target));
         self.metrics.skipped.remove(&of_target(&self.target));
+        self.metrics.hints_connected.remove(&of_target(&self.target));
         self.metrics.unnamed.remove(&of_target(&self.target));
     }
 }

@@ -9,6 +9,7 @@ mod commands;
 pub mod context;
 pub mod core;
 pub mod counts;
+mod hints;
 pub mod in_force;
 pub mod metrics;
 mod notices;

@@ -44,6 +44,10 @@ pub struct Metrics {
     pub writes: Family<OutcomeLabels, Counter>,
     /// Objects whose verdict lost five races against another writer.
     pub races_lost: Family<TargetLabels, Counter>,
+    /// Hints from outside by what became of them: `polled`, `unknown`, `unreadable`, `dropped`.
+    pub hints: Family<OutcomeLabels, Counter>,
+    /// 1 while the hints of a server that has to be listened to are heard.
+    pub hints_connected: Family<TargetLabels, Gauge>,
     /// Objects by the reason of the verdict that stands; `None` before the first.
     pub objects: Family<OutcomeLabels, Gauge>,
     /// Seconds that the poll which is late the longest is late by now.
@@ -68,6 +72,8 @@ impl Metrics {
             polls_postponed: Family::default(),
             writes: Family::default(),
             races_lost: Family::default(),
+            hints: Family::default(),
+            hints_connected: Family::default(),
             objects: Family::default(),
             lateness: Family::default(),
             flapping: Family::default(),
@@ -88,6 +94,12 @@ impl Metrics {
             "races_lost",
             "Verdicts given up after five lost races against another writer",
             metrics.races_lost.clone(),
+        );
+        ours.register("hints", "Hints from outside by what became of them", metrics.hints.clone());
+        ours.register(
+            "hints_connected",
+            "1 while the notifications that the target listens to are heard",
+            metrics.hints_connected.clone(),
         );
         ours.register("objects", "Objects by the reason of their standing verdict", metrics.objects.clone());
         ours.register(

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actor::TargetActor;
 use crate::context::Context;
+use crate::hints;
 use crate::metrics::of_target;
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
@@ -51,13 +52,16 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         }
     };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
+    let (inbox, hinted) = hints::inbox(&context, &target);
     let subscription = context.watches.subscribe(&target, &found, &target.poll_fields);
     let writer = context.writer(found, target.poll_fields.clone());
     let actor = TargetActor::new(target.clone(), context.clone(), writer);
-    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
+    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
     tokio::select! {
         _ = working => {}
         () = telling => {}
+        // Boxed, since a connection that is being made is large.
+        () = Box::pin(hints::hear(&context.outside, inbox)) => {}
     }
 }
 

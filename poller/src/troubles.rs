@@ -32,6 +32,14 @@ impl Troubles {
         }
     }
 
+    /// The target's hints do not come, for the reason in this closed sentence.
+    pub fn note_hints(&self, target: &str, sentence: &str, now: Moment) {
+        let sentence = format!("hints do not come: {sentence}");
+        if self.is_news(target, &sentence, now) {
+            tracing::warn!(target_name = target, "{sentence}");
+        }
+    }
+
     /// What a read of the target found out.
     pub fn note_finding(&self, target: &str, finding: &Finding, now: Moment) {
         match finding {

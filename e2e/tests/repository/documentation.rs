@@ -55,7 +55,7 @@ fn every_target_in_the_documentation_parses() {
 
 #[test]
 fn an_example_with_a_page_has_its_documents() {
-    for page_name in ["docker-engine"] {
+    for page_name in ["docker-engine", "postgres-rows"] {
         let text = page(&format!("docs/cookbook/{page_name}.md"));
         let folder = root().join("manifests/examples").join(page_name);
         let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -194,3 +194,30 @@ async fn tls_is_what_sslmode_says() -> Result<()> {
     ensure!(by("verify-full", Some(&other.pem())).value("1").await.is_err());
     Ok(())
 }
+
+#[tokio::test]
+async fn a_listener_hears_its_channel_and_notices_silence() -> Result<()> {
+    let mut server = server().await?;
+    let ours = Ours::new(&server.address(), "reader", "sslmode=disable");
+    let parameters = ours.databases.parameters(&ours.connection)?;
+    let way = Way { parameters: &parameters, allow_networks: &[] };
+    let channel = r#"A "channel"; DROP TABLE facts"#;
+    let mut listener = ours.databases.listen(way, channel).await?;
+    server.administrate(&format!("SELECT pg_notify('other', 'x'); SELECT pg_notify($x${channel}$x$, 'é')")).await?;
+    ensure!(listener.next().await? == Some("é".to_owned()));
+    let longest = "x".repeat(7_999);
+    let many = format!("SELECT pg_notify($x${channel}$x$, n || right('{longest}', -4)) FROM generate_series(1, 100) n");
+    server.administrate(&many).await?;
+    for _ in 0..100 {
+        ensure!(listener.next().await?.is_some_and(|text| text.len() > 7_990), "what many send at once is heard");
+    }
+    ensure!(listener.next().await?.is_none(), "the server says in the silence that it is there");
+    ensure!(listener.serves(&parameters));
+    let other = Ours::of(&[("host", "127.0.0.1"), ("user", "reader"), ("password", "other"), ("sslmode", "disable")]);
+    ensure!(!listener.serves(&other.databases.parameters(&other.connection)?));
+    server.stop().await?;
+    let lost = listener.next().await.map_err(|failure| failure.to_string());
+    ensure!(lost == Err("SQLSTATE 57P01".to_owned()), "{lost:?}");
+    ensure!(!listener.serves(&parameters));
+    Ok(())
+}

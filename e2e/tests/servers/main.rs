@@ -14,6 +14,7 @@ mod installed;
 mod load_balancer;
 mod page;
 mod postgres;
+mod postgres_rows;
 mod powerdns;
 mod registry;
 mod registry_tokens;

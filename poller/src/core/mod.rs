@@ -12,6 +12,7 @@ pub mod entity_tag;
 pub mod entries;
 pub mod finding;
 pub mod flapping;
+pub mod hints;
 pub mod poll_turns;
 pub mod read_rules;
 pub mod reading;

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_model::identity::{Claimant, IdentityIndex, Rights, ScopeId, Selected, Uid};
+use drift_model::identity::{Claimant, IdentityIndex, ResourceName, Rights, ScopeId, Selected, Uid};
 use drift_target::{ObjectSelection, Target};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
@@ -195,6 +195,13 @@ impl Member {
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
         self.identities.state().index.rights(uid, claimant)
+    }
+
+    /// The object, of whatever target, that has the resource of that name in the target's scope.
+    #[must_use]
+    pub fn holder(&self, identity: &str) -> Option<Uid> {
+        let resource = ResourceName { scope: self.scope, identity: identity.to_owned() };
+        self.identities.state().index.holder(&resource)
     }
 
     /// Whether everybody is known who may have claimed something in the target's scope.

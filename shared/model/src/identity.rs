@@ -179,6 +179,12 @@ impl IdentityIndex {
         Rights { has, shared: contenders.map_or(0, |contenders| contenders.living) > usize::from(own) }
     }
 
+    /// The object that has a resource.
+    #[must_use]
+    pub fn holder(&self, resource: &ResourceName) -> Option<Uid> {
+        self.by_resource.get(resource).and_then(Contenders::first)
+    }
+
     /// What counts of what the targets say of an object.
     fn claimant(&self, uid: &Uid) -> Option<&Claimant> {
         self.claimants.get(uid).and_then(|said| said.first()).map(|(_, claimant)| claimant)

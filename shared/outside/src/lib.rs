@@ -18,6 +18,6 @@ pub use http::{
 };
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::{
-    ConnectionParameters, ConnectionPlace, Databases, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure,
-    Way,
+    ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
+    StatementFailure, Way,
 };

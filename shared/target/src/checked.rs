@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
 use crate::compare::Compare;
 use crate::correct::Correct;
+use crate::hints::HintSource;
 use crate::network::Network;
 use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
@@ -53,6 +54,8 @@ pub struct Target {
     pub compare: Compare,
     /// The fields of the status that a poll writes with its condition.
     pub publish: StatusTemplates,
+    /// How the poller hears of changes outside.
+    pub hints: Vec<HintSource>,
     /// What the controller does.
     pub correct: Correct,
     /// Every field of `self` that the poller needs: what its templates read (identity, require, suspendWhen, read, compare,

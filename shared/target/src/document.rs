@@ -9,6 +9,7 @@ use crate::correct::{Correct, check_replacement, read_correct};
 use crate::destinations::read_allow_networks;
 use crate::durations::{KIB, duration};
 use crate::hash::{correct_hash, document_hash, verdict_hash};
+use crate::hints::{HintSource, read_hints};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::naming::read_names;
@@ -149,6 +150,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         read: target.read,
         compare: target.compare,
         publish: target.publish,
+        hints: target.hints,
         correct: target.correct,
     };
     Some(Parsed { target, name_at, objects_at: spec.get("objects").map_or(spec.at, |objects| objects.at) })
@@ -181,6 +183,7 @@ struct Spec {
     read: Read,
     compare: Compare,
     publish: StatusTemplates,
+    hints: Vec<HintSource>,
     correct: Correct,
 }
 
@@ -203,6 +206,7 @@ const SPEC_KEYS: &[&str] = &[
     "read",
     "compare",
     "publish",
+    "hints",
     "correct",
 ];
 
@@ -229,6 +233,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, Scope::Publication)
     });
+    let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
     let (read, publish, correct) = (read?, publish?, correct?);
@@ -256,6 +261,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         read,
         compare: compare?,
         publish,
+        hints: hints?,
         correct,
     })
 }

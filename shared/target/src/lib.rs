@@ -16,6 +16,7 @@ mod document;
 mod durations;
 mod field_place;
 mod hash;
+mod hints;
 mod host_patterns;
 mod http;
 mod insecure;
@@ -47,6 +48,7 @@ pub use correct::{
 };
 pub use decimal::Decimal;
 pub use document::parse_document;
+pub use hints::{HintSource, ListenHints};
 pub use http::auth::Auth;
 pub use http::body::Body;
 pub use http::challenge::Challenge;

@@ -37,6 +37,11 @@ impl Track {
         self.schedule.is_wanted()
     }
 
+    /// Somebody says that the external resource may have changed: it is polled soon.
+    pub fn take_hint(&mut self, now: Moment) {
+        self.schedule.want_promptly(now);
+    }
+
     /// When [`Track::notice_silence`] has to be asked.
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {

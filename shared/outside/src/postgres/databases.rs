@@ -17,6 +17,7 @@ use drift_target::{Connection, Network};
 
 use crate::dialling::DialRules;
 use crate::postgres::SqlFailure;
+use crate::postgres::listener::Listener;
 use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::query::{QueryOptions, ask};
 use crate::postgres::session::Session;
@@ -95,7 +96,7 @@ impl Databases {
                 answer => return answer,
             }
         }
-        let session = self.open(way).await?;
+        let session = open(way, self.program).await?;
         ask_over(place, session, asked, take).await
     }
 
@@ -118,7 +119,7 @@ impl Databases {
         };
         let mut session = match alive {
             Some(session) => session,
-            None => self.open(way).await.map_err(|failure| StatementFailure { position: 0, failure })?,
+            None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
         let done = transaction::run(&mut session, statements, options).await;
         if !done.as_ref().is_err_and(|ended| ended.failure.is_loss()) && !session.line.has_ended() {
@@ -127,10 +128,20 @@ impl Databases {
         done
     }
 
-    async fn open(&self, way: Way<'_>) -> Result<Session, SqlFailure> {
-        let rules = DialRules { has_chosen_host: false, allowed: way.allow_networks.to_vec() };
-        Session::open(way.parameters, &rules, self.program).await
+    /// Listens to a channel, over a connection of its own.
+    ///
+    /// # Errors
+    /// When the connection cannot be opened, or the server refuses.
+    pub async fn listen(&self, way: Way<'_>, channel: &str) -> Result<Listener, SqlFailure> {
+        // Whoever looks at the server's sessions sees why this one does nothing.
+        let name = format!("{} hints", self.program);
+        Listener::begin(open(way, &name).await?, channel).await
     }
+}
+
+async fn open(way: Way<'_>, name: &str) -> Result<Session, SqlFailure> {
+    let rules = DialRules { has_chosen_host: false, allowed: way.allow_networks.to_vec() };
+    Session::open(way.parameters, &rules, name).await
 }
 
 /// The connection is out of its place meanwhile: who gives up on an answer leaves none that waits for it.

@@ -6,6 +6,7 @@
 mod databases;
 mod dial;
 mod failure;
+mod listener;
 mod parameters;
 mod query;
 mod rows;
@@ -17,6 +18,7 @@ mod wire;
 
 pub use databases::{ConnectionPlace, Databases, Way};
 pub use failure::SqlFailure;
+pub use listener::Listener;
 pub use parameters::{ConnectionParameters, SslMode};
 pub use query::QueryOptions;
 pub use transaction::{RunOptions, StatementFailure};

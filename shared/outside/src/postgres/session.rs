@@ -4,12 +4,12 @@
 //! not know what is asked over it.
 
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use secrecy::ExposeSecret;
 use tokio_postgres::config::SslMode as Negotiation;
 use tokio_postgres::tls::NoTlsStream;
-use tokio_postgres::{Client, Config, Connection, NoTls};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification};
 
 use crate::dialling::DialRules;
 use crate::postgres::SqlFailure;
@@ -48,18 +48,18 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects and says who we are.
+    /// Connects and says who we are; `name` is what the server's administrator sees.
     pub(super) async fn open(
         parameters: &ConnectionParameters,
         rules: &DialRules,
-        program: &str,
+        name: &str,
     ) -> Result<Self, SqlFailure> {
         let allowance = Allowance::default();
         allowance.set(GREETING_BYTES);
         let wire = Capped { wire: dial(parameters, rules).await?, allowance: allowance.clone() };
         let mut config = Config::new();
         // TLS stands already where it is wanted.
-        config.user(&parameters.user).application_name(program).ssl_mode(Negotiation::Disable);
+        config.user(&parameters.user).application_name(name).ssl_mode(Negotiation::Disable);
         config.dbname(parameters.database.as_ref().unwrap_or(&parameters.user));
         if let Some(password) = &parameters.password {
             config.password(password.expose_secret());
@@ -107,6 +107,31 @@ impl Line {
     /// Whether nothing comes or goes over it any more.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// The next notification of a channel that is listened to; what else the server says by itself is left out.
+    ///
+    /// # Errors
+    /// What ended the connection.
+    pub(super) async fn next_notification(&mut self) -> Result<Notification, SqlFailure> {
+        std::future::poll_fn(|context| self.poll_notification(context)).await
+    }
+
+    fn poll_notification(&mut self, context: &mut Context<'_>) -> Poll<Result<Notification, SqlFailure>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(Err(SqlFailure::Unreachable(CLOSED)));
+            }
+            match ready!(self.connection.poll_message(context)) {
+                Some(Ok(AsyncMessage::Notification(notification))) => return Poll::Ready(Ok(notification)),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Poll::Ready(Err(error.into()));
+                }
+                None => self.ended = true,
+            }
+        }
     }
 
     /// Does `work` over the connection. What ended the connection says more than that it has ended.

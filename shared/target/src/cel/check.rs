@@ -14,7 +14,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, RESOURCE, ROW, SELF, STEPS, Scope, VARIABLES};
+use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, ROW, SELF, STEPS, Scope, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -160,7 +160,7 @@ impl Checker<'_> {
             self.refuse(chain.root, message);
         }
         self.variables.extend(VARIABLES.iter().find(|variable| **variable == chain.name));
-        if chain.name == SELF {
+        if chain.name == SELF && self.site.has_variable(SELF) {
             match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),
                 None => self.fields.insert(chain.fields.clone()),
@@ -172,11 +172,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs` and `observed` are names
-    /// that people like, so they are taken only where they mean something.
+    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are
+    /// names that people like, so they are taken only where they mean something.
     fn is_taken(&self, name: &str) -> bool {
         let is_everywhere =
-            VARIABLES.contains(&name) && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED].contains(&name);
+            VARIABLES.contains(&name) && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED, PAYLOAD].contains(&name);
         let is_here = self.site.scope != Scope::Anywhere && self.site.has_variable(name);
         is_everywhere || is_here || self.site.names.lets.contains_key(name)
     }

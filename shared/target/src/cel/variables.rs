@@ -33,10 +33,12 @@ pub(crate) const STEPS: &str = "steps";
 pub(crate) const DIFFERS: &str = "differs";
 /// The number of the correction under way.
 pub(super) const CORRECTION: &str = "correction";
+/// What a hint from outside carries.
+pub(super) const PAYLOAD: &str = "payload";
 
 /// Every variable of the language.
 pub(super) const VARIABLES: &[&str] =
-    &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION];
+    &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION, PAYLOAD];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,8 @@ pub struct Variables<'a> {
     pub observed: Option<&'a Value>,
     /// `correction`: the number of the correction under way.
     pub correction: Option<u64>,
+    /// `payload`: what a hint carries.
+    pub payload: Option<&'a Value>,
 }
 
 impl<'a> Variables<'a> {
@@ -81,6 +85,7 @@ impl<'a> Variables<'a> {
             differs: None,
             observed: None,
             correction: None,
+            payload: None,
         }
     }
 
@@ -96,6 +101,7 @@ impl<'a> Variables<'a> {
             DESIRED => self.desired,
             DIFFERS => self.differs,
             OBSERVED => self.observed,
+            PAYLOAD => self.payload,
             _ => None,
         }
     }
@@ -134,6 +140,8 @@ pub enum Scope {
     Deletion,
     /// The same and `response`.
     DeletionAnswer,
+    /// `payload` alone: whom a hint is about.
+    Hint,
     /// All of them: an entry of `let`, of which only its use tells where it stands.
     Anywhere,
 }
@@ -161,6 +169,7 @@ impl Scope {
             Self::CorrectionAnswer => &[SELF, RESPONSE, DESIRED, DIFFERS, CORRECTION],
             Self::Deletion => &[SELF, DESIRED, CORRECTION],
             Self::DeletionAnswer => &[SELF, RESPONSE, DESIRED, CORRECTION],
+            Self::Hint => &[PAYLOAD],
             Self::Anywhere => VARIABLES,
         }
     }
@@ -194,7 +203,7 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 11],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 12],
 }
 
 impl<'a> Bound<'a> {
@@ -219,6 +228,7 @@ impl<'a> Bound<'a> {
                 json(DESIRED),
                 json(DIFFERS),
                 json(OBSERVED),
+                json(PAYLOAD),
                 (CORRECTION, correction),
                 cost,
             ],

@@ -1,0 +1,156 @@
+//! docs/cookbook/postgres-rows.md: rows of a table, whose changes a trigger tells of.
+//!
+//! The page's interval is five minutes, so whatever shows within seconds was shown by a hint.
+
+use std::path::Path;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use drift_e2e::pages::blocks;
+use drift_e2e::postgres::Postgres;
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::progress;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{World, describe};
+use futures::StreamExt as _;
+use kube::api::{WatchEvent, WatchParams};
+
+use crate::page;
+
+/// The page.
+const PAGE: &str = "postgres-rows.md";
+/// What the fastest of some changes takes from its commit to the condition at most.
+const AT_ONCE: Duration = Duration::from_millis(100);
+/// What a hint may take on a machine that has other things to do: far below the interval.
+const SOON: Duration = Duration::from_secs(20);
+/// What the row is changed to, and the verdict on that; the page's object wishes for 25.
+const CHANGES: [(u8, &str); 6] = [
+    (1, "True/FieldsDiffer"),
+    (25, "False/InSync"),
+    (2, "True/FieldsDiffer"),
+    (25, "False/InSync"),
+    (3, "True/FieldsDiffer"),
+    (25, "False/InSync"),
+];
+/// Prompt polls of one object keep a distance of a second.
+const APART: Duration = Duration::from_millis(1_100);
+
+/// The poller's connection that listens.
+const LISTENERS: &str = "FROM pg_stat_activity WHERE application_name = 'drift-poller hints'";
+
+/// The table.
+const ROWS: &str = "SELECT * FROM features";
+
+const HINTS: &str = "drift_poller_hints_total";
+
+#[tokio::test]
+async fn a_row_that_changes_shows_at_once() -> Result<()> {
+    World::run("postgres-rows", async |world| {
+        let server = Postgres::start(world.folder(), "").await?;
+        server.administrate(&statements()?).await?;
+        let subject = page::apply(world, PAGE, &[("shop.db.svc:5432", &server.address())]).await?;
+        let poller = world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        subject.wait_until_healed_by(1).await?;
+        wait_until_connected(&poller, 1.0).await?;
+        // What changes again and again is corrected with growing delays, which are not what is measured here.
+        controller.stop().await?;
+
+        let mut taken = changes_until_seen(world, &server).await?;
+        taken.sort();
+        let shown: Vec<u128> = taken.iter().map(Duration::as_millis).collect();
+        progress::say(format!("from the commit to the condition: {shown:?} ms"));
+        ensure!(taken[0] <= AT_ONCE && taken.iter().all(|time| *time < SOON), "{shown:?} ms");
+
+        count_what_nobody_has(&poller, &server).await?;
+        lose_a_change(&poller, &server).await?;
+        subject.wait_for_verdict("True/FieldsDiffer").await?;
+        let again = Options::default().named("drift-controller-again".to_owned());
+        world.start(Which::Controller, again).await?;
+        subject.wait_until_healed_by(2).await?;
+        ensure!(server.administrate(ROWS).await? == ["dark-mode|t|25"]);
+        subject.delete().await?;
+        ensure!(server.administrate(ROWS).await?.is_empty());
+        Ok(())
+    })
+    .await
+}
+
+/// What the page says to run on the server.
+fn statements() -> Result<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
+    Ok(blocks(&std::fs::read_to_string(page)?, "sql").concat())
+}
+
+async fn wait_until_connected(poller: &Program, wanted: f64) -> Result<()> {
+    wait::until("the poller to listen", wait::DEADLINE, async || {
+        let connected = poller.metrics().await?.sum("drift_poller_hints_connected", &[]);
+        Ok(if connected == wanted { Seen::Met(()) } else { Seen::Instead(connected.to_string()) })
+    })
+    .await
+}
+
+/// Changes the row to and fro; how long each change took from its commit to the condition.
+async fn changes_until_seen(world: &World, server: &Postgres) -> Result<Vec<Duration>> {
+    let api = world.api("shop.example/v1", "FeatureFlag", Some(world.objects_namespace()))?;
+    let mut taken = Vec::new();
+    for (percent, wanted) in CHANGES {
+        // Nobody was polled just now.
+        tokio::time::sleep(APART).await;
+        let now = api.get("dark-mode").await?.metadata.resource_version.context("no resourceVersion")?;
+        let mut changes = pin!(api.watch(&WatchParams::default(), &now).await?);
+        server.administrate(&format!("UPDATE features SET percent = {percent} WHERE name = 'dark-mode'")).await?;
+        let committed = Instant::now();
+        while let Some(change) = tokio::time::timeout(wait::DEADLINE, changes.next()).await? {
+            let WatchEvent::Modified(object) = change? else { continue };
+            if describe(&serde_json::to_value(object)?, "driftObserved") == wanted {
+                break;
+            }
+        }
+        taken.push(committed.elapsed());
+    }
+    Ok(taken)
+}
+
+/// Names that no object has are counted, and a flood of them holds up nothing.
+async fn count_what_nobody_has(poller: &Program, server: &Postgres) -> Result<()> {
+    let before = poller.metrics().await?;
+    let polls = |metrics: &drift_e2e::metrics::Metrics| metrics.sum("drift_poller_polls_total", &[]);
+    server.administrate("SELECT count(pg_notify('features', 'nobody-' || n)) FROM generate_series(1, 20000) n").await?;
+    let counted = wait::until("all notifications to be counted", wait::DEADLINE, async || {
+        let now = poller.metrics().await?;
+        let count =
+            |outcome: &str| now.sum(HINTS, &[("outcome", outcome)]) - before.sum(HINTS, &[("outcome", outcome)]);
+        let (unknown, dropped) = (count("unknown"), count("dropped"));
+        let all = unknown + dropped == 20_000.0;
+        Ok(if all { Seen::Met((unknown, dropped, now)) } else { Seen::Instead(format!("{unknown} and {dropped}")) })
+    })
+    .await?;
+    let (unknown, dropped, now) = counted;
+    progress::say(format!("of 20,000 notifications about nobody {unknown} were looked up and {dropped} dropped"));
+    ensure!(unknown >= 10_000.0 && polls(&now) - polls(&before) <= 2.0, "they caused polls");
+    Ok(())
+}
+
+/// A change that is told while nobody listens; then somebody does again.
+async fn lose_a_change(poller: &Program, server: &Postgres) -> Result<()> {
+    let polls = async || Ok::<_, anyhow::Error>(poller.metrics().await?.sum("drift_poller_polls_total", &[]));
+    server.administrate("ALTER ROLE drift_poller NOLOGIN").await?;
+    let ended = server.administrate(&format!("SELECT pg_terminate_backend(pid) {LISTENERS}")).await?;
+    ensure!(ended == ["t"], "one connection listens: {ended:?}");
+    wait_until_connected(poller, 0.0).await?;
+    let before = polls().await?;
+    server.administrate("UPDATE features SET enabled = false WHERE name = 'dark-mode'").await?;
+    wait::throughout("no poll while nobody listens", 2 * APART, async || {
+        let now = polls().await?;
+        Ok(if now == before { Seen::Met(()) } else { Seen::Instead(format!("{before} polls, then {now}")) })
+    })
+    .await?;
+    server.administrate("ALTER ROLE drift_poller LOGIN").await?;
+    wait_until_connected(poller, 1.0).await?;
+    let log = poller.log_text()?;
+    ensure!(log.contains("hints do not come: SQLSTATE 57P01"), "a lost listener is said in the log");
+    ensure!(!log.contains("change-me"));
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Listens to a PostgreSQL server, over a connection that is made again whenever it is lost.
+//!
+//! Thin: what a server sends is judged elsewhere. After each beginning everything is polled, since what was sent before is
+//! lost. It must not know what a notification leads to.
+
+use std::time::Duration;
+
+use drift_cluster::process::clock;
+use drift_model::backoff::{Backoff, Series};
+use drift_model::moment::Moment;
+use drift_outside::{Listener, SqlFailure, Way};
+use drift_target::{HintSource, ListenHints};
+use serde_json::Value;
+
+use super::Inbox;
+use crate::metrics::of_target;
+use crate::outside::Outside;
+
+/// How often it is looked whether the Secret says something else, or is listed at last.
+const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
+
+/// Listens until it is dropped.
+pub(super) async fn hear(outside: &Outside, (source, listen): (&HintSource, &ListenHints), mut inbox: Inbox) {
+    while !outside.databases.knows_secrets() {
+        tokio::time::sleep(LOOK_AT_SECRETS).await;
+    }
+    let mut backoff = Backoff::new(Series::HOST_SILENT);
+    loop {
+        let began = clock::now();
+        inbox.say_connected(false);
+        let Err(failure) = hear_once(outside, (source, listen), &mut inbox).await else { continue };
+        inbox.troubles.note_hints(&inbox.target.name, &failure.to_string(), clock::now());
+        // One that is lost again and again is made no faster than one that cannot be made.
+        if clock::now() - began > backoff.series().longest {
+            backoff.reset();
+        }
+        inbox.say_connected(false);
+        let wait = backoff.fail(clock::now());
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Listens until the connection is lost; ends well where the Secret says something else by now.
+async fn hear_once(
+    outside: &Outside,
+    (source, listen): (&HintSource, &ListenHints),
+    inbox: &mut Inbox,
+) -> Result<(), SqlFailure> {
+    let mut listener = connect(outside, listen, inbox).await?;
+    inbox.say_connected(true);
+    inbox.miss().await;
+    let mut looked = clock::now();
+    loop {
+        if let Some(text) = listener.next().await? {
+            inbox.take(source, &Value::from(text)).await;
+        }
+        if is_due(&mut looked) && !listener.serves(&outside.databases.parameters(&listen.connection)?) {
+            return Ok(());
+        }
+    }
+}
+
+async fn connect(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<Listener, SqlFailure> {
+    let parameters = outside.databases.parameters(&listen.connection)?;
+    let way = Way { parameters: &parameters, allow_networks: &inbox.target.allow_networks };
+    let connecting = outside.databases.listen(way, &listen.channel);
+    let in_time = tokio::time::timeout(inbox.target.timeout, connecting).await;
+    in_time.unwrap_or(Err(SqlFailure::Unreachable("connecting took longer than the target's timeout")))
+}
+
+fn is_due(looked: &mut Moment) -> bool {
+    let now = clock::now();
+    let is_due = now.is_past(*looked, LOOK_AT_SECRETS);
+    if is_due {
+        *looked = now;
+    }
+    is_due
+}
+
+impl Inbox {
+    fn say_connected(&self, is_connected: bool) {
+        let gauge = &self.metrics.hints_connected;
+        gauge.get_or_create(&of_target(&self.target.name)).set(i64::from(is_connected));
+    }
+}

@@ -1,0 +1,43 @@
+//! `hints.listen`: notifications of a PostgreSQL server, as `NOTIFY` and `pg_notify` send them.
+//!
+//! It must not know how a server is listened to.
+
+use crate::cel::TextTemplate;
+use crate::hints::read_hinted_identity;
+use crate::raw::Reader;
+use crate::sql::{Connection, read_connection};
+use crate::yaml::Node;
+
+/// Bytes of a channel's name; PostgreSQL takes no longer one (NAMEDATALEN).
+const MAX_CHANNEL_BYTES: usize = 63;
+
+/// Notifications of one channel.
+#[derive(Debug)]
+pub struct ListenHints {
+    /// Which database, and as whom.
+    pub connection: Connection,
+    /// The channel, letter for letter as the sender names it.
+    pub channel: String,
+    /// Names the external resource, over `payload`, which is the notification's text.
+    pub(super) identity: TextTemplate,
+}
+
+pub(super) fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
+    let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
+    let connection = reader.required(&fields, "connection");
+    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
+    let channel = reader.required(&fields, "channel");
+    let channel = channel.and_then(|node| read_channel(reader, node, &fields.place("channel")));
+    let identity = reader.required(&fields, "identity");
+    let identity = identity.and_then(|node| read_hinted_identity(reader, node, &fields.place("identity")));
+    Some(ListenHints { connection: connection?, channel: channel?, identity: identity? })
+}
+
+fn read_channel(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let text = reader.literal(node, place)?;
+    if !(1..=MAX_CHANNEL_BYTES).contains(&text.len()) || text.chars().any(char::is_control) {
+        let message = format!("{place}: a channel's name has 1 to {MAX_CHANNEL_BYTES} bytes and no control character");
+        return reader.refuse(node.at, message);
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,83 @@
+//! What `hints` means, and what is said of one that is wrong.
+
+use serde_json::json;
+
+use crate::*;
+
+const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.metadata.name}"
+  let: {schema: "${'public.'}"}
+  read: {http: {url: "https://h.example/${self.metadata.name}"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+  hints:
+    listen: {connection: {secretRef: {name: orders-read}}, channel: Role changes, identity: "${payload}"}
+"#;
+
+fn parse(text: &str) -> Result<Target, Vec<String>> {
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    let said = |problem: Problem| format!("{}:{} {}", problem.line, problem.column, problem.message);
+    parse_document(&document, text).map_err(|problems| problems.into_iter().map(said).collect())
+}
+
+#[test]
+fn a_hint_names_a_resource_by_its_payload() {
+    let table = [
+        ("${payload}", json!("web"), Ok("web")),
+        ("${payload.split('|')[1]}", json!("roles|web"), Ok("web")),
+        ("${schema + json.parse(payload).name}", json!(r#"{"name": "web"}"#), Ok("public.web")),
+        ("${json.parse(payload).name}", json!(r#"{"secret": "x"}"#), Err("hints.listen.identity: no field `name`")),
+    ];
+    for (template, payload, expected) in table {
+        let target = parse(&TEXT.replace("${payload}", template)).unwrap();
+        let [source] = target.hints.as_slice() else { panic!("{:?}", target.hints) };
+        let HintSource::Listen(listen) = source;
+        assert_eq!((listen.connection.secret.as_str(), listen.channel.as_str()), ("orders-read", "Role changes"));
+        let found = source.identity_of(&payload).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{template}");
+    }
+}
+
+#[test]
+fn hints_change_the_document_and_no_verdict() {
+    let hashes =
+        |text: &str| parse(text).map(|target| (target.verdict_hash, target.correct_hash, target.document_hash));
+    let (with, without) = (hashes(TEXT).unwrap(), hashes(TEXT.split("  hints:").next().unwrap()).unwrap());
+    assert_eq!((&with.0, with.1), (&without.0, without.1));
+    assert_ne!(with.2, without.2);
+}
+
+#[test]
+fn each_mistake_is_told_at_its_place() {
+    let table: &[(&str, &str, &[&str])] = &[
+        (
+            "\"${payload}\"",
+            "\"${self.metadata.name}\"",
+            &["12:96 hints.listen.identity: `self` does not exist here; known: payload"],
+        ),
+        (
+            "\"${payload}\"",
+            "\"${response.body}\"",
+            &["12:96 hints.listen.identity: `response` does not exist here; known: payload"],
+        ),
+        (
+            "identity: \"${self.metadata.name}\"",
+            "identity: \"${payload}\"",
+            &["7:16 identity: `payload` does not exist here; known: self"],
+        ),
+        (
+            "let: {schema: \"${'public.'}\"}",
+            "let: {payload: \"${1}\"}",
+            &["8:19 let.payload: `payload` means something in the language already; give it another name"],
+        ),
+    ];
+    for (written, mistaken, expected) in table {
+        let text = TEXT.replacen(written, mistaken, 1);
+        assert_ne!(text, TEXT, "{written}");
+        assert_eq!(parse(&text).unwrap_err(), *expected, "{mistaken}");
+    }
+}
