@@ -5,6 +5,7 @@
 //! held during the object's own read and claim, never while that waits for a call to the API server. This file decides
 //! nothing: neither what is done, nor in which order.
 
+mod places;
 mod writes;
 
 use std::sync::Arc;
@@ -15,18 +16,20 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::StatusFields;
 use drift_model::object::LeanObject;
 use drift_target::Target;
+use places::Places;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::decision::Decision;
 use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Rendered, Step};
 use crate::core::limits::Taken;
+use crate::core::nudge::NudgeReply;
 use crate::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use crate::core::rendering::Unrenderable;
 use crate::metrics::{CorrectionLabels, Metrics};
 use crate::notices::Announcer;
-use crate::requests::held_hosts::{HeldHosts, HostPlace};
-use crate::requests::{Reply, RequestSender, Requests, Sent, render};
+use crate::requests::held_hosts::HeldHosts;
+use crate::requests::{Reply, RequestSender, Requests, Sent, Ways, render};
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -75,14 +78,6 @@ pub struct Supervision {
     pub superseded: CancellationToken,
 }
 
-/// What an execution holds that others wait for.
-#[derive(Default)]
-struct Places {
-    hosts: HeldHosts,
-    call: Option<CallSlot>,
-    taken: Option<Taken>,
-}
-
 /// One execution under way.
 struct Run<'a> {
     executor: &'a Executor,
@@ -124,26 +119,9 @@ impl Executor {
         }
     }
 
-    /// A place at the host of the correction's first request, if it has one, and a call. Neither is held while the other
-    /// may take long.
-    async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
-        let slots = &self.writer.slots;
-        let host = execution.correction().and_then(|correction| {
-            render(&self.target, execution.object(), correction, &self.requests.databases).ok()?.first_host()
-        });
-        let concurrent = self.target.correct.limits.concurrent;
-        let Some(host) = host else { return Some((None, slots.enter().await)) };
-        loop {
-            let place = self.requests.enter_first(host.clone(), concurrent).await?;
-            if let Some(call) = slots.try_enter() {
-                return Some((Some(place), call));
-            }
-            drop(place);
-            let call = slots.enter().await;
-            if let Some(place) = self.requests.try_enter(&host) {
-                return Some((Some(place), call));
-            }
-        }
+    /// By what requests go out.
+    const fn ways(&self) -> Ways<'_> {
+        Ways { databases: &self.requests.databases, writer: &self.writer }
     }
 }
 
@@ -189,7 +167,7 @@ impl Run<'_> {
         let executor = self.executor;
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
         let object = self.execution.object();
-        let requests = match render(&executor.target, object, correction, &executor.requests.databases) {
+        let requests = match render(&executor.target, object, correction, executor.ways()) {
             Ok(requests) => requests,
             Err(why) => {
                 self.tell_unrenderable(&why);
@@ -242,6 +220,9 @@ impl Run<'_> {
                 {
                     let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
                     tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
+                }
+                if let Reply::Nudge(NudgeReply::Taken(object)) = reply {
+                    self.execution.see(*object);
                 }
                 Event::Answered(outcome, requests.take_stored())
             }

@@ -3,6 +3,7 @@
 //! What they are and what their answers mean is the core's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
 pub mod held_hosts;
+mod nudge;
 mod prepared;
 mod statements;
 
@@ -20,10 +21,12 @@ use drift_outside::{
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
+use nudge::NudgeRequest;
 use prepared::Means;
 
-pub use prepared::{Requests, render};
+pub use prepared::{Requests, Ways, render};
 
+use crate::core::nudge::NudgeReply;
 use crate::core::outcome::Doubt;
 
 /// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.
@@ -57,6 +60,8 @@ pub enum Reply {
     Http(HttpReply),
     /// A PostgreSQL server: all statements were done, or where they ended.
     Sql(Result<(), StatementFailure>),
+    /// The API server, to a nudge.
+    Nudge(NudgeReply),
 }
 
 /// Sends requests while we lead.
@@ -94,6 +99,7 @@ impl RequestSender {
         let (rendering, options) = match &requests.means {
             Means::Http { rendering, options, .. } => (rendering, options),
             Means::Sql(statements) => return statements.has_connection(),
+            Means::Nudge(_) => return true,
         };
         rendering.probes().all(|probe| match self.sender.has_credential(&probe, options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
@@ -135,6 +141,7 @@ impl RequestSender {
         let host = match &requests.means {
             Means::Http { ready: Some(request), .. } => request.host(),
             Means::Sql(statements) => statements.host().unwrap_or_default(),
+            Means::Nudge(nudge) => return self.send_to_api_server(nudge, begins).await,
             Means::Http { ready: None, .. } => return Sent::NotSent,
         };
         let entered = match held.place.take().filter(|place| place.host == host) {
@@ -153,7 +160,7 @@ impl RequestSender {
         let note = |heard| self.gate.note(&place.permit, &requests.object, heard, clock::now());
         let (request, options) = match &requests.means {
             Means::Http { ready: Some(request), options, .. } => (request, options),
-            Means::Http { ready: None, .. } => return Sent::NotSent,
+            Means::Http { ready: None, .. } | Means::Nudge(_) => return Sent::NotSent,
             Means::Sql(statements) => {
                 return match self.while_leading(statements.send(&self.databases)).await {
                     None => Sent::CutOff,
@@ -180,6 +187,20 @@ impl RequestSender {
                 )
             }
         }
+    }
+
+    /// Sends to the API server, which has no host to wait for: the program's calls there have one limit.
+    async fn send_to_api_server(&self, nudge: &NudgeRequest<'_>, begins: bool) -> Sent {
+        let slot = tokio::select! {
+            biased;
+            () = self.term.cancelled() => return Sent::NotSent,
+            slot = nudge.writer.slots.enter() => slot,
+        };
+        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
+        if !may_send {
+            return Sent::NotSent;
+        }
+        self.while_leading(nudge.send(&slot)).await.unwrap_or(Sent::CutOff)
     }
 
     /// What `send` gives, or `None` where we do not lead any more. Asked each time that it goes on: a process that stood

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use drift_cluster::access::Right;
 use drift_cluster::access::rights::{rights_on, rights_to_tell};
 use drift_cluster::kinds::ResolvedKind;
-use drift_model::names::STORE_VERB;
+use drift_model::names::{NUDGE_VERB, STORE_VERB};
 use drift_target::{Mode, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +86,9 @@ fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
         rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
         if target.correct.stored().next().is_some() {
             rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
+        }
+        if target.correct.actions().nudge {
+            rights.extend(rights_on(kind, &target.objects, &["patch", NUDGE_VERB], ""));
         }
         if target.correct.actions().delete {
             rights.extend(rights_on(kind, &target.objects, &["patch"], ""));

@@ -17,6 +17,7 @@ mod host_outage;
 mod kinds;
 mod manifests;
 mod misbehaving;
+mod nudging;
 mod ordering;
 mod other_writers;
 mod outside;

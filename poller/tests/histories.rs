@@ -24,6 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const PACE: Pace = Pace {
     interval: INTERVAL,
     settle: Duration::from_secs(2),
+    settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
     shared_phase: None,
 };

@@ -18,6 +18,8 @@ pub enum Action {
     Replace,
     /// The object is being deleted.
     Delete,
+    /// It is missing or differs, and the operator that owns the object is woken to correct it.
+    Nudge,
 }
 
 impl Action {
@@ -29,6 +31,7 @@ impl Action {
             Self::Update => "update",
             Self::Replace => "replace",
             Self::Delete => "delete",
+            Self::Nudge => "nudge",
         }
     }
 }
@@ -51,6 +54,8 @@ pub enum Permission {
 #[must_use]
 pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, existing: Existing) -> Permission {
     match (claim, action, existing) {
+        // Nothing outside is touched: whose it is makes no difference.
+        (_, Action::Nudge, _) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(owned)), _, _) if owned.names(resource) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(_)), _, _) => Permission::IdentityChanged,
         (Some(Claim::Claims(claimed)), Action::Create, _) if claimed.names(resource) => {
@@ -87,6 +92,8 @@ mod tests {
             (Action::Update, moved(owns("db")), Adopt, Permission::IdentityChanged),
             (Action::Create, moved(owns("db")), Refuse, Permission::IdentityChanged),
             (Action::Delete, moved(owns("db")), Refuse, Permission::IdentityChanged),
+            (Action::Nudge, None, Refuse, granted(false)),
+            (Action::Nudge, owns("old"), Refuse, granted(false)),
         ];
         for (action, claim, existing, expected) in table {
             assert_eq!(

@@ -52,6 +52,7 @@ impl Correction {
             Action::Update => "-update",
             Action::Replace => "-replace",
             Action::Delete => "-delete",
+            Action::Nudge => "-nudge",
         });
         if step > 0 {
             key.push_str(&format!("-{step}"));
@@ -80,7 +81,7 @@ impl Correction {
         let text = match self.action {
             Action::Create => "creating the external resource",
             Action::Replace => "replacing the external resource",
-            Action::Update | Action::Delete => "adopting the external resource",
+            Action::Update | Action::Delete | Action::Nudge => "adopting the external resource",
         };
         let claim = Some(Claim::Owns(self.resource.clone().into()));
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, text, self.generation) }
@@ -139,7 +140,7 @@ impl Correction {
     /// nothing either, but is tried again: what somebody else makes meanwhile must not become ours. What may have been
     /// done is ours, lest we lose what we made.
     fn claim_after(&self, outcome: &Outcome) -> Option<Claim> {
-        let creates_only = matches!(self.before.claim, Some(Claim::Claims(_)));
+        let creates_only = matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge;
         if !self.claim_first && !creates_only {
             return self.before.claim.clone();
         }

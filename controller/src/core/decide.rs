@@ -5,7 +5,9 @@
 //! allow. Everything else is a reason to do nothing, a status, or a moment to look again.
 //! This file must not know how anything is done.
 
-use drift_model::condition::{Claim, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing};
+use drift_model::condition::{
+    Claim, ConditionStatus, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing,
+};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -119,6 +121,9 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
     }
     match standing.reason {
         ObservedReason::InSync => decide_in_sync(situation, status, resource),
+        reason if reason.status() == ConditionStatus::True && situation.target.actions.nudge => {
+            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Nudge, resource })
+        }
         ObservedReason::NotCreated | ObservedReason::ExternalMissing => {
             decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, resource })
         }
@@ -174,6 +179,7 @@ fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &
         Action::Create => target.actions.create,
         Action::Update => target.actions.update,
         Action::Replace => target.actions.replace,
+        Action::Nudge => target.actions.nudge,
         Action::Delete => false,
     };
     if !has_steps {
@@ -239,6 +245,8 @@ fn decide_timing(
         Attempts::OneMore => now,
         Attempts::Left => memory.delay.ready_at(unhealed, now),
     };
+    // An operator hears of an edit by itself, and has its own turn first.
+    let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
     if now < ready {
         return Decision::Wait { until: ready, why: Held::Delayed };
     }

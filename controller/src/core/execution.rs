@@ -47,7 +47,7 @@ enum Stage {
     TakingBack,
     Rendering(usize),
     Sending(usize),
-    Recording(Recording),
+    Recording(Box<Recording>),
 }
 
 impl Execution {
@@ -62,6 +62,13 @@ impl Execution {
     #[must_use]
     pub const fn object(&self) -> &LeanObject {
         &self.object
+    }
+
+    /// What was done outside was done to the object itself, which is as `object` since then.
+    pub fn see(&mut self, object: LeanObject) {
+        if object.id == self.object.id && object.is_as_new_as(&self.object) {
+            self.object = object;
+        }
     }
 
     /// The correction, if it is one.

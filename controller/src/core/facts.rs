@@ -3,6 +3,8 @@
 //! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any
 //! target. This file must not know of verdicts, memory or time.
 
+use std::time::Duration;
+
 use drift_model::condition::Wish;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::object::LeanObject;
@@ -15,6 +17,8 @@ pub struct TargetFacts {
     pub mode: Mode,
     /// Whether it touches what was there before.
     pub existing: Existing,
+    /// How long the external system needs until a read shows a correction; an operator, until it has taken in an edit.
+    pub settle: Duration,
     /// Rates and bounds.
     pub limits: CorrectLimits,
     /// Which actions it has.
@@ -30,8 +34,8 @@ impl TargetFacts {
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let actions = target.correct.actions();
-        let Correct { mode, existing, limits, .. } = target.correct;
-        Self { mode, existing, limits, actions, correct_hash: target.correct_hash, scope: target.scope.id }
+        let Correct { mode, existing, settle, limits, .. } = target.correct;
+        Self { mode, existing, settle, limits, actions, correct_hash: target.correct_hash, scope: target.scope.id }
     }
 
     /// The external resource of that identity.

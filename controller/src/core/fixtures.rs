@@ -55,7 +55,8 @@ pub(super) fn target() -> TargetFacts {
         mode: Mode::Correct,
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
-        actions: Actions { create: true, update: true, delete: false, replace: false },
+        actions: Actions { create: true, update: true, ..Actions::default() },
+        settle: Duration::ZERO,
         correct_hash: CORRECT_HASH,
         scope: ScopeId::of("GET http://h/${…}"),
     }
@@ -138,7 +139,7 @@ pub(super) fn doubtful(why: Doubt) -> Outcome {
 /// The same, after which the external system asks to be left alone.
 pub(super) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
     let reach = if why.sent_nothing() { Reach::Unwritten } else { Reach::FirstWrite };
-    Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { why, code: None, retry_after })
+    Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { retry_after, ..Uncertainty::unanswered(why) })
 }
 
 impl Scene {

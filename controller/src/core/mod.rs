@@ -3,6 +3,7 @@
 //! The shell observes, asks [`decide::decide`], and does what it is told. Nothing here knows a client, a task, a
 //! clock or the environment; time comes in as a [`drift_model::moment::Moment`].
 
+pub mod api_refusal;
 pub mod attempts;
 pub mod breaker;
 pub mod claim;
@@ -10,12 +11,14 @@ pub mod correction;
 pub mod decide;
 pub mod decision;
 pub mod deletion;
+pub mod doubt;
 pub mod execution;
 pub mod facts;
 pub mod finalizer;
 pub mod held;
 pub mod limits;
 pub mod memory;
+pub mod nudge;
 pub mod outcome;
 pub mod plan;
 pub mod rendering;

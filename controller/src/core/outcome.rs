@@ -13,77 +13,7 @@ use std::time::Duration;
 use drift_model::sql_state::SqlState;
 use drift_target::StatusSet;
 
-/// Why nobody knows whether a write was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Doubt {
-    /// No connection, or it broke.
-    NoAnswer,
-    /// No answer within the step's deadline, or 408.
-    TimedOut,
-    /// 401 or 403.
-    CredentialRefused,
-    /// 429.
-    RateLimited,
-    /// 5xx.
-    ServerError,
-    /// The Secret is missing, not labelled for the controller, or not for this host: nothing was sent.
-    CredentialUnavailable,
-    /// The token server gives no token: nothing was sent.
-    TokenUnavailable,
-    /// The host's address is in a network that the target does not allow: nothing was sent.
-    AddressRefused,
-    /// A template of the steps cannot be evaluated for the object: nothing was sent.
-    TemplateFails,
-    /// We stopped: leadership was lost or the process is ending.
-    CutOff,
-}
-
-impl Doubt {
-    /// Whether it is certain that nothing was sent.
-    #[must_use]
-    pub const fn sent_nothing(self) -> bool {
-        matches!(
-            self,
-            Self::CredentialUnavailable | Self::TokenUnavailable | Self::AddressRefused | Self::TemplateFails
-        )
-    }
-
-    /// The closed sentence for people.
-    #[must_use]
-    pub const fn as_text(self) -> &'static str {
-        match self {
-            Self::NoAnswer => "no answer from the external system",
-            Self::TimedOut => "the external system did not answer in time",
-            Self::CredentialRefused => "the external system refuses the controller's credential",
-            Self::RateLimited => "the external system asks for fewer requests",
-            Self::ServerError => "the external system answers with an error",
-            Self::CredentialUnavailable => {
-                "the Secret with the controller's credential is missing, not labelled for the controller, or not for this host"
-            }
-            Self::TokenUnavailable => "the token server refuses the controller's credential, or gives no token",
-            Self::AddressRefused => "the host's address is in a network that the target does not allow",
-            Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
-            Self::CutOff => "the controller had to stop before the answer came",
-        }
-    }
-
-    /// The label of the metric.
-    #[must_use]
-    pub const fn as_label(self) -> &'static str {
-        match self {
-            Self::NoAnswer => "no_answer",
-            Self::TimedOut => "timed_out",
-            Self::CredentialRefused => "credential_refused",
-            Self::RateLimited => "rate_limited",
-            Self::ServerError => "server_error",
-            Self::CredentialUnavailable => "credential_unavailable",
-            Self::TokenUnavailable => "token_unavailable",
-            Self::AddressRefused => "address_refused",
-            Self::TemplateFails => "template_fails",
-            Self::CutOff => "cut_off",
-        }
-    }
-}
+pub use super::doubt::Doubt;
 
 /// What one answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,12 +83,14 @@ pub struct Refusal {
 }
 
 /// Why nobody knows whether a request was done, and what its answer says besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertainty {
     /// Why nobody knows.
     pub why: Doubt,
     /// The code of the answer, where one came.
     pub code: Option<Code>,
+    /// What the API server says of it.
+    pub because: Option<String>,
     /// How long the external system asked to be left alone.
     pub retry_after: Option<Duration>,
 }
@@ -167,14 +99,21 @@ impl Uncertainty {
     /// Without an answer.
     #[must_use]
     pub const fn unanswered(why: Doubt) -> Self {
-        Self { why, code: None, retry_after: None }
+        Self { why, code: None, because: None, retry_after: None }
+    }
+
+    /// With an answer of that code.
+    #[must_use]
+    pub const fn answered(why: Doubt, code: Code) -> Self {
+        Self { why, code: Some(code), because: None, retry_after: None }
     }
 }
 
 impl fmt::Display for Uncertainty {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.why.as_text())?;
-        self.code.map_or(Ok(()), |code| write!(formatter, " ({})", code.short()))
+        self.code.map_or(Ok(()), |code| write!(formatter, " ({})", code.short()))?;
+        self.because.as_ref().map_or(Ok(()), |because| write!(formatter, ": {because}"))
     }
 }
 
@@ -196,7 +135,7 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
             return StepOutcome::Refused { refusal, did_nothing: status >= 400 };
         }
     };
-    StepOutcome::Indefinite(Uncertainty { why, code: Some(status.into()), retry_after })
+    StepOutcome::Indefinite(Uncertainty { retry_after, ..Uncertainty::answered(why, status.into()) })
 }
 
 /// The step at which a correction ended before its last.
@@ -312,8 +251,7 @@ mod tests {
             (599, Err(Doubt::ServerError)),
         ];
         for (status, expected) in table {
-            let doubt =
-                |why| StepOutcome::Indefinite(Uncertainty { why, code: Some(status.into()), retry_after: None });
+            let doubt = |why| StepOutcome::Indefinite(Uncertainty::answered(why, status.into()));
             assert_eq!(judge(status, &accept, &accept, None), expected.unwrap_or_else(doubt), "{status}");
         }
         let only_ok = StatusSet(vec![200..=200]);

@@ -206,9 +206,7 @@ fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
             let refusal = Refusal { code: status.into(), because: Some(TOO_LARGE.to_owned()) };
             StepOutcome::Refused { refusal, did_nothing: true }
         }
-        _ => {
-            StepOutcome::Indefinite(Uncertainty { why: Doubt::NoAnswer, code: Some(status.into()), retry_after: None })
-        }
+        _ => StepOutcome::Indefinite(Uncertainty::answered(Doubt::NoAnswer, status.into())),
     }
 }
 

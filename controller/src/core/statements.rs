@@ -102,6 +102,7 @@ fn statements_of(postgres: &PostgresCorrect, action: Action) -> Vec<&SqlStatemen
         Action::Delete => postgres.delete.iter().collect(),
         Action::Replace if postgres.replace.is_empty() => postgres.delete.iter().chain(&postgres.create).collect(),
         Action::Replace => postgres.replace.iter().collect(),
+        Action::Nudge => Vec::new(),
     }
 }
 
@@ -115,10 +116,7 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
         // A larger answer than is read: whether the statement was done is not known.
         SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
         SqlFailure::Answered(state) => match doubt_of(*state) {
-            Some(why) => {
-                let code = Some(Code::SqlState(*state));
-                StepOutcome::Indefinite(Uncertainty { why, code, retry_after: None })
-            }
+            Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
             None => {
                 let refusal = Refusal { code: Code::SqlState(*state), because: None };
                 StepOutcome::Refused { refusal, did_nothing: true }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
 use drift_model::condition::StatusFields;
 use drift_model::http_request::HttpRequest;
@@ -14,9 +15,11 @@ use drift_outside::{Databases, HttpOptions, retry_after};
 use drift_target::{Destination, HttpCorrect, Target};
 
 use super::Reply;
+use super::nudge::NudgeRequest;
 use super::statements::StatementRequests;
 use crate::core::correction::Correction;
 use crate::core::execution::Rendered;
+use crate::core::nudge::Nudge;
 use crate::core::outcome::StepOutcome;
 use crate::core::plan::Plan;
 use crate::core::rendering::{Rendering, Unrenderable};
@@ -45,6 +48,16 @@ pub(super) enum Means<'a> {
         ready: Option<HttpRequest>,
     },
     Sql(StatementRequests<'a>),
+    Nudge(NudgeRequest<'a>),
+}
+
+/// What the requests go out by, besides the way over HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways<'a> {
+    /// The connections to databases.
+    pub databases: &'a Databases,
+    /// Reads and writes of the target's objects.
+    pub writer: &'a ObjectWriter,
 }
 
 /// The requests of a correction, none of which was sent.
@@ -55,7 +68,7 @@ pub fn render<'a>(
     target: &'a Arc<Target>,
     object: &LeanObject,
     correction: &Correction,
-    databases: &Databases,
+    ways: Ways<'a>,
 ) -> Result<Requests<'a>, Unrenderable> {
     let means = match &target.correct.destination {
         None => return Err(Unrenderable::new("correct has no steps")),
@@ -65,7 +78,11 @@ pub fn render<'a>(
         }
         Some(Destination::Postgres(postgres)) => {
             let statements = Statements::new(target, postgres, object, correction)?;
-            Means::Sql(StatementRequests::new(target, postgres, statements, databases))
+            Means::Sql(StatementRequests::new(target, postgres, statements, ways.databases))
+        }
+        Some(Destination::Nudge(nudge)) => {
+            let nudge = Nudge::new(target, nudge, object, correction)?;
+            Means::Nudge(NudgeRequest::new(nudge, object.id.clone(), ways.writer))
         }
     };
     Ok(Requests { object: object.id.uid.clone(), concurrent: target.correct.limits.concurrent, means })
@@ -87,6 +104,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().next().map(|probe| probe.host()),
             Means::Sql(statements) => statements.host(),
+            Means::Nudge(_) => None,
         }
     }
 
@@ -96,6 +114,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.plan(),
             Means::Sql(statements) => statements.plan(),
+            Means::Nudge(_) => Nudge::plan(),
         }
     }
 
@@ -110,6 +129,7 @@ impl Requests<'_> {
                 ready.is_some()
             }
             Means::Sql(statements) => statements.make_ready(index),
+            Means::Nudge(_) => true,
         };
         Ok(if is_ready { Rendered::Ready } else { Rendered::Skipped })
     }
@@ -121,7 +141,8 @@ impl Requests<'_> {
                 (None, rendering.take_answer(index, reply, retry_after(&reply.headers, clock::wall())))
             }
             (Means::Sql(statements), Reply::Sql(Err(failure))) => statements.judge(index, failure),
-            (Means::Http { .. } | Means::Sql(_), _) => (None, StepOutcome::Accepted),
+            (Means::Nudge(request), Reply::Nudge(reply)) => (None, request.nudge.judge(reply)),
+            (Means::Http { .. } | Means::Sql(_) | Means::Nudge(_), _) => (None, StepOutcome::Accepted),
         }
     }
 
@@ -131,6 +152,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().map(|probe| probe.host()).collect(),
             Means::Sql(statements) => statements.host().into_iter().collect(),
+            Means::Nudge(_) => BTreeSet::new(),
         }
     }
 
@@ -138,7 +160,7 @@ impl Requests<'_> {
     pub fn take_stored(&mut self) -> StatusFields {
         match &mut self.means {
             Means::Http { rendering, .. } => rendering.take_stored(),
-            Means::Sql(_) => StatusFields::default(),
+            Means::Sql(_) | Means::Nudge(_) => StatusFields::default(),
         }
     }
 }

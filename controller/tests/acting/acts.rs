@@ -98,7 +98,7 @@ async fn a_server_error_spends_no_number() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::SERVICE_UNAVAILABLE));
     let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let uncertainty = Uncertainty { why: Doubt::ServerError, code: Some(503.into()), retry_after: None };
+    let uncertainty = Uncertainty::answered(Doubt::ServerError, 503.into());
     assert_eq!(outcome(&end), Some(Outcome::Doubtful(failed(None, Reach::FirstWrite), uncertainty)));
     let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error (503); it is tried again"#;
     assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);

@@ -167,6 +167,8 @@ impl Ledger {
             .find(|other| crate::watch::uid_of(other) != *uid && self.counts(other).as_deref() == Some(resource));
         self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
         match correction.action {
+            // The composed worlds have no operator to wake.
+            Action::Nudge => self.ensure(false, || "a nudge was sent outside".to_owned()),
             Action::Delete => {
                 self.ensure(object.deleting, || "a living object's resource is deleted".to_owned());
                 self.ensure(!is_others || (text.adopt && made_by == Some(None)), || {

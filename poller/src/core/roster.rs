@@ -14,7 +14,7 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_model::work_queue::WorkQueue;
-use drift_target::Target;
+use drift_target::{Mode, Target};
 
 use super::finding::Failure;
 use super::poll_turns::{PollTurn, PollTurns};
@@ -211,6 +211,7 @@ impl Roster {
         Pace {
             interval: self.target.interval,
             settle: self.target.correct.settle,
+            settles_edits: self.target.correct.mode == Mode::Correct && self.target.correct.actions().nudge,
             confirm: self.target.confirm,
             shared_phase: self.target.read.keys().map(|_| phase_of(&self.target.name, self.target.interval)),
         }

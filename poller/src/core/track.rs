@@ -42,6 +42,8 @@ pub struct Pace {
     pub interval: Duration,
     /// How long a correction needs until a read shows it.
     pub settle: Duration,
+    /// Whether an edit of the object has to settle as a correction has: another operator has its turn then.
+    pub settles_edits: bool,
     /// How often a finding must repeat.
     pub confirm: Confirm,
     /// Where one read answers for many objects: the phase at which all of them are polled.
@@ -161,7 +163,10 @@ impl Track {
         if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished(standing.as_ref()) {
             track.schedule.want_promptly(now.moment);
         }
-        if track.object.conditions.correction() > standing.map_or(0, |standing| standing.tag.correction) {
+        let is_verified =
+            standing.as_ref().is_some_and(|standing| standing.tag.correction >= track.object.conditions.correction());
+        let is_judged = standing.is_some_and(|standing| standing.generation == track.object.generation);
+        if track.object.conditions.correction() > 0 && !is_verified || pace.settles_edits && !is_judged {
             track.settle_from(now.moment);
         }
         track.believe_bar();
@@ -219,7 +224,7 @@ impl Track {
         self.object = object;
         self.rendered = rendered;
         let after = self.basis();
-        if after.correction > before.correction {
+        if after.correction > before.correction || self.pace.settles_edits && !after.has_the_spec_of(&before) {
             self.settle_from(now);
         }
         if after != before {

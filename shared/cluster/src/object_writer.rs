@@ -9,9 +9,10 @@ use drift_model::condition::{Condition, PatchBase, Placed, StatusFields, conditi
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::{LeanObject, ObjectId};
 use json_patch::Patch;
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::client::{ObjectClient, WriteError};
+use crate::client::{CallError, ObjectClient, WriteError};
 use crate::kinds::ResolvedKind;
 use crate::lease::Leadership;
 
@@ -121,6 +122,20 @@ impl ObjectWriter {
     pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
         self.objects.patch(&self.kind, &object.id, patch, &self.fields).await
+    }
+
+    /// Merges a patch, which holds the uid, into the object itself. Whether we lead is asked by whoever sends it.
+    ///
+    /// # Errors
+    /// [`CallError`], as the API server answers.
+    pub async fn merge(
+        &self,
+        _slot: &CallSlot,
+        id: &ObjectId,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<LeanObject, CallError> {
+        self.objects.merge(&self.kind, id, (patch, manager), &self.fields).await
     }
 
     async fn patch_status(

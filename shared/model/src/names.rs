@@ -29,6 +29,11 @@ pub const PUBLISH_VERB: &str = "publish";
 /// The same for what targets `store`.
 pub const STORE_VERB: &str = "store";
 
+/// The right, on a kind, to wake its operator by a change of annotations and labels; the admission policy asks for it.
+pub const NUDGE_VERB: &str = "nudge";
+/// Field manager of what the controller writes to wake an operator: such fields are nobody's wish.
+pub const NUDGE_MANAGER: &str = "drift-controller-nudge";
+
 /// The finalizer that the controller puts on an object whose external resource it will delete.
 pub const FINALIZER: &str = "driftpoller.dev/external";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
-use crate::correct::{Correct, check_replacement, read_correct};
+use crate::correct::{Correct, Destination, check_nudge, check_replacement, read_correct};
 use crate::destinations::read_allow_networks;
 use crate::durations::{KIB, duration};
 use crate::hash::{correct_hash, document_hash, verdict_hash};
@@ -246,6 +246,9 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         check_credentials(reader, spec, &read, &correct);
     }
     check_replacement(reader, spec, &correct);
+    if let (Some(Destination::Nudge(nudge)), Some(objects)) = (&correct.destination, &objects) {
+        check_nudge(reader, spec, nudge, &objects.label_selector);
+    }
     let scope = scope?.unwrap_or_else(|| scope_of_read(&read, spec));
     Some(Spec {
         objects: objects?,

@@ -37,6 +37,19 @@ impl LabelSelector {
         self.expressions.is_empty()
     }
 
+    /// Whether a label of that key makes a difference.
+    #[must_use]
+    pub fn asks_for(&self, label: &str) -> bool {
+        self.expressions.iter().any(|expression| match expression {
+            Expression::In(key, _)
+            | Expression::NotIn(key, _)
+            | Expression::Equal(key, _)
+            | Expression::NotEqual(key, _)
+            | Expression::Exists(key)
+            | Expression::DoesNotExist(key) => key == label,
+        })
+    }
+
     /// Whether the labels of an object (`metadata.labels`) match.
     #[must_use]
     pub fn matches(&self, labels: Option<&Value>) -> bool {

@@ -11,10 +11,8 @@ fn read_http(target: &Target) -> &HttpRead {
 }
 
 fn correct_http(target: &Target) -> &HttpCorrect {
-    match &target.correct.destination {
-        Some(Destination::Http(http)) => http,
-        None | Some(Destination::Postgres(_)) => panic!("the target corrects nothing"),
-    }
+    let Some(Destination::Http(http)) = &target.correct.destination else { panic!("the target corrects nothing") };
+    http
 }
 
 /// A REST system that behaves like a load balancer.

@@ -1,10 +1,11 @@
 use super::*;
 use crate::core::fixtures::{
-    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, wish,
+    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
 };
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach};
 use drift_model::condition::{ClaimedName, Tag, Wish};
 use serde_json::json;
+use std::time::Duration;
 
 /// The eighth correction, with this claim.
 const fn correct(action: Action, claim_first: bool) -> Option<(Action, u64, bool)> {
@@ -418,4 +419,44 @@ fn an_interrupted_create_is_asked_for_again_by_its_key() {
     assert_ne!(key(interrupted(ObservedReason::NotUpdated).decide()), first);
     let failed = bare().corrected(CorrectedReason::CorrectionFailed, 1, owns("db"));
     assert_ne!(key(failed.observed(ObservedReason::NotCreated).decide()), first, "that one was answered");
+}
+
+/// A scene in which another operator corrects.
+fn nudged() -> Scene {
+    Scene::new().with(|scene| {
+        scene.target.actions = drift_target::Actions { nudge: true, ..drift_target::Actions::default() };
+        scene.target.settle = Duration::from_secs(30);
+    })
+}
+
+#[test]
+fn whatever_drifted_is_nudged_without_a_claim() {
+    let reasons = [
+        ObservedReason::NotCreated,
+        ObservedReason::NotUpdated,
+        ObservedReason::ExternalMissing,
+        ObservedReason::FieldsDiffer,
+    ];
+    for reason in reasons {
+        for claim in [None, owns("db"), owns("another")] {
+            let scene = nudged().corrected(CorrectedReason::CorrectionApplied, 7, claim).observed(reason);
+            let Decision::Correct(nudge) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+            assert_eq!((nudge.action, nudge.number), (Action::Nudge, 8));
+            assert!(!nudge.claim_first && !nudge.put_finalizer && !nudge.is_announced());
+            assert_eq!(nudge.ended(&Outcome::Applied).claim, scene.object.conditions.correction_status().claim);
+        }
+    }
+    let in_sync = nudged().observed(ObservedReason::InSync);
+    assert_eq!(in_sync.decide(), Decision::Nothing(Held::InSync));
+    let unknown = nudged().observed(ObservedReason::ExternalUnreachable);
+    assert_eq!(unknown.decide(), Decision::Nothing(Held::VerdictUnknown));
+}
+
+#[test]
+fn the_operator_has_its_own_turn_after_an_edit() {
+    let edited = |seconds: u64| nudged().with(move |scene| scene.memory.delay.note_edit(at(seconds)));
+    assert_eq!(edited(980).decide(), Decision::Wait { until: at(1010), why: Held::Delayed });
+    assert!(matches!(edited(970).decide(), Decision::Correct(_)));
+    let others = edited(980).with(|scene| scene.target.actions = target().actions);
+    assert!(matches!(others.decide(), Decision::Correct(_)), "what we correct ourselves waits for nobody");
 }

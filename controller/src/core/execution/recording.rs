@@ -33,7 +33,7 @@ impl Execution {
         if is_deletion && matches!(outcome, Outcome::Applied | Outcome::AllSkipped) {
             return self.corrected(outcome, None, false);
         }
-        self.write_outcome(Recording {
+        self.write_outcome(Box::new(Recording {
             outcome,
             status: None,
             races: 0,
@@ -41,10 +41,10 @@ impl Execution {
             last: None,
             alone: false,
             told: None,
-        })
+        }))
     }
 
-    fn write_outcome(&mut self, mut recording: Recording) -> Step {
+    fn write_outcome(&mut self, mut recording: Box<Recording>) -> Step {
         let standing = self.object.conditions.correction_status();
         let made = recording.outcome.clone();
         let outcome = if recording.alone { without_fields(made) } else { made };

@@ -115,6 +115,12 @@ impl Delay {
         self.doubtful = self.doubtful.min(MOST_FOR_FORMER_SPECS);
     }
 
+    /// When the object was last edited, or first seen: what was done to it before that is not known.
+    #[must_use]
+    pub fn edited_at(&self) -> Moment {
+        self.edited.max(self.first_seen)
+    }
+
     /// Whether the last correction's outcome is open, so that what follows is its retry.
     #[must_use]
     pub const fn is_in_doubt(&self) -> bool {

@@ -28,6 +28,7 @@ impl<'t> Parts<'t> {
             Action::Delete => (&http.delete, &[]),
             Action::Replace if http.replace.is_empty() => (&http.delete, &http.create),
             Action::Replace => (&[], &http.replace),
+            Action::Nudge => (&[], &[]),
         };
         Self { deletion, rest }
     }

@@ -142,7 +142,7 @@ fn a_look_up_that_is_cut_off_ends_the_correction() {
         let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
         rendering.take_answer(index, &HttpReply { body, ..reply(status, "") }, None)
     };
-    let cut_off = Uncertainty { why: Doubt::NoAnswer, code: Some(200.into()), retry_after: None };
+    let cut_off = Uncertainty::answered(Doubt::NoAnswer, 200.into());
     assert_eq!(judged(0, 200, ReplyBody::TooLarge), refused(200, Some(TOO_LARGE), true));
     assert_eq!(judged(0, 200, ReplyBody::Truncated), StepOutcome::Indefinite(cut_off));
     assert_eq!(judged(0, 409, ReplyBody::TooLarge), refused(409, None, true), "by its status");
@@ -166,7 +166,7 @@ fn refused_when_makes_any_answer_a_definite_refusal() {
     assert_eq!(judged(200, r#"{"error": null}"#), StepOutcome::Accepted);
     assert_eq!(judged(200, "<html>"), refused(200, Some(UNJUDGED), false), "nobody knows what was done");
     assert_eq!(judged(409, r#"{"why": {"a": 1}}"#), refused(409, None, true));
-    let doubt = Uncertainty { why: Doubt::ServerError, code: Some(502.into()), retry_after: None };
+    let doubt = Uncertainty::answered(Doubt::ServerError, 502.into());
     assert_eq!(judged(502, "<html>"), StepOutcome::Indefinite(doubt));
 }
 

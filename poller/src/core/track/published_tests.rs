@@ -30,7 +30,13 @@ impl Published {
         let object = LeanObject::prune(&whole, &target.poll_fields);
         let rendered = appraise(&target, &object);
         let confirm = Confirm { absent: 1, ..Confirm::default() };
-        let pace = Pace { interval: target.interval, settle: Duration::ZERO, confirm, shared_phase: None };
+        let pace = Pace {
+            interval: target.interval,
+            settle: Duration::ZERO,
+            settles_edits: false,
+            confirm,
+            shared_phase: None,
+        };
         let track = Track::new(object, rendered, pace, (Arrival::Later, at(0)));
         Self { target, whole, track, version: 1 }
     }

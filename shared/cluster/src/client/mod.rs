@@ -68,6 +68,22 @@ impl CallError {
         }
     }
 
+    /// Whether a patch that held a uid met another object of that name: a uid never changes.
+    #[must_use]
+    pub fn is_about_another(&self) -> bool {
+        let Self::Answered(status) = self else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.uid")
+    }
+
+    /// How long the API server asked to be left alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        let Self::Answered(status) = self else { return None };
+        let seconds = status.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+
     /// Whether the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
     #[must_use]
     pub fn is_passing(&self) -> bool {
@@ -194,6 +210,8 @@ pub fn refusal_text(status: &Status) -> String {
     let fields: Vec<_> = causes.iter().map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
     let detail = if status.code == 403 && status.message.contains(" is forbidden: User ") {
         clipped(&status.message)
+    } else if let Some(policy) = denying_policy(&status.message) {
+        format!("the admission policy {} denies it", clipped(policy))
     } else if let Some((webhook, _)) = status.message.split_once(" denied the request") {
         format!("{} denied the request", clipped(webhook))
     } else {
@@ -201,6 +219,13 @@ pub fn refusal_text(status: &Status) -> String {
     };
     let reason = if status.reason.is_empty() { "no reason given" } else { status.reason.as_str() };
     if detail.is_empty() { format!("{} {reason}", status.code) } else { format!("{} {reason}: {detail}", status.code) }
+}
+
+/// The name of the admission policy that refused. What its rule says may quote an object.
+fn denying_policy(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
+    let (policy, rest) = rest.split_once('\'')?;
+    rest.contains(" denied request: ").then_some(policy)
 }
 
 /// An error and its causes in one line.
@@ -243,6 +268,9 @@ mod tests {
             "message": "admission webhook \"policy.example\" denied the request: hunter2 is too short"});
         assert_eq!(refusal(webhook), "403 Forbidden: admission webhook \"policy.example\" denied the request");
         assert_eq!(refusal(json!({"code": 500, "message": "hunter2"})), "500 no reason given");
+        let policy = json!({"code": 403, "reason": "Forbidden", "details": {"causes": [{"message": "hunter2 is too short"}]},
+            "message": "proxies.demo \"a\" is forbidden: ValidatingAdmissionPolicy 'strong' with binding 'strong' denied request: hunter2 is too short"});
+        assert_eq!(refusal(policy), "403 Forbidden: the admission policy strong denies it");
     }
 
     #[test]

@@ -154,6 +154,24 @@ impl ObjectClient {
         self.answer(request, id, fields).await
     }
 
+    /// Applies a merge patch to the object itself, under a field manager of its own. The patch is to hold the uid: so it never
+    /// lands on another object of that name.
+    ///
+    /// # Errors
+    /// [`CallError`], as the API server answers.
+    pub async fn merge(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        (patch, manager): (&Value, &str),
+        fields: &FieldPaths,
+    ) -> Result<LeanObject, CallError> {
+        let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let request = collection_of(kind, id).patch(&id.name, &parameters, &Patch::Merge(patch));
+        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        self.decoded(request, fields).await
+    }
+
     fn parameters(&self) -> PatchParams {
         PatchParams { field_manager: Some(self.manager.to_owned()), ..PatchParams::default() }
     }
@@ -165,10 +183,14 @@ impl ObjectClient {
         fields: &FieldPaths,
     ) -> Result<LeanObject, WriteError> {
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
+        let object = self.decoded(request, fields).await?;
+        if object.id.uid == id.uid { Ok(object) } else { Err(WriteError::Gone) }
+    }
+
+    async fn decoded(&self, request: http::Request<Vec<u8>>, fields: &FieldPaths) -> Result<LeanObject, CallError> {
         let bytes = client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
         let kept = KeptFields::new(fields.clone()).decode(&mut serde_json::Deserializer::from_slice(&bytes));
-        let object = LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields);
-        if object.id.uid == id.uid { Ok(object) } else { Err(WriteError::Gone) }
+        Ok(LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields))
     }
 }
 

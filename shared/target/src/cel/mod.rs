@@ -48,7 +48,7 @@ pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;
 pub use value::ValueTemplate;
-pub(crate) use variables::{DIFFERS, STEPS};
+pub(crate) use variables::{CORRECTION, DIFFERS, STEPS};
 pub use variables::{Scope, Variables};
 
 #[cfg(test)]

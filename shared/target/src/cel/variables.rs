@@ -32,7 +32,7 @@ pub(crate) const STEPS: &str = "steps";
 /// The top-level keys of the wish that differ.
 pub(crate) const DIFFERS: &str = "differs";
 /// The number of the correction under way.
-pub(super) const CORRECTION: &str = "correction";
+pub(crate) const CORRECTION: &str = "correction";
 /// What a hint from outside carries.
 pub(super) const PAYLOAD: &str = "payload";
 

@@ -1,6 +1,7 @@
 //! `correct`: what the controller does about drift, one file for each kind of destination.
 
 mod http;
+mod nudge;
 mod postgres;
 mod replacement;
 mod step;
@@ -13,6 +14,8 @@ use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
 pub use self::http::HttpCorrect;
+pub use self::nudge::NudgeCorrect;
+pub(crate) use self::nudge::check_nudge;
 pub use self::postgres::{PostgresCorrect, SqlStatement};
 pub(crate) use self::replacement::check_replacement;
 pub use self::step::HttpStep;
@@ -27,6 +30,11 @@ const CONNECTIONS_TO_A_DATABASE: u32 = 1;
 const MAX_PER_MINUTE: u32 = 60_000;
 /// Most `attempts`.
 const MAX_ATTEMPTS: u32 = 1_000;
+
+/// What says when is corrected, and whether.
+const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
+/// The ways to correct, of which a target has one.
+const DESTINATIONS: &[&str] = &["http", "postgres", "nudge"];
 
 /// What the controller does.
 #[derive(Debug)]
@@ -99,6 +107,8 @@ pub enum Destination {
     Http(HttpCorrect),
     /// Statements to a PostgreSQL server.
     Postgres(PostgresCorrect),
+    /// A change of the object's metadata that wakes the operator that owns it.
+    Nudge(NudgeCorrect),
 }
 
 /// Which actions a target has steps for.
@@ -112,6 +122,8 @@ pub struct Actions {
     pub delete: bool,
     /// Another can be put in place of what cannot be changed.
     pub replace: bool,
+    /// Whatever has drifted is another operator's to correct, and that is woken.
+    pub nudge: bool,
 }
 
 impl Correct {
@@ -126,7 +138,9 @@ impl Correct {
                 update: !http.update.is_empty(),
                 delete: !http.delete.is_empty(),
                 replace: !http.replace.is_empty() || !http.create.is_empty() && !http.delete.is_empty(),
+                nudge: false,
             },
+            Some(Destination::Nudge(_)) => Actions { nudge: true, ..Actions::default() },
         }
     }
 
@@ -136,6 +150,7 @@ impl Correct {
             None => false,
             Some(Destination::Http(http)) => http.reads_differs(),
             Some(Destination::Postgres(postgres)) => postgres.reads_differs(),
+            Some(Destination::Nudge(nudge)) => nudge.reads_differs(),
         }
     }
 
@@ -143,7 +158,7 @@ impl Correct {
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         let http = self.destination.iter().filter_map(|destination| match destination {
             Destination::Http(http) => Some(http),
-            Destination::Postgres(_) => None,
+            Destination::Postgres(_) | Destination::Nudge(_) => None,
         });
         let steps = http.flat_map(HttpCorrect::steps);
         steps.flat_map(|step| step.store.names())
@@ -155,12 +170,13 @@ impl Correct {
             None => FieldPaths::default(),
             Some(Destination::Http(http)) => http.fields(),
             Some(Destination::Postgres(postgres)) => postgres.fields(),
+            Some(Destination::Nudge(nudge)) => nudge.fields(),
         }
     }
 }
 
 pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Correct> {
-    let fields = reader.fields(node, place, &["mode", "existing", "settle", "limits", "http", "postgres"])?;
+    let fields = reader.fields(node, place, &[WHEN_KEYS, DESTINATIONS].concat())?;
     let default = Correct::default();
     let mode = reader.or(&fields, "mode", default.mode, |reader, node, place| {
         reader.choice(node, place, &[("Observe", Mode::Observe), ("Correct", Mode::Correct)])
@@ -177,29 +193,35 @@ pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     if let Some(Destination::Postgres(_)) = destination {
         limits.concurrent = limits.concurrent.min(CONNECTIONS_TO_A_DATABASE);
     }
+    if let (Some(Destination::Nudge(_)), Some(node)) = (&destination, fields.get("existing")) {
+        let message = format!("{place}.existing: a nudge touches nothing outside, so it adopts nothing");
+        return reader.refuse(node.at, message);
+    }
     let correct = Correct { mode: mode?, existing: existing?, settle: settle?, limits, destination };
     if correct.mode == Mode::Correct && correct.destination.is_none() {
         return reader.refuse(
             fields.at(),
-            format!("{place}: mode Correct needs http or postgres with create, update, delete or replace"),
+            format!("{place}: mode Correct needs one of {}, which says how", DESTINATIONS.join(", ")),
         );
     }
     Some(correct)
 }
 
-/// The one of `http` and `postgres` that is there, if any.
+/// The one destination that is there, if any.
 fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Destination>> {
-    match (fields.get("http"), fields.get("postgres")) {
-        (None, None) => Some(None),
-        (Some(node), None) => {
-            http::read_http(reader, node, &fields.place("http")).map(|http| Some(Destination::Http(http)))
-        }
-        (None, Some(node)) => postgres::read_postgres(reader, node, &fields.place("postgres"))
-            .map(|postgres| Some(Destination::Postgres(postgres))),
-        (Some(_), Some(node)) => {
-            reader.refuse(node.at, format!("{}: only one of http, postgres may stand here", fields.place("postgres")))
-        }
+    let mut written = DESTINATIONS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let Some((key, node)) = written.next() else { return Some(None) };
+    if let Some((second, node)) = written.next() {
+        let message = format!("{}: only one of {} may stand here", fields.place(second), DESTINATIONS.join(", "));
+        return reader.refuse(node.at, message);
     }
+    let place = fields.place(key);
+    match key {
+        "http" => http::read_http(reader, node, &place).map(Destination::Http),
+        "postgres" => postgres::read_postgres(reader, node, &place).map(Destination::Postgres),
+        _ => nudge::read_nudge(reader, node, &place).map(Destination::Nudge),
+    }
+    .map(Some)
 }
 
 fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<CorrectLimits> {

@@ -54,7 +54,7 @@ impl SqlStatement {
 impl PostgresCorrect {
     pub(super) fn actions(&self) -> Actions {
         let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
-        Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete }
+        Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
     }
 
     fn statements(&self) -> impl Iterator<Item = &SqlStatement> {

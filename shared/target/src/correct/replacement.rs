@@ -13,6 +13,7 @@ pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &
         None => return,
         Some(Destination::Http(http)) => ("http", !http.replace.is_empty()),
         Some(Destination::Postgres(postgres)) => ("postgres", !postgres.replace.is_empty()),
+        Some(Destination::Nudge(_)) => return refuse_with_nudge(reader, spec),
     };
     let rules = rules_that_replace(spec);
     let actions = correct.actions();
@@ -34,6 +35,14 @@ pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &
     if let Some(steps) = steps.filter(|_| own && rules.is_empty()) {
         let message = format!("correct.{kind}.replace: no rule of compare says change: replace, so it would never run");
         reader.refuse::<()>(steps.at, message);
+    }
+}
+
+fn refuse_with_nudge(reader: &mut Reader<'_>, spec: &Node) {
+    for (position, rule) in rules_that_replace(spec) {
+        let message =
+            format!("compare.rules[{position}].change: how it is corrected is for the operator that is nudged to say");
+        reader.refuse::<()>(rule.at, message);
     }
 }
 

@@ -1,0 +1,43 @@
+//! The places that an execution holds: at the hosts, among the calls to the API server, and within its target's limits.
+//!
+//! This file must not know what is done there.
+
+use drift_cluster::object_writer::CallSlot;
+
+use super::Executor;
+use crate::core::execution::Execution;
+use crate::core::limits::Taken;
+use crate::requests::held_hosts::{HeldHosts, HostPlace};
+use crate::requests::render;
+
+/// What an execution holds that others wait for.
+#[derive(Default)]
+pub(super) struct Places {
+    pub(super) hosts: HeldHosts,
+    pub(super) call: Option<CallSlot>,
+    pub(super) taken: Option<Taken>,
+}
+
+impl Executor {
+    /// A place at the host of the correction's first request, if it has one, and a call. Neither is held while the other
+    /// may take long.
+    pub(super) async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
+        let slots = &self.writer.slots;
+        let host = execution.correction().and_then(|correction| {
+            render(&self.target, execution.object(), correction, self.ways()).ok()?.first_host()
+        });
+        let concurrent = self.target.correct.limits.concurrent;
+        let Some(host) = host else { return Some((None, slots.enter().await)) };
+        loop {
+            let place = self.requests.enter_first(host.clone(), concurrent).await?;
+            if let Some(call) = slots.try_enter() {
+                return Some((Some(place), call));
+            }
+            drop(place);
+            let call = slots.enter().await;
+            if let Some(place) = self.requests.try_enter(&host) {
+                return Some((Some(place), call));
+            }
+        }
+    }
+}

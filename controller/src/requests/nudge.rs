@@ -1,0 +1,50 @@
+//! The nudge of a correction, sent to the API server as we write to objects.
+//!
+//! What it is and what the answer means is the core's to say. This file must not know of conditions or claims.
+
+use drift_cluster::client::CallError;
+use drift_cluster::object_writer::{CallSlot, ObjectWriter};
+use drift_model::names::NUDGE_MANAGER;
+use drift_model::object::ObjectId;
+
+use super::{Reply, Sent};
+use crate::core::api_refusal::ApiRefusal;
+use crate::core::nudge::{Nudge, NudgeReply};
+
+/// A nudge, and how it is sent.
+#[derive(Debug)]
+pub(super) struct NudgeRequest<'a> {
+    pub(super) nudge: Nudge,
+    object: ObjectId,
+    pub(super) writer: &'a ObjectWriter,
+}
+
+impl<'a> NudgeRequest<'a> {
+    pub(super) const fn new(nudge: Nudge, object: ObjectId, writer: &'a ObjectWriter) -> Self {
+        Self { nudge, object, writer }
+    }
+
+    /// Sends it. Where the object is another by now, or gone, nothing was done: it is decided anew.
+    pub(super) async fn send(&self, slot: &CallSlot) -> Sent {
+        match self.writer.merge(slot, &self.object, self.nudge.patch(), NUDGE_MANAGER).await {
+            Ok(object) => Sent::Answered(Reply::Nudge(NudgeReply::Taken(Box::new(object)))),
+            Err(error) if matches!(error.code(), Some(404 | 409)) || error.is_about_another() => Sent::NotSent,
+            Err(error) => {
+                tracing::warn!(object = %self.object, "a nudge is not accepted: {error}");
+                Sent::Answered(Reply::Nudge(NudgeReply::Refused(refusal_of(&error))))
+            }
+        }
+    }
+}
+
+/// What a call that failed says, for the core.
+pub(super) fn refusal_of(error: &CallError) -> ApiRefusal {
+    let sentence = error.to_string();
+    // The status is said beside it.
+    let status = error.code();
+    let sentence = match status.and_then(|status| sentence.strip_prefix(&status.to_string())) {
+        Some(rest) => rest.trim_start().to_owned(),
+        None => sentence,
+    };
+    ApiRefusal { status, sentence, retry_after: error.retry_after() }
+}
