@@ -4,40 +4,47 @@
 //! each with its ServiceAccount's token and nothing more. Nothing is shown that was not seen, and a step that does
 //! not happen before its deadline fails the demonstration.
 
+mod installation;
 mod kubectl_watch;
-mod stage;
-mod story;
+mod postgres;
+mod proxies;
 mod terminal;
 
 use anyhow::{Result, bail};
 
-use stage::Stage;
+use installation::Installation;
 use terminal::Terminal;
 
 use crate::run_folder;
 
-/// Plays the demonstration; with `keep` it goes on running afterwards until `interrupted` completes.
+/// Which external system is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Act {
+    /// Proxies of toxiproxy, over HTTP.
+    #[default]
+    Proxies,
+    /// Roles of a PostgreSQL server.
+    Postgres,
+}
+
+/// An act that was played, with everything still running.
+struct Played<Outside> {
+    installation: Installation,
+    /// The external system, which ends with it.
+    outside: Outside,
+    /// For who looks around afterwards.
+    things_to_try: String,
+}
+
+/// Plays an act; with `keep` it goes on running afterwards until `interrupted` completes.
 ///
 /// # Errors
 /// When a step did not happen, with which one, what was seen instead and where the logs lie.
-pub async fn play(keep: bool, interrupted: impl Future<Output = ()>) -> Result<()> {
+pub async fn play(act: Act, keep: bool, interrupted: impl Future<Output = ()>) -> Result<()> {
     let terminal = Terminal::new();
-    let mut interrupted = std::pin::pin!(interrupted);
-    let told = async {
-        let stage = Stage::build(&terminal).await?;
-        story::tell(&terminal, &stage).await?;
-        anyhow::Ok(stage)
-    };
-    let told = tokio::select! {
-        told = Box::pin(told) => told,
-        () = &mut interrupted => {
-            terminal.say("interrupted; everything that was started is being stopped")?;
-            bail!("interrupted before the end");
-        }
-    };
-    let ended = match told {
-        Ok(stage) => end(&terminal, stage, keep, interrupted).await,
-        Err(error) => Err(error),
+    let ended = match act {
+        Act::Proxies => play_to_its_end(&terminal, proxies::play(&terminal), keep, interrupted).await,
+        Act::Postgres => play_to_its_end(&terminal, postgres::play(&terminal), keep, interrupted).await,
     };
     if let Err(error) = &ended {
         terminal.failed(error, run_folder::path()?)?;
@@ -45,12 +52,26 @@ pub async fn play(keep: bool, interrupted: impl Future<Output = ()>) -> Result<(
     ended
 }
 
-async fn end(terminal: &Terminal, stage: Stage, keep: bool, interrupted: impl Future<Output = ()>) -> Result<()> {
+async fn play_to_its_end<Outside>(
+    terminal: &Terminal,
+    act: impl Future<Output = Result<Played<Outside>>>,
+    keep: bool,
+    interrupted: impl Future<Output = ()>,
+) -> Result<()> {
+    let mut interrupted = std::pin::pin!(interrupted);
+    let played = tokio::select! {
+        played = Box::pin(act) => played?,
+        () = &mut interrupted => {
+            terminal.say("interrupted; everything that was started is being stopped")?;
+            bail!("interrupted before the end");
+        }
+    };
     if keep {
-        terminal.note(&stage.things_to_try().await)?;
+        terminal.note(&played.things_to_try)?;
         interrupted.await;
     }
     terminal.step("Taking everything down")?;
-    stage.take_down().await?;
+    played.installation.take_down().await?;
+    drop(played.outside);
     terminal.say("both programs ended well; nothing is left running")
 }

@@ -1,7 +1,10 @@
 //! A real PostgreSQL server on loopback, and what its administrator does on it.
 //!
-//! The programs are those of the distribution's package `postgresql`. The server refuses to run as root, so root gives it
-//! to nobody. This file must not know what is polled or corrected.
+//! The server refuses to run as root, so root gives it to nobody. This file must not know what is polled or corrected.
+
+mod programs;
+
+pub use programs::locate;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,8 +19,6 @@ use crate::process::{Launch, Process};
 use crate::wait::{self, Seen};
 use crate::{ports, run_folder};
 
-/// Where Debian's packages put the programs of each version.
-const VERSIONS: &str = "/usr/lib/postgresql";
 /// The administrator, and the password that the documents write for everybody.
 const ADMINISTRATOR: &str = "postgres";
 /// See [`ADMINISTRATOR`].
@@ -40,7 +41,7 @@ impl Postgres {
     /// # Errors
     /// When it is not installed, with what to install, or does not start.
     pub async fn start(logs: &Path, settings: &str) -> Result<Self> {
-        let programs = programs()?;
+        let programs = programs::locate().await?;
         // Nobody may not look into our folders, but into this one.
         let scratch =
             std::env::temp_dir().join(format!("drift-postgres-{}-{}", std::process::id(), ports::free_port()?));
@@ -148,17 +149,6 @@ impl Postgres {
         };
         Ok(messages.iter().filter_map(row).collect())
     }
-}
-
-/// The newest version that is installed.
-fn programs() -> Result<PathBuf> {
-    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
-    let version = |folder: &PathBuf| folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
-    let mut found: Vec<PathBuf> = versions.map(|entry| entry.path()).filter(|path| version(path).is_some()).collect();
-    found.sort_by_key(version);
-    let folders = found.iter().rev().map(|path| path.join("bin"));
-    let found = folders.into_iter().find(|folder| folder.join("initdb").is_file());
-    found.context("there is no PostgreSQL server: install the package postgresql (.ci/servers installs it)")
 }
 
 fn is_root() -> bool {

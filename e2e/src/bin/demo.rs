@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use drift_e2e::demo::Act;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Shows drift being seen and healed, with a real Kubernetes API server and a real external system.
@@ -12,6 +13,9 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, Parser)]
 #[command(name = "cargo demo", bin_name = "cargo demo --")]
 struct Arguments {
+    /// What drifts: proxies of toxiproxy, or roles of PostgreSQL.
+    #[arg(value_enum, default_value_t)]
+    act: Act,
     /// Leave everything running afterwards until Ctrl-C, and print what to try.
     #[arg(long)]
     keep: bool,
@@ -36,5 +40,5 @@ async fn run(arguments: &Arguments) -> Result<()> {
             _ = terminate.recv() => {}
         }
     };
-    drift_e2e::demo::play(arguments.keep, interrupted).await
+    drift_e2e::demo::play(arguments.act, arguments.keep, interrupted).await
 }

@@ -3,14 +3,13 @@
 //! A verdict that is healed at once stands for a fraction of a second. A watch that was begun before sees it all the
 //! same, and what is shown is kubectl's own print, not a rendering of ours.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::kubectl::Kubectl;
+use super::installation::Installation;
 use crate::process::Process;
 use crate::wait::{self, Seen};
+use crate::world::{condition, describe};
 
 /// One version of one object.
 #[derive(Clone, Debug)]
@@ -25,23 +24,28 @@ pub(super) struct Version {
 #[derive(Debug)]
 pub(super) struct KubectlWatch {
     process: Process,
+    arguments: String,
 }
 
 impl KubectlWatch {
-    /// The arguments, as one would type them.
-    pub(super) const ARGUMENTS: [&'static str; 7] =
-        ["get", "proxies", "--namespace", "drift-demo", "--output", "yaml", "--watch"];
-
-    /// Starts it and waits until it has printed this many objects: from then on it misses nothing.
-    pub(super) async fn start(kubectl: &Kubectl, folder: &Path, objects: usize) -> Result<Self> {
-        let process = kubectl.launch("kubectl-watch", &Self::ARGUMENTS).start(folder)?;
-        let watch = Self { process };
+    /// Starts it for the objects of a kind in a namespace, and waits until it has printed this many: from then on it misses
+    /// nothing.
+    pub(super) async fn start(installation: &Installation, of: (&str, &str), objects: usize) -> Result<Self> {
+        let arguments = ["get", of.0, "--namespace", of.1, "--output", "yaml", "--watch"];
+        let process =
+            installation.kubectl.launch(&format!("kubectl-watch-{}", of.0), &arguments).start(&installation.folder)?;
+        let watch = Self { process, arguments: arguments.join(" ") };
         wait::until("kubectl to print the objects that it watches", wait::DEADLINE, async || {
             let printed = watch.versions()?.len();
             Ok(if printed >= objects { Seen::Met(()) } else { Seen::Instead(watch.output()?) })
         })
         .await?;
         Ok(watch)
+    }
+
+    /// What one would type.
+    pub(super) fn command(&self) -> String {
+        format!("kubectl {} &", self.arguments)
     }
 
     /// Waits for the first version of an object, after the first `skip` printed ones, that is as `wanted`.
@@ -52,7 +56,7 @@ impl KubectlWatch {
         what: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Result<Version> {
-        wait::until(format!("the Proxy {name} to be {what}"), wait::DEADLINE, async || {
+        wait::until(format!("{name} to be {what}"), wait::DEADLINE, async || {
             let versions =
                 self.versions()?.into_iter().skip(skip).filter(|each| each.object["metadata"]["name"] == name);
             let versions: Vec<Version> = versions.collect();
@@ -83,4 +87,23 @@ impl KubectlWatch {
         });
         Ok(read.collect())
     }
+}
+
+/// Whether it says that it is in sync.
+pub(super) fn in_sync(object: &Value) -> bool {
+    describe(object, "driftObserved") == "False/InSync"
+}
+
+/// The number in `correction 7, owns "…"` of the controller's note; 0 where there is none.
+pub(super) fn correction(object: &Value) -> u64 {
+    let message = condition(object, "driftCorrected").and_then(|note| note["message"].as_str()).unwrap_or_default();
+    let number = message.split("correction ").nth(1).unwrap_or_default();
+    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+/// What the poller says of it, on one line.
+pub(super) fn verdict(name: &str, object: &Value) -> String {
+    let message = condition(object, "driftObserved").and_then(|entry| entry["message"].as_str());
+    format!("{name}: driftObserved {}: {}", describe(object, "driftObserved"), message.unwrap_or("-"))
 }

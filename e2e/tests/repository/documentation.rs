@@ -55,9 +55,11 @@ fn every_target_in_the_documentation_parses() {
 
 #[test]
 fn an_example_with_a_page_has_its_documents() {
-    for page_name in ["docker-engine", "postgres-rows"] {
+    let pages =
+        [("docker-engine", "docker-engine"), ("postgres-rows", "postgres-rows"), ("postgres", "postgres-roles")];
+    for (page_name, folder) in pages {
         let text = page(&format!("docs/cookbook/{page_name}.md"));
-        let folder = root().join("manifests/examples").join(page_name);
+        let folder = root().join("manifests/examples").join(folder);
         let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         for file in files {

@@ -5,15 +5,17 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::kubectl_watch::KubectlWatch;
+use super::super::kubectl_watch::{KubectlWatch, correction, in_sync, verdict};
+use super::super::terminal::Terminal;
 use super::stage::Stage;
-use super::terminal::Terminal;
 use crate::manifests;
-use crate::programs::Which;
-use crate::world::{condition, describe};
+use crate::world::describe;
 
 /// The objects of the shipped example.
 const NAMES: [&str; 3] = ["web", "database", "cache"];
+
+/// Their kind and namespace.
+const OBJECTS: (&str, &str) = ("proxies", manifests::OBJECTS_NAMESPACE);
 
 /// The one whose proxy is changed behind everybody's back, and what it is changed to.
 const CHANGED: &str = "web";
@@ -22,34 +24,27 @@ const FOREIGN_UPSTREAM: &str = "127.0.0.1:6666";
 /// Tells all of it.
 pub(super) async fn tell(terminal: &Terminal, stage: &Stage) -> Result<()> {
     let watch = create_objects(terminal, stage).await?;
-    start_programs(terminal, stage).await?;
+    stage.installation.start_programs(terminal).await?;
     see_missing(terminal, &watch).await?;
     see_created(terminal, stage, &watch).await?;
     change_and_heal(terminal, stage, &watch).await?;
     delete(terminal, stage).await?;
-    stage.ensure_programs_run().await?;
+    stage.installation.ensure_programs_run().await?;
     terminal.well("\u{2713} every step above happened and was checked against the API server and toxiproxy")
 }
 
 async fn create_objects(terminal: &Terminal, stage: &Stage) -> Result<KubectlWatch> {
     terminal.step("Three Proxy objects are created; nothing outside knows of them yet")?;
     let file = stage.objects.display().to_string();
-    let applied = stage.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
+    let applied = stage.installation.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
     terminal.command("kubectl apply --server-side -f proxies.yaml")?;
     terminal.note(applied.output.trim_end())?;
     let outside = stage.toxiproxy.proxies().await?;
     ensure!(outside.is_empty(), "toxiproxy is not empty: {outside:?}");
     terminal.say("toxiproxy has no proxies")?;
-    let watch = KubectlWatch::start(&stage.kubectl, &stage.folder, NAMES.len()).await?;
-    terminal.command(&format!("kubectl {} &", KubectlWatch::ARGUMENTS.join(" ")))?;
+    let watch = KubectlWatch::start(&stage.installation, OBJECTS, NAMES.len()).await?;
+    terminal.command(&watch.command())?;
     Ok(watch)
-}
-
-async fn start_programs(terminal: &Terminal, stage: &Stage) -> Result<()> {
-    terminal.step("The two programs start, each with its own ServiceAccount's token and nothing more")?;
-    // One after the other would let the poller's first verdicts wait for the controller's start for no reason.
-    tokio::try_join!(stage.start_program(Which::Poller), stage.start_program(Which::Controller))?;
-    terminal.say("drift-poller and drift-controller are ready")
 }
 
 async fn see_missing(terminal: &Terminal, watch: &KubectlWatch) -> Result<()> {
@@ -80,7 +75,7 @@ async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -
             ))?;
         }
     }
-    show_table(terminal, stage).await
+    stage.installation.show_table(terminal, OBJECTS).await
 }
 
 async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
@@ -108,41 +103,17 @@ async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatc
         .say(&format!("toxiproxy: {CHANGED} \u{2192} {} again", proxy.map(|it| it.upstream).unwrap_or_default()))?;
     terminal
         .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
-    show_table(terminal, stage).await
+    stage.installation.show_table(terminal, OBJECTS).await
 }
 
 async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
     terminal.step("The object is deleted, and its finalizer takes the proxy with it")?;
     // kubectl waits until the object is really gone, which is when the finalizer was released.
     let arguments = ["delete", "proxy", CHANGED, "--namespace", manifests::OBJECTS_NAMESPACE, "--timeout=50s"];
-    let deleted = stage.kubectl.run(&arguments).await?;
+    let deleted = stage.installation.kubectl.run(&arguments).await?;
     terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;
     terminal.note(deleted.output.trim_end())?;
     let left: Vec<String> = stage.toxiproxy.proxies().await?.into_keys().collect();
     ensure!(left == ["cache", "database"], "toxiproxy should have cache and database left, and has {left:?}");
     terminal.say(&format!("toxiproxy has {} left", left.join(" and ")))
-}
-
-async fn show_table(terminal: &Terminal, stage: &Stage) -> Result<()> {
-    let arguments = ["get", "proxies", "--namespace", manifests::OBJECTS_NAMESPACE];
-    let table = stage.kubectl.run(&arguments).await?;
-    terminal.command(&format!("kubectl {}", arguments.join(" ")))?;
-    terminal.note(table.output.trim_end())
-}
-
-fn in_sync(object: &Value) -> bool {
-    describe(object, "driftObserved") == "False/InSync"
-}
-
-/// The number in `correction 7, owns "…"` of the controller's note; 0 where there is none.
-fn correction(object: &Value) -> u64 {
-    let message = condition(object, "driftCorrected").and_then(|note| note["message"].as_str()).unwrap_or_default();
-    let number = message.split("correction ").nth(1).unwrap_or_default();
-    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or(0)
-}
-
-fn verdict(name: &str, object: &Value) -> String {
-    let message = condition(object, "driftObserved").and_then(|entry| entry["message"].as_str());
-    format!("{name}: driftObserved {}: {}", describe(object, "driftObserved"), message.unwrap_or("-"))
 }

@@ -1,0 +1,162 @@
+//! What both acts stand on: a control plane, the shipped manifests, and the two programs, each with its own ServiceAccount's
+//! token and nothing more.
+//!
+//! It must not know which external system is about to drift.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::terminal::Terminal;
+use crate::control_plane::ControlPlane;
+use crate::kubectl::Kubectl;
+use crate::programs::{self, Options, Program, Which};
+use crate::{binaries, manifests, progress, run_folder};
+
+/// An API server with the manifests, and the programs that were started.
+pub(super) struct Installation {
+    pub(super) plane: ControlPlane,
+    pub(super) kubectl: Kubectl,
+    pub(super) folder: PathBuf,
+    programs: tokio::sync::Mutex<Vec<Program>>,
+}
+
+impl Installation {
+    /// Builds what is missing and starts the control plane.
+    pub(super) async fn start(terminal: &Terminal) -> Result<Self> {
+        // Side by side: each has stretches, linking above all, in which it leaves a core idle.
+        tokio::try_join!(async { binaries::locate().await.map(drop) }, async { programs::built().await.map(drop) })?;
+        let folder = run_folder::path()?.join("demo");
+        fs::create_dir_all(&folder)?;
+        progress::say(format!("run folder: {}", run_folder::path()?.display()));
+        let plane = ControlPlane::start(&folder.join("control-plane")).await?;
+        terminal.say(&format!("etcd and kube-apiserver are ready at {}", plane.url()))?;
+        let kubectl = plane.kubectl();
+        Ok(Self { plane, kubectl, folder, programs: tokio::sync::Mutex::default() })
+    }
+
+    /// `kubectl apply -k` of a folder of the manifests, by way of an overlay with this patch.
+    pub(super) async fn apply_manifests(&self, terminal: &Terminal, part: &str, patch: Option<Value>) -> Result<()> {
+        let overlay = self.write_overlay(part, patch)?;
+        let overlay = overlay.to_str().context("a path that is not UTF-8")?;
+        let applied = self.kubectl.run(&["apply", "-k", overlay]).await?;
+        ensure!(applied.complaints.is_empty(), "kubectl apply warned: {}", applied.complaints);
+        terminal.command(&format!("kubectl apply -k {}", Path::new("manifests").join(part).display()))?;
+        terminal.note(applied.output.trim_end())?;
+        terminal.say(
+            "there is no node here, so the Deployments stay without Pods: both programs will run as local processes",
+        )
+    }
+
+    fn write_overlay(&self, part: &str, patch: Option<Value>) -> Result<PathBuf> {
+        let overlay = self.folder.join("overlay");
+        fs::create_dir_all(&overlay)?;
+        let base = relative(&fs::canonicalize(&overlay)?, &fs::canonicalize(manifests::folder().join(part))?);
+        let mut patches = Vec::new();
+        if let Some(patch) = patch {
+            fs::write(overlay.join("patch.yaml"), serde_saphyr::to_string(&patch)?)?;
+            patches.push(json!({"path": "patch.yaml"}));
+        }
+        let kustomization = json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [base],
+            "patches": patches,
+        });
+        fs::write(overlay.join("kustomization.yaml"), serde_saphyr::to_string(&kustomization)?)?;
+        Ok(overlay)
+    }
+
+    /// Waits until the API server serves this kind.
+    pub(super) async fn wait_for_kind(&self, name: &str) -> Result<()> {
+        let kind = format!("crd/{name}");
+        self.kubectl.run(&["wait", "--for=condition=established", "--timeout=60s", &kind]).await.map(drop)
+    }
+
+    /// Starts one program, and waits until it is ready.
+    pub(super) async fn start_program(&self, which: Which) -> Result<()> {
+        let access = self.plane.service_account(manifests::NAMESPACE, which.name()).await?;
+        let kubeconfig = self.folder.join(format!("{}.kubeconfig", which.name()));
+        access.write(&kubeconfig)?;
+        let program = Program::start(which, manifests::NAMESPACE, &kubeconfig, &Options::default()).await?;
+        program.wait_until_ready().await?;
+        self.programs.lock().await.push(program);
+        Ok(())
+    }
+
+    /// Starts both, side by side: else the poller's first verdicts would wait for the controller's start for no reason.
+    pub(super) async fn start_programs(&self, terminal: &Terminal) -> Result<()> {
+        terminal.step("The two programs start, each with its own ServiceAccount's token and nothing more")?;
+        tokio::try_join!(self.start_program(Which::Poller), self.start_program(Which::Controller))?;
+        terminal.say("drift-poller and drift-controller are ready")
+    }
+
+    /// Fails when a program is no longer there.
+    pub(super) async fn ensure_programs_run(&self) -> Result<()> {
+        for program in self.programs.lock().await.iter() {
+            let exit = program.exit().await?;
+            ensure!(exit.is_none(), "{} ended by itself (log: {})", program.which().name(), program.log().display());
+        }
+        Ok(())
+    }
+
+    /// Shows what kubectl prints of the objects.
+    pub(super) async fn show_table(&self, terminal: &Terminal, (kind, namespace): (&str, &str)) -> Result<()> {
+        let arguments = ["get", kind, "--namespace", namespace];
+        let table = self.kubectl.run(&arguments).await?;
+        terminal.command(&format!("kubectl {}", arguments.join(" ")))?;
+        terminal.note(table.output.trim_end())
+    }
+
+    /// Ends everything in good order; both programs must end well.
+    pub(super) async fn take_down(self) -> Result<()> {
+        for program in self.programs.lock().await.iter() {
+            program.finish().await?;
+        }
+        self.plane.stop().await
+    }
+
+    /// Where everything is, for who looks around while it goes on running; `outside` is the external system.
+    pub(super) async fn addresses(&self, outside: (&str, &str)) -> String {
+        let programs = self.programs.lock().await;
+        let line =
+            |program: &Program| format!("\n  {:<17}{}/readyz, /metrics", program.which().name(), program.admin_url());
+        let programs: String = programs.iter().map(line).collect();
+        format!(
+            "
+It goes on running until Ctrl-C.
+  API server       {url}
+  kubeconfig       {kubeconfig}
+  {name:<17}{address}
+  logs             {logs}{programs}
+",
+            url = self.plane.url(),
+            kubeconfig = self.plane.admin_kubeconfig().display(),
+            name = outside.0,
+            address = outside.1,
+            logs = self.folder.display(),
+        )
+    }
+}
+
+/// The way from one folder to another; kustomize takes no absolute paths. Both are canonical.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_between_folders_goes_up_and_down() {
+        let way = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(way("/a/b/c", "/a/d"), Path::new("../../d"));
+        assert_eq!(way("/a", "/a/b"), Path::new("b"));
+        assert_eq!(way("/x/y", "/z"), Path::new("../../z"));
+    }
+}

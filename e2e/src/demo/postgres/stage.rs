@@ -1,0 +1,145 @@
+//! Everything that has to stand before the second act begins: a PostgreSQL server, and the examples with its address.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::installation::Installation;
+use super::super::terminal::Terminal;
+use crate::manifests;
+use crate::pages::blocks;
+use crate::postgres::Postgres;
+
+/// The server's addresses in the examples.
+const ADDRESSES: [&str; 2] = ["orders.db.svc:5432", "shop.db.svc:5432"];
+
+/// The interval of the target of roles and the one used here, where nobody wants to wait for half a minute.
+const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");
+
+/// The namespace of the examples' objects.
+pub(super) const NAMESPACE: &str = "team-a";
+
+/// The examples' files in the order in which they are applied.
+const FILES: [(&str, &[&str]); 2] = [
+    ("postgres-roles", &["kind.yaml", "rbac.yaml", "network-policy.yaml", "secrets.yaml", "targets.yaml"]),
+    ("postgres-rows", &["kind.yaml", "rbac.yaml", "secrets.yaml", "target.yaml"]),
+];
+
+/// Where the table, its trigger and the programs' roles are written.
+const TABLE: &str = "docs/cookbook/postgres-rows.md";
+
+/// What the server's administrator does besides: drift-controller is to make roles, and the groups of the objects.
+const BEFORE: [&str; 2] = ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE readers; CREATE ROLE writers"];
+
+/// Three roles that teams of different habits wish for.
+const OBJECTS: &str = "
+apiVersion: db.example/v1
+kind: PostgresRole
+metadata: {name: web, namespace: team-a}
+spec: {roleName: web, login: true, connectionLimit: 10, memberOf: [readers]}
+---
+apiVersion: db.example/v1
+kind: PostgresRole
+metadata: {name: batch, namespace: team-a}
+spec: {roleName: batch, login: true, connectionLimit: 2, memberOf: [readers, writers]}
+---
+apiVersion: db.example/v1
+kind: PostgresRole
+metadata: {name: report, namespace: team-a}
+spec: {roleName: report}
+";
+
+/// The standing set.
+pub(super) struct Stage {
+    pub(super) installation: Installation,
+    pub(super) server: Postgres,
+    /// The file with the three objects.
+    pub(super) objects: PathBuf,
+}
+
+impl Stage {
+    /// Builds what is missing, starts the real things and applies manifests and example.
+    pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
+        terminal.step("Setting the stage")?;
+        // First what may be missing: else everything else would be built before that is said.
+        crate::postgres::locate().await?;
+        let installation = Installation::start(terminal).await?;
+        let server = Postgres::start(&installation.folder, "").await?;
+        terminal.say(&format!("PostgreSQL, the external system, is ready at {}", server.address()))?;
+        set_up_database(terminal, &server).await?;
+        let objects = installation.folder.join("roles.yaml");
+        fs::write(&objects, OBJECTS)?;
+        let stage = Self { installation, server, objects };
+        stage.installation.apply_manifests(terminal, "base", None).await?;
+        stage.installation.kubectl.run(&["create", "namespace", NAMESPACE]).await?;
+        stage.apply_examples(terminal).await?;
+        Ok(stage)
+    }
+
+    /// The examples as they are shipped, but for the server's address and the interval.
+    async fn apply_examples(&self, terminal: &Terminal) -> Result<()> {
+        for (example, files) in FILES {
+            for file in files {
+                let path = self.copy(example, file)?;
+                let path = path.to_str().context("a path that is not UTF-8")?;
+                let applied = self.installation.kubectl.run(&["apply", "-f", path]).await?;
+                terminal.command(&format!("kubectl apply -f manifests/examples/{example}/{file}"))?;
+                terminal.note(applied.output.trim_end())?;
+            }
+        }
+        self.installation.wait_for_kind("postgresroles.db.example").await?;
+        self.installation.wait_for_kind("featureflags.shop.example").await?;
+        terminal.say("roles are polled every second here, and every 30 s as shipped; rows every 5 min")
+    }
+
+    fn copy(&self, example: &str, file: &str) -> Result<PathBuf> {
+        let mut text = fs::read_to_string(manifests::folder().join("examples").join(example).join(file))?;
+        for address in ADDRESSES {
+            text = text.replace(address, &self.server.address());
+        }
+        let path = self.installation.folder.join(format!("{example}-{file}"));
+        fs::write(&path, text.replace(INTERVALS.0, INTERVALS.1))?;
+        Ok(path)
+    }
+
+    /// What `--keep` prints.
+    pub(super) async fn things_to_try(&self) -> String {
+        let kubectl = self.installation.plane.binaries().kubectl.display().to_string();
+        let kubeconfig = self.installation.plane.admin_kubeconfig().display().to_string();
+        let address = self.server.address();
+        let addresses = self.installation.addresses(("PostgreSQL", &address)).await;
+        let uri = format!("postgresql://postgres:{}@{address}/postgres", crate::postgres::PASSWORD);
+        format!(
+            "{addresses}
+Three things to try in another terminal:
+
+  export KUBECONFIG={kubeconfig}
+
+  1. Watch drift come and go:
+     {kubectl} get postgresroles -n {NAMESPACE} --watch
+
+  2. Change a role behind everybody's back:
+     psql {uri} -c 'ALTER ROLE batch NOLOGIN'
+
+  3. Wish for something else:
+     {kubectl} patch postgresrole batch -n {NAMESPACE} --type merge -p '{{\"spec\": {{\"connectionLimit\": 7}}}}'
+"
+        )
+    }
+}
+
+/// What the page says to run on the server, and what is needed besides.
+async fn set_up_database(terminal: &Terminal, server: &Postgres) -> Result<()> {
+    let page = fs::read_to_string(manifests::folder().join("..").join(TABLE))?;
+    let statements = blocks(&page, "sql").concat();
+    ensure!(!statements.is_empty(), "{TABLE} has no statements");
+    server.administrate(&statements).await?;
+    terminal
+        .say(&format!("a table of feature flags with its trigger, and a role for each program, as {TABLE} says"))?;
+    for statement in BEFORE {
+        server.administrate(statement).await?;
+        terminal.command(&format!("psql -c \"{statement}\""))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! The second act, step by step; each step is what really happened, or the demonstration fails.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use super::super::kubectl_watch::{KubectlWatch, correction, in_sync, verdict};
+use super::super::terminal::Terminal;
+use super::row;
+use super::stage::{NAMESPACE, Stage};
+use crate::world::describe;
+
+/// The objects, each named as its role.
+const NAMES: [&str; 3] = ["batch", "report", "web"];
+
+/// Their kind and namespace.
+const OBJECTS: (&str, &str) = ("postgresroles", NAMESPACE);
+
+/// The one that is altered behind everybody's back, and how.
+const CHANGED: &str = "web";
+const ALTERATION: &str = "ALTER ROLE web CONNECTION LIMIT 5; GRANT writers TO web";
+
+/// What the server has of them.
+const ROLES: &str = "SELECT r.rolname, r.rolcanlogin AS login, r.rolconnlimit AS limit, \
+     ARRAY(SELECT m.roleid::regrole FROM pg_auth_members m WHERE m.member = r.oid ORDER BY 1) AS groups \
+     FROM pg_roles r WHERE r.rolname IN ('batch', 'report', 'web') ORDER BY 1";
+
+/// For how long a stopped server is looked at: several intervals.
+const STOPPED_FOR: Duration = Duration::from_secs(3);
+
+/// Tells all of it.
+pub(super) async fn tell(terminal: &Terminal, stage: &mut Stage) -> Result<()> {
+    let watch = create_objects(terminal, stage).await?;
+    stage.installation.start_programs(terminal).await?;
+    see_created(terminal, stage, &watch).await?;
+    alter_and_heal(terminal, stage, &watch).await?;
+    row::change_and_heal(terminal, stage).await?;
+    stop_and_start(terminal, stage, &watch).await?;
+    delete(terminal, stage).await?;
+    stage.installation.ensure_programs_run().await?;
+    terminal.well("\u{2713} every step above happened and was checked against the API server and PostgreSQL")
+}
+
+async fn create_objects(terminal: &Terminal, stage: &Stage) -> Result<KubectlWatch> {
+    terminal.step("Three PostgresRole objects are created; the server has no such roles")?;
+    let file = stage.objects.display().to_string();
+    let applied = stage.installation.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
+    terminal.command("kubectl apply --server-side -f roles.yaml")?;
+    terminal.note(applied.output.trim_end())?;
+    let roles = stage.server.administrate(ROLES).await?;
+    ensure!(roles.is_empty(), "the server has roles already: {roles:?}");
+    let watch = KubectlWatch::start(&stage.installation, OBJECTS, NAMES.len()).await?;
+    terminal.command(&watch.command())?;
+    Ok(watch)
+}
+
+async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("The poller finds that the roles do not exist, and the controller creates them")?;
+    for name in NAMES {
+        let wanted = |object: &Value| describe(object, "driftObserved") == "True/NotCreated";
+        let version = watch.wait_for(name, 0, "driftObserved True, NotCreated", wanted).await?;
+        terminal.say(&verdict(name, &version.object))?;
+    }
+    for name in NAMES {
+        let version = watch.wait_for(name, 0, "in sync", in_sync).await?;
+        terminal.say(&verdict(name, &version.object))?;
+    }
+    let expected = ["batch|t|2|{readers,writers}", "report|f|-1|{}", "web|t|10|{readers}"];
+    show_roles(terminal, stage, &expected).await
+}
+
+async fn alter_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("A database administrator alters a role behind their back")?;
+    let before = watch.count()?;
+    stage.server.administrate(ALTERATION).await?;
+    let began = Instant::now();
+    terminal.command(&format!("psql -c \"{ALTERATION}\""))?;
+
+    terminal.step("The poller sees it: driftObserved is True; this is what kubectl printed while it stood")?;
+    let drifted = |object: &Value| describe(object, "driftObserved") == "True/FieldsDiffer";
+    let version = watch.wait_for(CHANGED, before, "driftObserved True, FieldsDiffer", drifted).await?;
+    terminal.note(&version.text)?;
+
+    terminal.step("The controller alters it back, in one transaction, and the poller confirms")?;
+    let healed = |object: &Value| in_sync(object) && correction(object) > correction(&version.object);
+    let healed = watch.wait_for(CHANGED, before, "in sync again, with a correction more", healed).await?;
+    terminal.say(&verdict(CHANGED, &healed.object))?;
+    terminal
+        .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
+    let expected = ["batch|t|2|{readers,writers}", "report|f|-1|{}", "web|t|10|{readers}"];
+    show_roles(terminal, stage, &expected).await
+}
+
+/// A server that does not answer says nothing of its roles.
+async fn stop_and_start(terminal: &Terminal, stage: &mut Stage, watch: &KubectlWatch) -> Result<()> {
+    terminal.step("The server is stopped: the verdicts become Unknown, and nothing is corrected")?;
+    let before = watch.count()?;
+    stage.server.stop().await?;
+    terminal.command("pg_ctl stop")?;
+    let unknown = |object: &Value| describe(object, "driftObserved") == "Unknown/ExternalUnreachable";
+    let mut corrections = Vec::new();
+    for name in NAMES {
+        let version = watch.wait_for(name, before, "Unknown", unknown).await?;
+        terminal.say(&verdict(name, &version.object))?;
+        corrections.push(correction(&version.object));
+    }
+    tokio::time::sleep(STOPPED_FOR).await;
+
+    terminal.step("The server is started again")?;
+    let before = watch.count()?;
+    stage.server.start_again().await?;
+    terminal.command("pg_ctl start")?;
+    for (name, correction_before) in NAMES.into_iter().zip(corrections) {
+        let version = watch.wait_for(name, before, "in sync again", in_sync).await?;
+        terminal.say(&verdict(name, &version.object))?;
+        ensure!(correction(&version.object) == correction_before, "{name} was corrected:\n{}", version.text);
+    }
+    stage.installation.show_table(terminal, OBJECTS).await
+}
+
+async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    terminal.step("An object is deleted, and its finalizer takes the role with it")?;
+    // kubectl waits until the object is really gone, which is when the finalizer was released.
+    let arguments = ["delete", "postgresrole", CHANGED, "--namespace", NAMESPACE, "--timeout=50s"];
+    let deleted = stage.installation.kubectl.run(&arguments).await?;
+    terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;
+    terminal.note(deleted.output.trim_end())?;
+    show_roles(terminal, stage, &["batch|t|2|{readers,writers}", "report|f|-1|{}"]).await
+}
+
+async fn show_roles(terminal: &Terminal, stage: &Stage, expected: &[&str]) -> Result<()> {
+    let roles = stage.server.administrate(ROLES).await?;
+    terminal.command("psql -c \"SELECT \u{2026} FROM pg_roles \u{2026}\"")?;
+    terminal.note(&roles.join("\n"))?;
+    ensure!(roles == expected, "the server has {roles:?}, not {expected:?}");
+    Ok(())
+}

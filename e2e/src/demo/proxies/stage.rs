@@ -1,0 +1,90 @@
+//! Everything that has to stand before the first act begins: toxiproxy, and the manifests with its address in their target.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::super::installation::Installation;
+use super::super::terminal::Terminal;
+use crate::toxiproxy::Toxiproxy;
+use crate::{manifests, ports};
+
+/// The interval of the shipped target and the one used here, where nobody wants to wait for half a minute.
+const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");
+
+/// The standing set.
+pub(super) struct Stage {
+    pub(super) installation: Installation,
+    pub(super) toxiproxy: Toxiproxy,
+    /// The file with the three objects.
+    pub(super) objects: PathBuf,
+}
+
+impl Stage {
+    /// Builds what is missing, starts the real things and applies the shipped manifests.
+    pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
+        terminal.step("Setting the stage")?;
+        let installation = Installation::start(terminal).await?;
+        let program = &installation.plane.binaries().toxiproxy;
+        let toxiproxy = Toxiproxy::start(program, &installation.folder, "toxiproxy").await?;
+        terminal.say(&format!("toxiproxy, the external system, is ready at {}", toxiproxy.url()))?;
+        let objects = write_objects(&installation.folder)?;
+        let stage = Self { installation, toxiproxy, objects };
+        stage.installation.apply_manifests(terminal, "", Some(stage.target()?)).await?;
+        stage.installation.wait_for_kind(&format!("proxies.{}", manifests::GROUP)).await?;
+        terminal.say("the target polls every second here, and every 30 s as shipped")?;
+        Ok(stage)
+    }
+
+    /// The shipped target with this machine's address and a short interval.
+    fn target(&self) -> Result<Value> {
+        let text = manifests::shipped_target(&self.installation.plane.binaries().kubectl, "proxies.yaml")?;
+        let changed = text.replace(manifests::TOXIPROXY_URL, self.toxiproxy.url()).replace(INTERVALS.0, INTERVALS.1);
+        ensure!(changed.contains(INTERVALS.1), "the shipped target has no {}", INTERVALS.0);
+        let metadata = json!({"name": manifests::TARGETS, "namespace": manifests::NAMESPACE});
+        let data = json!({"proxies.yaml": changed});
+        Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
+    }
+
+    /// What `--keep` prints.
+    pub(super) async fn things_to_try(&self) -> String {
+        let kubectl = self.installation.plane.binaries().kubectl.display().to_string();
+        let kubeconfig = self.installation.plane.admin_kubeconfig().display().to_string();
+        let toxiproxy = self.toxiproxy.url();
+        let addresses = self.installation.addresses(("toxiproxy", &format!("{toxiproxy}/proxies"))).await;
+        format!(
+            "{addresses}
+Three things to try in another terminal:
+
+  export KUBECONFIG={kubeconfig}
+
+  1. Watch drift come and go:
+     {kubectl} get proxies -n drift-demo --watch
+
+  2. Change a proxy behind everybody's back:
+     curl -s -X POST {toxiproxy}/proxies/database -d '{{\"upstream\": \"127.0.0.1:6666\"}}'
+
+  3. Let it drift and look at it at leisure (create, update and delete rest while it is paused):
+     {kubectl} annotate proxy cache -n drift-demo driftpoller.dev/paused=true
+     curl -s -X DELETE {toxiproxy}/proxies/cache
+     {kubectl} get proxy cache -n drift-demo -o yaml
+     {kubectl} annotate proxy cache -n drift-demo driftpoller.dev/paused-
+"
+        )
+    }
+}
+
+/// The shipped example objects with ports that are free on this machine.
+fn write_objects(folder: &Path) -> Result<PathBuf> {
+    let text = fs::read_to_string(manifests::folder().join("examples/proxies.yaml"))?;
+    let mut documents = manifests::parse_stream(&text)?;
+    for document in documents.iter_mut().filter(|document| document["kind"] == "Proxy") {
+        document["spec"]["listen"] = Value::String(format!("127.0.0.1:{}", ports::free_port()?));
+    }
+    let texts: Vec<String> = documents.iter().map(serde_saphyr::to_string).collect::<Result<_, _>>()?;
+    let path = folder.join("proxies.yaml");
+    fs::write(&path, texts.join("---\n"))?;
+    Ok(path)
+}
