@@ -38,6 +38,7 @@ use crate::core::vouching::Vouching;
 use crate::handover::Handovers;
 use crate::metrics::Metrics;
 use crate::release::release;
+use crate::secrets::Secrets;
 use crate::target_work::work;
 use crate::vouch;
 
@@ -143,7 +144,8 @@ impl Program {
             configuration: site.watch_configuration(None, &mut registry),
             vouching: watch_vouching(site, &settings.poller_lease_name),
             sender: HttpSender::new(secrets.clone(), CONTROLLER_MANAGER),
-            databases: Databases::new(secrets, CONTROLLER_MANAGER),
+            databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
+            secrets: Secrets::new(secrets, site.readable_secrets()),
             gate: Arc::default(),
             slots: CallSlots::default(),
             rights,

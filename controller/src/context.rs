@@ -27,6 +27,7 @@ use crate::core::vouching::Vouching;
 use crate::handover::Handovers;
 use crate::metrics::Metrics;
 use crate::requests::{FRESH_LEASE, RequestSender};
+use crate::secrets::Secrets;
 
 /// What the parts of the program share.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ pub struct Context {
     pub sender: HttpSender,
     /// The connections to databases.
     pub databases: Databases,
+    /// What is sent of Secrets.
+    pub secrets: Secrets,
     /// What all targets together may do to one host.
     pub gate: Arc<HostGate>,
     /// The limit of calls to the API server over all targets.

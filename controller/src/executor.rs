@@ -6,9 +6,11 @@
 //! nothing: neither what is done, nor in which order.
 
 mod places;
+mod telling;
 mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
@@ -20,16 +22,22 @@ use places::Places;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::core::correction::Correction;
 use crate::core::decision::Decision;
 use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Rendered, Step};
 use crate::core::limits::Taken;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use crate::core::rendering::Unrenderable;
-use crate::metrics::{CorrectionLabels, Metrics};
+use crate::metrics::Metrics;
 use crate::notices::Announcer;
 use crate::requests::held_hosts::HeldHosts;
 use crate::requests::{Reply, RequestSender, Requests, Sent, Ways, render};
+use crate::secrets::Secrets;
+
+/// How often a correction that sends secrets looks whether it is known by now which there are: that takes a second at the start,
+/// and where the first object of a namespace comes.
+const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -40,6 +48,8 @@ pub struct Executor {
     pub writer: ObjectWriter,
     /// Writes outside.
     pub requests: RequestSender,
+    /// What is sent of Secrets.
+    pub secrets: Secrets,
     /// Says what happened.
     pub announcer: Announcer,
     /// Counters.
@@ -119,9 +129,11 @@ impl Executor {
         }
     }
 
-    /// By what requests go out.
-    const fn ways(&self) -> Ways<'_> {
-        Ways { databases: &self.requests.databases, writer: &self.writer }
+    /// The requests of a correction; `None` while it is not known yet which Secrets there are.
+    fn render(&self, object: &LeanObject, correction: &Correction) -> Option<Result<Requests<'_>, Unrenderable>> {
+        let secrets = self.secrets.of(&self.target, object)?;
+        let ways = Ways { databases: &self.requests.databases, writer: &self.writer, secrets };
+        Some(render(&self.target, object, correction, ways))
     }
 }
 
@@ -167,11 +179,12 @@ impl Run<'_> {
         let executor = self.executor;
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
         let object = self.execution.object();
-        let requests = match render(&executor.target, object, correction, executor.ways()) {
-            Ok(requests) => requests,
-            Err(why) => {
+        let requests = match executor.render(object, correction) {
+            None => return Readiness::Postponed(clock::now() + UNTIL_SECRETS_ARE_LISTED),
+            Some(Ok(requests)) => requests,
+            Some(Err(why)) => {
                 self.tell_unrenderable(&why);
-                return Readiness::Unsendable(why.label, Doubt::TemplateFails);
+                return Readiness::Unsendable(why.label, why.doubt);
             }
         };
         if !executor.requests.may_begin() {
@@ -184,22 +197,20 @@ impl Run<'_> {
         if !executor.requests.has_credentials(&requests) {
             return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
         }
+        if !requests.may_send_secrets() {
+            return Readiness::Unsendable(None, Doubt::SecretUnavailable);
+        }
         let plan = requests.plan();
         self.requests = Some(requests);
         Readiness::Ready(plan)
     }
 
     fn render(&mut self, index: usize) -> Rendered {
-        let Some(requests) = &mut self.requests else { return Rendered::Fails };
+        let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
         requests.render_next(index).unwrap_or_else(|why| {
             self.tell_unrenderable(&why);
-            Rendered::Fails
+            Rendered::Fails(why.doubt)
         })
-    }
-
-    fn tell_unrenderable(&self, why: &Unrenderable) {
-        let (target_name, object) = (&self.executor.target.name, self.execution.object());
-        tracing::warn!(target_name, object = %object.id, "not corrected: {why}");
     }
 
     async fn send(&mut self, index: usize, begins: bool) -> Event {
@@ -235,7 +246,7 @@ impl Run<'_> {
     }
 
     /// Waits; whatever cuts the pause short does so once.
-    async fn pause(&mut self, pause: std::time::Duration) -> Event {
+    async fn pause(&mut self, pause: Duration) -> Event {
         self.places = Places::default();
         let term = &self.executor.requests.term;
         let before = self.interrupt();
@@ -254,28 +265,5 @@ impl Run<'_> {
         } else {
             self.supervision.superseded.is_cancelled().then_some(Interrupt::Superseded)
         }
-    }
-
-    fn count(&self, end: &ExecutionEnd) {
-        let ExecutionEnd::Corrected { correction, outcome, .. } = end else { return };
-        self.log("corrected", Some(outcome.as_label()));
-        let labels = CorrectionLabels {
-            target: self.executor.target.name.clone(),
-            action: correction.action.as_str(),
-            outcome: outcome.as_label(),
-        };
-        self.executor.metrics.corrections.get_or_create(&labels).inc();
-    }
-
-    fn log(&self, what: &str, outcome: Option<&str>) {
-        let Some(correction) = self.execution.correction() else { return };
-        tracing::info!(
-            target_name = self.executor.target.name,
-            object = %self.execution.object().id,
-            action = correction.action.as_str(),
-            correction = correction.number,
-            outcome,
-            "{what}"
-        );
     }
 }

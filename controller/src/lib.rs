@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod notices;
 pub mod release;
 pub mod requests;
+pub mod secrets;
 pub mod target_actor;
 pub mod target_work;
 pub mod vouch;

@@ -60,6 +60,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let executor = Executor {
         writer: context.writer(found, target.all_fields.clone()),
         requests: context.request_sender(),
+        secrets: context.secrets.clone(),
         announcer,
         target: target.clone(),
         metrics: context.metrics.clone(),

@@ -30,6 +30,8 @@ pub struct Correction {
     pub fields: DifferingFields,
     /// The fingerprint of what the target's requests are made of.
     pub correct_hash: u64,
+    /// The fingerprint of the versions of the Secrets that its requests send; 0 where they send none.
+    pub sent_versions: u64,
     /// What was said of the object when it was decided.
     pub before: CorrectionStatus,
     /// The outcome of the one before it is in doubt, so that this is its retry.
@@ -43,7 +45,7 @@ impl Correction {
     /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
     /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
     /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.
-    /// `content` is of the request where that is made of what a retry may see change: answers, or what differs.
+    /// A Secret that moved makes another request. `content` is of the request where that is made of what a retry may see change: answers, or what differs.
     #[must_use]
     pub fn idempotency_key(&self, uid: &str, step: usize, content: Option<u64>) -> String {
         let mut key = format!("{uid}-{}", self.asked_as());
@@ -58,7 +60,7 @@ impl Correction {
             key.push_str(&format!("-{step}"));
         }
         let wish = self.wish.map_or_else(|| "none".to_owned(), |wish| wish.to_string());
-        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash ^ content.unwrap_or_default()));
+        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash ^ self.sent_versions ^ content.unwrap_or_default()));
         key
     }
 

@@ -17,6 +17,8 @@ pub enum Doubt {
     ServerError,
     /// The Secret is missing, not labelled for the controller, or not for this host: nothing was sent.
     CredentialUnavailable,
+    /// A Secret that is to be sent is missing, not labelled for that, not for this host, or may not be read: nothing was sent.
+    SecretUnavailable,
     /// The token server gives no token: nothing was sent.
     TokenUnavailable,
     /// The host's address is in a network that the target does not allow: nothing was sent.
@@ -37,7 +39,11 @@ impl Doubt {
     pub const fn sent_nothing(self) -> bool {
         matches!(
             self,
-            Self::CredentialUnavailable | Self::TokenUnavailable | Self::AddressRefused | Self::TemplateFails
+            Self::CredentialUnavailable
+                | Self::SecretUnavailable
+                | Self::TokenUnavailable
+                | Self::AddressRefused
+                | Self::TemplateFails
         )
     }
 
@@ -52,6 +58,9 @@ impl Doubt {
             Self::ServerError => "the external system answers with an error",
             Self::CredentialUnavailable => {
                 "the Secret with the controller's credential is missing, not labelled for the controller, or not for this host"
+            }
+            Self::SecretUnavailable => {
+                "a Secret that is to be sent is missing, not labelled for that, not for this host, or may not be read"
             }
             Self::TokenUnavailable => "the token server refuses the controller's credential, or gives no token",
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
@@ -72,6 +81,7 @@ impl Doubt {
             Self::RateLimited => "rate_limited",
             Self::ServerError => "server_error",
             Self::CredentialUnavailable => "credential_unavailable",
+            Self::SecretUnavailable => "secret_unavailable",
             Self::TokenUnavailable => "token_unavailable",
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",

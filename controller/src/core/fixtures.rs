@@ -119,6 +119,7 @@ pub(super) fn correction(action: Action) -> Correction {
         wish: Some(wish()),
         fields: DifferingFields::default(),
         correct_hash: CORRECT_HASH,
+        sent_versions: 0,
         before: status(7, owns("db")),
         was_in_doubt: false,
         resumes: false,

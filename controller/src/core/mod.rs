@@ -23,6 +23,7 @@ pub mod outcome;
 pub mod plan;
 pub mod rendering;
 pub mod roster;
+pub mod secrets;
 pub mod situation;
 pub mod statements;
 pub mod vouching;

@@ -71,7 +71,7 @@ impl Nudge {
     /// What the steps are: this one.
     #[must_use]
     pub fn plan() -> Plan {
-        Plan { steps: vec![PlannedStep::default()], deletion: 0 }
+        Plan { steps: vec![PlannedStep::default()], ..Plan::default() }
     }
 
     /// What the answer means.

@@ -2,7 +2,10 @@
 //!
 //! This file must not know what a request looks like.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use drift_model::condition::SecretMarks;
 
 /// The steps of one correction, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub struct Plan {
     pub steps: Vec<PlannedStep>,
     /// So many of the first take the resource away. Whether it is gone is judged once, by the last write of them.
     pub deletion: usize,
+    /// The object's secrets, in the versions that are sent.
+    pub secrets: SecretMarks,
 }
 
 /// One step.
@@ -20,6 +25,8 @@ pub struct PlannedStep {
     pub label: Option<Arc<str>>,
     /// It only looks something up, for the steps after it.
     pub looks_up: bool,
+    /// The secrets that it sends.
+    pub sends: BTreeSet<String>,
 }
 
 impl Plan {

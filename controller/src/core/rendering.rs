@@ -3,8 +3,10 @@
 //! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing
 //! outside as far as that can be known. This file must not know how a request is sent, nor what follows on an answer.
 
+mod answers;
 mod parts;
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +14,10 @@ use std::time::Duration;
 use drift_model::condition::{DifferingFields, StatusFields};
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
+use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
-use drift_outside::{Answer, HttpReply, ReplyBody, Unreadable};
-use drift_target::cel::{RawAnswers, Variables};
+use drift_outside::{Answer, HttpReply, ReplyBody};
+use drift_target::cel::{RawAnswers, SecretValues, Variables};
 use drift_target::{Format, HttpStep, Target};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -22,21 +25,17 @@ use sha2::{Digest, Sha256};
 
 use super::claim::Action;
 use super::correction::Correction;
-use super::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
+use super::outcome::{Doubt, StepOutcome};
 use super::plan::{Plan, PlannedStep};
+use super::secrets::ObjectSecrets;
+use answers::{judge_answer, not_looked_up};
 use parts::Parts;
 
 /// The header by which an external system knows a request that it has seen.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Characters of an answer that people are shown of a refusal: an error's first line, and it shares a message with the rest.
-const MAX_BECAUSE_CHARS: usize = 128;
-
-/// Said where an accepted answer has nothing that `refusedWhen` could be asked of.
-const UNJUDGED: &str = "refusedWhen cannot be evaluated for the answer";
-
-/// Said where a look-up was answered with more than is read.
-const TOO_LARGE: &str = "the answer is larger than 1 MiB";
+/// Said where what is to be stored of an answer has a secret in it.
+const REPEATED: &str = "the answer repeats a secret that was sent";
 
 /// The requests of one correction on their way.
 #[derive(Debug)]
@@ -51,11 +50,14 @@ pub struct Rendering {
     /// By the names of their steps; those that were skipped are missing. Those of a deletion are no part of what follows it.
     answers: [Value; 2],
     raw: [RawAnswers; 2],
+    secrets: ObjectSecrets,
+    /// The same as the steps see them.
+    values: SecretValues,
     /// What of the last answer is to be kept in the object's status.
     stored: StatusFields,
 }
 
-/// A template cannot be evaluated for the object, or for the answers.
+/// A request cannot be made: a template cannot be evaluated for the object or the answers, or a secret is not there for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Unrenderable {
@@ -63,11 +65,21 @@ pub struct Unrenderable {
     pub label: Option<Arc<str>>,
     /// What is wrong.
     pub cause: String,
+    /// What people are told of it on the object.
+    pub doubt: Doubt,
 }
 
 impl Unrenderable {
     pub(crate) fn new(cause: impl Display) -> Self {
-        Self { label: None, cause: cause.to_string() }
+        Self { label: None, cause: cause.to_string(), doubt: Doubt::TemplateFails }
+    }
+
+    /// The step that is called so sends these: it fails for the lack of one, or else by itself.
+    pub(super) fn at(label: Option<Arc<str>>, error: impl Display, lacking: Option<&CredentialError>) -> Self {
+        match lacking {
+            Some(lacking) => Self { label, cause: lacking.to_string(), doubt: Doubt::SecretUnavailable },
+            None => Self { label, ..Self::new(error) },
+        }
     }
 }
 
@@ -76,21 +88,29 @@ impl Rendering {
     ///
     /// # Errors
     /// When a template cannot be evaluated for this object, or the target has no such steps.
-    pub fn new(target: &Arc<Target>, object: &LeanObject, correction: &Correction) -> Result<Self, Unrenderable> {
-        if Parts::of(target, correction.action).step(0).is_none() {
+    pub fn new(
+        target: &Arc<Target>,
+        object: &LeanObject,
+        correction: &Correction,
+        secrets: ObjectSecrets,
+    ) -> Result<Self, Unrenderable> {
+        let parts = Parts::of(target, correction.action);
+        if parts.step(0).is_none() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let (desired, differs) =
-            wish_of(target, object, correction, Parts::of(target, correction.action).deletion() > 0)?;
+        let (desired, differs) = wish_of(target, object, correction, parts.deletion() > 0)?;
+        let sent = parts.iter().flat_map(|step| names_sent(target, |name| step.sends(name))).collect();
         let rendering = Self {
             target: target.clone(),
             object: object.view.clone(),
             uid: object.id.uid.clone(),
-            correction: correction.clone(),
+            correction: Correction { sent_versions: secrets.fingerprint(&sent), ..correction.clone() },
             desired,
             differs,
             answers: [Value::Object(Map::new()), Value::Object(Map::new())],
             raw: Default::default(),
+            values: secrets.values(),
+            secrets,
             stored: StatusFields::NONE,
         };
         rendering.try_out()?;
@@ -109,9 +129,13 @@ impl Rendering {
     #[must_use]
     pub fn plan(&self) -> Plan {
         let parts = self.parts();
-        let planned =
-            |(index, step): (usize, &HttpStep)| PlannedStep { label: parts.label(index), looks_up: step.looks_up() };
-        Plan { steps: parts.iter().enumerate().map(planned).collect(), deletion: parts.deletion() }
+        let planned = |(index, step): (usize, &HttpStep)| PlannedStep {
+            label: parts.label(index),
+            looks_up: step.looks_up(),
+            sends: self.sent_by(step),
+        };
+        let steps = parts.iter().enumerate().map(planned).collect();
+        Plan { steps, deletion: parts.deletion(), secrets: self.secrets.marks() }
     }
 
     /// What is known of each request before any is sent: where it goes to.
@@ -124,7 +148,12 @@ impl Rendering {
     }
 
     fn failing(&self, index: usize, error: impl Display) -> Unrenderable {
-        Unrenderable { label: self.parts().label(index), cause: error.to_string() }
+        let sent = self.parts().step(index).map(|step| self.sent_by(step)).unwrap_or_default();
+        Unrenderable::at(self.parts().label(index), error, self.secrets.missing(&sent))
+    }
+
+    fn sent_by(&self, step: &HttpStep) -> BTreeSet<String> {
+        names_sent(&self.target, |name| step.sends(name))
     }
 
     /// The request of this step with its idempotency key, if it is a write; `None` where the step is skipped.
@@ -138,6 +167,9 @@ impl Rendering {
             return Ok(None);
         }
         let mut request = step.request.render(&variables).map_err(|error| self.failing(index, error))?;
+        let (sent, host) = (self.sent_by(step), request.host());
+        let allowed = self.secrets.check_host(&sent, &host, request.has_chosen_host);
+        allowed.map_err(|error| Unrenderable::at(self.parts().label(index), "", Some(&error)))?;
         if !step.looks_up() {
             let answers = step.request.may_vary().then(|| fingerprint(&request));
             let key = self.correction.idempotency_key(&self.uid, index, answers);
@@ -165,6 +197,9 @@ impl Rendering {
             (outcome, _) => outcome,
         };
         let outcome = match is_accepted(&outcome).then(|| step.store.store(&variables)).transpose() {
+            Ok(Some(stored)) if stored.any(|value| self.values.occur_in(value)) => {
+                StepOutcome::Unstored(REPEATED.to_owned())
+            }
             Ok(stored) => {
                 self.stored = stored.unwrap_or_default();
                 outcome
@@ -194,38 +229,15 @@ impl Rendering {
             correction: Some(self.correction.asked_as()),
             steps: Some(&self.answers[part]),
             raw: Some(&self.raw[part]),
+            secrets: Some(&self.values),
             ..Variables::of_object(&self.object)
         }
     }
 }
 
-/// What a look-up comes to whose answer did not come whole: what it should have told is not known, so nothing may follow.
-fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
-    match unread {
-        Unreadable::TooLarge => {
-            let refusal = Refusal { code: status.into(), because: Some(TOO_LARGE.to_owned()) };
-            StepOutcome::Refused { refusal, did_nothing: true }
-        }
-        _ => StepOutcome::Indefinite(Uncertainty::answered(Doubt::NoAnswer, status.into())),
-    }
-}
-
-/// What an answer means by itself; `variables` have it as `response`.
-fn judge_answer(step: &HttpStep, status: u16, variables: &Variables<'_>, retry_after: Option<Duration>) -> StepOutcome {
-    let because = || step.because(variables).map(|text| shown(&text)).filter(|text| !text.is_empty());
-    match (step.is_refused(variables), judge(status, &step.accept, &step.done_on, retry_after)) {
-        (Ok(true), _) => {
-            StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing: true }
-        }
-        (Err(_), StepOutcome::Accepted | StepOutcome::Underway { .. }) => {
-            let refusal = Refusal { code: status.into(), because: Some(UNJUDGED.to_owned()) };
-            StepOutcome::Refused { refusal, did_nothing: false }
-        }
-        (_, StepOutcome::Refused { did_nothing, .. }) => {
-            StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing }
-        }
-        (_, outcome) => outcome,
-    }
+/// Which of the target's secrets something sends.
+pub(super) fn names_sent(target: &Target, sends: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    target.secrets.iter().map(|secret| &secret.name).filter(|name| sends(name)).cloned().collect()
 }
 
 /// What the object wishes for, and which of its keys differ, as the steps see them.
@@ -276,22 +288,6 @@ fn fingerprint(request: &HttpRequest) -> u64 {
     }
     take(request.body.as_deref().unwrap_or_default());
     digest.finalize().iter().take(size_of::<u64>()).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
-}
-
-/// One line of printable characters. What ends with `]` could be taken for the ending of a note.
-fn shown(text: &str) -> String {
-    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control() || is_invisible(letter));
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let line = match line.char_indices().nth(MAX_BECAUSE_CHARS) {
-        None => line,
-        Some(_) => line.chars().take(MAX_BECAUSE_CHARS - 1).chain(['…']).collect(),
-    };
-    if line.ends_with(']') { format!("{line}.") } else { line }
-}
-
-/// Letters without a shape of their own, which turn or hide those beside them.
-const fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

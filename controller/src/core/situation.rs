@@ -72,6 +72,7 @@ impl Situation<'_> {
             wish: self.facts.wish,
             fields: DifferingFields::default(),
             correct_hash: self.target.correct_hash,
+            sent_versions: 0,
             before: status.clone(),
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,

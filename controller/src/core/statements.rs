@@ -3,9 +3,12 @@
 //! In a transaction they are one step, which is done or not; without one each is a step of its own. This file must not know
 //! how a statement is sent, nor what follows on an outcome.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
 use drift_model::sql_state::SqlState;
 use drift_outside::{SqlFailure, StatementFailure};
@@ -16,16 +19,26 @@ use super::claim::Action;
 use super::correction::Correction;
 use super::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 use super::plan::{Plan, PlannedStep};
-use super::rendering::{Unrenderable, wish_of};
+use super::rendering::{Unrenderable, names_sent, wish_of};
+use super::secrets::ObjectSecrets;
 
 /// The statements of one correction.
-#[derive(Debug)]
 pub struct Statements {
-    /// Each with what it is called; `None` in the place of one that is skipped.
-    statements: Vec<(Arc<str>, Option<String>)>,
+    statements: Vec<RenderedStatement>,
+    secrets: ObjectSecrets,
     transaction: bool,
     /// Whether they take the resource away.
     deletes: bool,
+}
+
+/// One of them.
+struct RenderedStatement {
+    /// What it is called.
+    label: Arc<str>,
+    /// `None` where it is skipped.
+    text: Option<String>,
+    /// The secrets that are in it.
+    sends: BTreeSet<String>,
 }
 
 impl Statements {
@@ -36,8 +49,8 @@ impl Statements {
     pub fn new(
         target: &Target,
         postgres: &PostgresCorrect,
-        object: &LeanObject,
-        correction: &Correction,
+        (object, correction): (&LeanObject, &Correction),
+        secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
         let written = statements_of(postgres, correction.action);
         if written.is_empty() {
@@ -45,53 +58,76 @@ impl Statements {
         }
         let is_anew = correction.action == Action::Replace && postgres.replace.is_empty();
         let (desired, differs) = wish_of(target, object, correction, is_anew)?;
+        let values = secrets.values();
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
             correction: Some(correction.asked_as()),
+            secrets: Some(&values),
             ..Variables::of_object(&object.view)
         };
         let render = |(index, statement): (usize, &&SqlStatement)| {
             let label: Arc<str> = statement.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
+            let sends = names_sent(target, |name| statement.sends(name));
             match statement.render(&variables) {
-                Ok(text) => Ok((label, text)),
-                Err(error) => Err(Unrenderable { label: Some(label), cause: error.to_string() }),
+                Ok(text) => Ok(RenderedStatement { label, text, sends }),
+                Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
             }
         };
         let statements = written.iter().enumerate().map(render).collect::<Result<_, _>>()?;
-        Ok(Self { statements, transaction: postgres.transaction, deletes: correction.action == Action::Delete })
+        let deletes = correction.action == Action::Delete;
+        Ok(Self { statements, secrets, transaction: postgres.transaction, deletes })
+    }
+
+    /// Whether the secrets in them may be sent to this server.
+    ///
+    /// # Errors
+    /// Why one of them may not.
+    pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
+        let sent = self.statements.iter().filter(|statement| statement.text.is_some());
+        let sent = sent.flat_map(|statement| statement.sends.iter().cloned()).collect();
+        self.secrets.check_host(&sent, host, false)
     }
 
     /// What the steps are.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        let one = |label: Option<&Arc<str>>| PlannedStep { label: label.cloned(), ..PlannedStep::default() };
-        let steps: Vec<PlannedStep> = match self.transaction {
-            true => vec![one(None)],
-            false => self.statements.iter().map(|(label, _)| one(Some(label))).collect(),
+        let count = if self.transaction { 1 } else { self.statements.len() };
+        let planned = |step: usize| PlannedStep {
+            label: self.statements.get(step).map(|statement| statement.label.clone()).filter(|_| !self.transaction),
+            looks_up: false,
+            sends: self.sent(step).flat_map(|statement| statement.sends.iter().cloned()).collect(),
         };
-        let deletion = if self.deletes { steps.len() } else { 0 };
-        Plan { steps, deletion }
+        let deletion = if self.deletes { count } else { 0 };
+        Plan { steps: (0..count).map(planned).collect(), deletion, secrets: self.secrets.marks() }
     }
 
     /// The texts to send for this step; none where all of it is skipped.
     #[must_use]
     pub fn texts(&self, step: usize) -> Vec<String> {
-        self.sent(step).map(|(_, text)| text.clone()).collect()
+        self.sent(step).filter_map(|statement| statement.text.clone()).collect()
     }
 
-    fn sent(&self, step: usize) -> impl Iterator<Item = (&Arc<str>, &String)> {
+    fn sent(&self, step: usize) -> impl Iterator<Item = &RenderedStatement> {
         let range = if self.transaction { Range { start: 0, end: self.statements.len() } } else { step..step + 1 };
         let statements = self.statements.get(range).unwrap_or_default();
-        statements.iter().filter_map(|(label, text)| Some((label, text.as_ref()?)))
+        statements.iter().filter(|statement| statement.text.is_some())
     }
 
     /// What it means that the texts of this step ended so, and at which statement that was.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
-        let at = self.sent(step).nth(failure.position).map(|(label, _)| label.clone());
+        let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
         let label = at.filter(|_| self.statements.len() > 1);
         (label, judge(&failure.failure))
+    }
+}
+
+// The texts are not shown: secrets stand in them.
+impl fmt::Debug for Statements {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels: Vec<_> = self.statements.iter().map(|statement| &statement.label).collect();
+        formatter.debug_struct("Statements").field("labels", &labels).finish_non_exhaustive()
     }
 }
 
@@ -171,7 +207,7 @@ spec:
         let mut object = crate::core::fixtures::Scene::new().object;
         object.view = Arc::new(json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}));
         let correction = Correction { action, ..correction(action) };
-        Statements::new(&target, postgres, &object, &correction)
+        Statements::new(&target, postgres, (&object, &correction), ObjectSecrets::default())
     }
 
     fn state(code: &str) -> SqlFailure {

@@ -8,7 +8,6 @@ use super::Executor;
 use crate::core::execution::Execution;
 use crate::core::limits::Taken;
 use crate::requests::held_hosts::{HeldHosts, HostPlace};
-use crate::requests::render;
 
 /// What an execution holds that others wait for.
 #[derive(Default)]
@@ -23,9 +22,8 @@ impl Executor {
     /// may take long.
     pub(super) async fn enter(&self, execution: &Execution) -> Option<(Option<HostPlace>, CallSlot)> {
         let slots = &self.writer.slots;
-        let host = execution.correction().and_then(|correction| {
-            render(&self.target, execution.object(), correction, self.ways()).ok()?.first_host()
-        });
+        let correction = execution.correction();
+        let host = correction.and_then(|correction| self.render(execution.object(), correction)?.ok()?.first_host());
         let concurrent = self.target.correct.limits.concurrent;
         let Some(host) = host else { return Some((None, slots.enter().await)) };
         loop {

@@ -23,6 +23,7 @@ use crate::core::nudge::Nudge;
 use crate::core::outcome::StepOutcome;
 use crate::core::plan::Plan;
 use crate::core::rendering::{Rendering, Unrenderable};
+use crate::core::secrets::ObjectSecrets;
 use crate::core::statements::Statements;
 
 /// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
@@ -51,13 +52,15 @@ pub(super) enum Means<'a> {
     Nudge(NudgeRequest<'a>),
 }
 
-/// What the requests go out by, besides the way over HTTP.
-#[derive(Clone, Copy, Debug)]
+/// What the requests go out by, besides the way over HTTP, and what is sent with them.
+#[derive(Debug)]
 pub struct Ways<'a> {
     /// The connections to databases.
     pub databases: &'a Databases,
     /// Reads and writes of the target's objects.
     pub writer: &'a ObjectWriter,
+    /// What is sent of Secrets.
+    pub secrets: ObjectSecrets,
 }
 
 /// The requests of a correction, none of which was sent.
@@ -73,11 +76,11 @@ pub fn render<'a>(
     let means = match &target.correct.destination {
         None => return Err(Unrenderable::new("correct has no steps")),
         Some(Destination::Http(http)) => {
-            let rendering = Box::new(Rendering::new(target, object, correction)?);
+            let rendering = Box::new(Rendering::new(target, object, correction, ways.secrets)?);
             Means::Http { options: options_of(target, http), rendering, ready: None }
         }
         Some(Destination::Postgres(postgres)) => {
-            let statements = Statements::new(target, postgres, object, correction)?;
+            let statements = Statements::new(target, postgres, (object, correction), ways.secrets)?;
             Means::Sql(StatementRequests::new(target, postgres, statements, ways.databases))
         }
         Some(Destination::Nudge(nudge)) => {
@@ -105,6 +108,16 @@ impl Requests<'_> {
             Means::Http { rendering, .. } => rendering.probes().next().map(|probe| probe.host()),
             Means::Sql(statements) => statements.host(),
             Means::Nudge(_) => None,
+        }
+    }
+
+    /// Whether the secrets of all statements may go where they would: those of requests are judged one by one, as they are
+    /// rendered.
+    #[must_use]
+    pub fn may_send_secrets(&self) -> bool {
+        match &self.means {
+            Means::Http { .. } | Means::Nudge(_) => true,
+            Means::Sql(statements) => statements.may_send_secrets(),
         }
     }
 

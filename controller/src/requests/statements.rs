@@ -2,6 +2,7 @@
 //!
 //! What they are and what became of them is the core's to say. This file must not know of conditions, claims or objects.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,6 @@ use crate::core::statements::Statements;
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The statements of one correction, and how they are sent.
-#[derive(Debug)]
 pub(super) struct StatementRequests<'a> {
     target: &'a Target,
     postgres: &'a PostgresCorrect,
@@ -58,6 +58,15 @@ impl<'a> StatementRequests<'a> {
         self.statements.judge(step, failure)
     }
 
+    /// Whether the secrets in the statements may be sent to the server.
+    pub(super) fn may_send_secrets(&self) -> bool {
+        let allowed = self.host().map_or(Ok(()), |host| self.statements.check_host(&host));
+        if let Err(cause) = &allowed {
+            tracing::warn!(target_name = self.target.name, "a correction is not begun: {cause}");
+        }
+        allowed.is_ok()
+    }
+
     /// Whether the Secret says how to connect.
     pub(super) fn has_connection(&self) -> bool {
         if let Err(cause) = &self.parameters {
@@ -83,5 +92,12 @@ impl<'a> StatementRequests<'a> {
                 (Sent::Answered(Reply::Sql(done)), heard)
             }
         }
+    }
+}
+
+// What is to be sent is not shown: secrets stand in it.
+impl fmt::Debug for StatementRequests<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("StatementRequests").field("statements", &self.statements).finish_non_exhaustive()
     }
 }

@@ -19,7 +19,7 @@ use drift_cluster::lease::{LeaseSettings, lease};
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::KindWatches;
+use drift_cluster::watch::{KindWatches, ReadableSecrets};
 use drift_controller::context::Context;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
@@ -31,6 +31,7 @@ use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::handover::Handovers;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
+use drift_controller::secrets::Secrets;
 use drift_model::condition::DifferingFields;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
@@ -135,6 +136,7 @@ impl Bench {
             wish: None,
             fields: DifferingFields::default(),
             correct_hash: 0,
+            sent_versions: 0,
             before,
             was_in_doubt: false,
             resumes: false,
@@ -269,6 +271,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),
         configuration: watch::channel(Arc::default()).1,
         vouching: watch::channel(Vouching::default()).1,
+        secrets: no_secrets(client),
         sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
         databases: Databases::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
         gate: Arc::default(),
@@ -294,11 +297,17 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
     let executor = Executor {
         writer: context.writer(ResolvedKind { resource, namespaced: true }, target.all_fields.clone()),
         requests: context.request_sender(),
+        secrets: context.secrets.clone(),
         announcer: Announcer::new(context.events.clone(), target, &context.home),
         target: target.clone(),
         metrics: context.metrics.clone(),
     };
     (context, executor)
+}
+
+fn no_secrets(client: &kube::Client) -> Secrets {
+    let beside = ReadableSecrets::new(client.clone(), CancellationToken::new(), CancellationToken::new());
+    Secrets::new(Arc::new(ArcSwap::default()), beside)
 }
 
 /// An idempotency key without the fingerprints of the wish and of the requests, which have their own tests.

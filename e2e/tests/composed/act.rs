@@ -13,6 +13,7 @@ use drift_controller::core::execution::{
 use drift_controller::core::finalizer::{put_patch, release_patch};
 use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
+use drift_controller::core::secrets::ObjectSecrets;
 use drift_model::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
 use drift_model::http_request::HttpRequest;
 use drift_model::moment::Moment;
@@ -138,13 +139,13 @@ impl Acting {
 
     fn prepare(&mut self) -> Readiness {
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
-        match Rendering::new(&self.target, self.object(), correction) {
+        match Rendering::new(&self.target, self.object(), correction, ObjectSecrets::default()) {
             Ok(rendering) => {
                 let plan = rendering.plan();
                 self.rendering = Some(rendering);
                 Readiness::Ready(plan)
             }
-            Err(unrenderable) => Readiness::Unsendable(unrenderable.label, Doubt::TemplateFails),
+            Err(unrenderable) => Readiness::Unsendable(unrenderable.label, unrenderable.doubt),
         }
     }
 
@@ -154,7 +155,8 @@ impl Acting {
                 self.request = request;
                 if self.request.is_some() { Rendered::Ready } else { Rendered::Skipped }
             }
-            Some(Err(_)) | None => Rendered::Fails,
+            Some(Err(unrenderable)) => Rendered::Fails(unrenderable.doubt),
+            None => Rendered::Fails(Doubt::TemplateFails),
         }
     }
 

@@ -8,16 +8,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use crate::short_hash::{parse_short_hash, short_hash};
 
 /// An object's uid.
 pub type Uid = Arc<str>;
 
-/// Bytes of the SHA-256 of a scope's name that are kept: a cluster has hundreds of scopes, and 8 hex digits are read out
-/// as easily as a wish is.
-const SCOPE_BYTES: usize = 4;
-
-/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits.
+/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
+/// a wish is, and tell apart the hundreds of scopes that a cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(u32);
 
@@ -25,18 +22,13 @@ impl ScopeId {
     /// The scope of that name.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        let digest = Sha256::digest(name.as_bytes());
-        let mut bytes = [0; SCOPE_BYTES];
-        bytes.copy_from_slice(&digest[..SCOPE_BYTES]);
-        Self(u32::from_be_bytes(bytes))
+        Self(short_hash(name))
     }
 
     /// The scope of 8 lower-case hex digits; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        let is_whole = text.len() == SCOPE_BYTES * 2 && text.bytes().all(lower_hex);
-        is_whole.then(|| u32::from_str_radix(text, 16).ok().map(Self))?
+        parse_short_hash(text).map(Self)
     }
 }
 

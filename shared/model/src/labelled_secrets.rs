@@ -17,12 +17,22 @@ pub struct LabelledSecrets {
     listed: bool,
 }
 
+/// Which Secret of its name it is, and in which state: each write to it gives another version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SecretVersion {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+}
+
 /// One Secret: where it may be sent, and its keys.
 #[derive(Clone, Debug)]
 pub struct LabelledSecret {
     hosts: AllowedHosts,
     /// `None` for a value that is not UTF-8, so that the error can say so.
     data: BTreeMap<String, Option<SecretString>>,
+    version: SecretVersion,
 }
 
 /// Where a Secret may be sent.
@@ -91,7 +101,45 @@ impl LabelledSecret {
                 .into_iter()
                 .map(|(key, value)| (key, String::from_utf8(value).ok().map(SecretString::from)))
                 .collect(),
+            version: SecretVersion::default(),
         }
+    }
+
+    /// The same in this version.
+    #[must_use]
+    pub fn in_version(self, version: SecretVersion) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Which it is, and in which state.
+    #[must_use]
+    pub const fn version(&self) -> &SecretVersion {
+        &self.version
+    }
+
+    /// Whether it may be sent there (`host:port`, an IPv6 address in brackets, or `unix:/path`); `name` is what it is called in
+    /// an error. Where objects choose the host its owner must have named those it may be sent to.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check_host(&self, name: &str, host_and_port: &str, has_chosen_host: bool) -> Result<(), CredentialError> {
+        if has_chosen_host && self.hosts == AllowedHosts::Any {
+            return Err(CredentialError::HostsNotNamed { name: name.to_owned() });
+        }
+        if !self.hosts.allow(host_and_port) {
+            return Err(CredentialError::HostNotAllowed { name: name.to_owned(), host: host_and_port.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// The value of one key; where it may be sent is to be checked besides.
+    ///
+    /// # Errors
+    /// When it has no such key with text.
+    pub fn text(&self, name: &str, key: &str) -> Result<&SecretString, CredentialError> {
+        let value = self.data.get(key);
+        let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
+        value.as_ref().ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
     }
 }
 
@@ -141,11 +189,17 @@ impl LabelledSecrets {
         self.secret_for(name, host_and_port).map(drop)
     }
 
+    /// The Secret of that name; where it may be sent is to be checked besides.
+    ///
+    /// # Errors
+    /// When it is not among the labelled ones.
+    pub fn secret(&self, name: &str) -> Result<&LabelledSecret, CredentialError> {
+        self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
+    }
+
     fn secret_for(&self, name: &str, host_and_port: &str) -> Result<&LabelledSecret, CredentialError> {
-        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
-        if !secret.hosts.allow(host_and_port) {
-            return Err(CredentialError::HostNotAllowed { name: name.to_owned(), host: host_and_port.to_owned() });
-        }
+        let secret = self.secret(name)?;
+        secret.check_host(name, host_and_port, false)?;
         Ok(secret)
     }
 
@@ -168,7 +222,7 @@ impl LabelledSecrets {
     /// # Errors
     /// When the Secret is not among the labelled ones, or the value is no text.
     pub fn value(&self, name: &str, key: &str) -> Result<Option<&SecretString>, CredentialError> {
-        let secret = self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })?;
+        let secret = self.secret(name)?;
         let Some(value) = secret.data.get(key) else { return Ok(None) };
         value.as_ref().map(Some).ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
     }
@@ -178,10 +232,7 @@ impl LabelledSecrets {
     /// # Errors
     /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
     pub fn credential(&self, name: &str, key: &str, host_and_port: &str) -> Result<&SecretString, CredentialError> {
-        let secret = self.secret_for(name, host_and_port)?;
-        let value = secret.data.get(key);
-        let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
-        value.as_ref().ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
+        self.secret_for(name, host_and_port)?.text(name, key)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod moment;
 pub mod names;
 pub mod object;
 pub mod secret_names;
+mod short_hash;
 pub mod sql_query;
 pub mod sql_state;
 pub mod token_bucket;

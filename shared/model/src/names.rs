@@ -45,6 +45,8 @@ pub const CREDENTIAL_LABEL: &str = "driftpoller.dev/credential";
 pub const CREDENTIAL_POLLER: &str = "poller";
 /// Value of [`CREDENTIAL_LABEL`] that allows the controller.
 pub const CREDENTIAL_CONTROLLER: &str = "controller";
+/// Label by which the owner of a Secret beside objects lets corrections of these send what is in it; its value is [`TRUE`].
+pub const READABLE_LABEL: &str = "driftpoller.dev/readable";
 /// Annotation on a Secret: the comma-separated hosts (or host:port) it may be sent to; absent means any.
 pub const HOSTS_ANNOTATION: &str = "driftpoller.dev/hosts";
 /// Annotation on an object: with any value but `false` nothing is created, updated or deleted outside; polling goes on.

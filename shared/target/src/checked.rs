@@ -14,6 +14,7 @@ use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
 use crate::read::Read;
 use crate::scope::IdentityScope;
+use crate::secrets::DeclaredSecret;
 use crate::status_fields::StatusTemplates;
 use drift_model::condition::Wish;
 use drift_model::field_paths::FieldPaths;
@@ -48,6 +49,8 @@ pub struct Target {
     pub confirm: Confirm,
     /// Networks that requests may go to though a guard would refuse them.
     pub allow_networks: Vec<Network>,
+    /// What its corrections send of Secrets.
+    pub secrets: Vec<DeclaredSecret>,
     /// How the real state is read.
     pub read: Read,
     /// What it is compared with.

@@ -7,7 +7,7 @@ use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, Destination, check_nudge, check_replacement, read_correct};
 use crate::destinations::read_allow_networks;
-use crate::durations::{KIB, duration};
+use crate::durations::KIB;
 use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::hints::{HintSource, read_hints};
 use crate::insecure::check_credentials;
@@ -15,12 +15,15 @@ use crate::names::is_dns_label;
 use crate::naming::read_names;
 use crate::network::Network;
 use crate::objects::{ObjectSelection, read_objects};
+use crate::pace::{read_confirm, read_times};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_read};
 use crate::recording::Recording;
 use crate::requirements::read_requirements;
 use crate::scope::{IdentityScope, read_scope, scope_of_read};
+use crate::secret_use::check_secrets;
+use crate::secrets::{DeclaredSecret, read_secrets};
 use crate::status_fields::{StatusTemplates, read_status_templates};
 use crate::templates::read_expression;
 use crate::yaml;
@@ -33,16 +36,6 @@ const MAX_DOCUMENT_BYTES: usize = 256 * KIB;
 const MAX_TEMPLATES: usize = 1_000;
 /// Stack on which a document is read: 60 levels overflowed 2 MiB in an unoptimised build; half of them have eight times that.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
-/// Default time between polls.
-const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
-/// Default deadline of a poll; a shorter interval shortens it.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bounds of `interval`.
-const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
-/// Bounds of `timeout`: below, no answer could be in time; above, a hung host would hold its place for too long.
-const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
-/// Most polls that a change of verdict may need.
-const MAX_CONFIRM: u32 = 100;
 /// A target and the places in its document that problems between documents are shown at.
 #[derive(Debug)]
 pub(super) struct Parsed {
@@ -122,6 +115,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     poll_fields.extend(&target.publish.fields());
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
+    target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
     let wanted = [
         ("fields", target.correct.reads_differs()),
         ("replace", target.correct.actions().replace && target.compare.rules.replace()),
@@ -147,6 +141,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         suspend_when: target.suspend_when,
         confirm: target.confirm,
         allow_networks: target.allow_networks,
+        secrets: target.secrets,
         read: target.read,
         compare: target.compare,
         publish: target.publish,
@@ -180,6 +175,7 @@ struct Spec {
     suspend_when: Option<Expression>,
     confirm: Confirm,
     allow_networks: Vec<Network>,
+    secrets: Vec<DeclaredSecret>,
     read: Read,
     compare: Compare,
     publish: StatusTemplates,
@@ -203,6 +199,7 @@ const SPEC_KEYS: &[&str] = &[
     "let",
     "allowHosts",
     "allowNetworks",
+    "secrets",
     "read",
     "compare",
     "publish",
@@ -216,6 +213,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let fields = Fields::below(&fields);
     // A mistake in a name would be told again wherever the name is used.
     read_names(reader, &fields)?;
+    let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
     let scope = reader.optional(&fields, "scope", read_scope);
@@ -236,7 +234,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
-    let (read, publish, correct) = (read?, publish?, correct?);
+    let (read, publish, correct, secrets) = (read?, publish?, correct?, secrets?);
     if let (Some(both), Some(node)) =
         (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
     {
@@ -245,15 +243,15 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     if !insecure? {
         check_credentials(reader, spec, &read, &correct);
     }
+    check_secrets(reader, spec, (&secrets, insecure?), &correct);
     check_replacement(reader, spec, &correct);
     if let (Some(Destination::Nudge(nudge)), Some(objects)) = (&correct.destination, &objects) {
         check_nudge(reader, spec, nudge, &objects.label_selector);
     }
-    let scope = scope?.unwrap_or_else(|| scope_of_read(&read, spec));
     Some(Spec {
         objects: objects?,
         identity: identity?,
-        scope,
+        scope: scope?.unwrap_or_else(|| scope_of_read(&read, spec)),
         require: require?,
         interval,
         timeout,
@@ -261,6 +259,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         suspend_when: suspend_when?,
         confirm: confirm?,
         allow_networks: allow_networks?,
+        secrets,
         read,
         compare: compare?,
         publish,
@@ -273,28 +272,4 @@ fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
     let text = reader.text(node, "identity")?;
     let site = reader.site("identity", Scope::Identity);
     reader.compiled(node, "identity", TextTemplate::parse(text, &site))
-}
-
-fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
-    let interval =
-        reader.or(fields, "interval", DEFAULT_INTERVAL, |reader, node, place| duration(reader, node, place, INTERVAL));
-    let timeout = reader.optional(fields, "timeout", |reader, node, place| duration(reader, node, place, TIMEOUT));
-    let (interval, timeout) = (interval?, timeout?);
-    match (timeout, fields.get("timeout")) {
-        (Some(timeout), Some(node)) if timeout > interval => {
-            let interval = humantime::format_duration(interval);
-            reader.refuse(node.at, format!("timeout: it must not be longer than the interval, which is {interval}"))
-        }
-        _ => Some((interval, timeout.unwrap_or(DEFAULT_TIMEOUT.min(interval)))),
-    }
-}
-
-fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Confirm> {
-    let fields = reader.fields(node, place, &["drift", "absent", "unknown"])?;
-    let default = Confirm::default();
-    let polls = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.whole(node, place, 1..=MAX_CONFIRM);
-    let drift = reader.or(&fields, "drift", default.drift, polls);
-    let absent = reader.or(&fields, "absent", default.absent, polls);
-    let unknown = reader.or(&fields, "unknown", default.unknown, polls);
-    Some(Confirm { drift: drift?, absent: absent?, unknown: unknown? })
 }

@@ -42,7 +42,10 @@ pub(super) fn correct_hash(spec: &Node) -> u64 {
         fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
     }
     let [base, lets] = ["base", "let"].map(|key| spec.get(key).map_or(Value::Null, Node::to_json));
-    let digest = Sha256::digest(canonical(&Value::from(vec![base, lets, correct])).as_bytes());
+    let mut parts = vec![base, lets, correct];
+    // A target without secrets keeps the hash that it had before there were any.
+    parts.extend(spec.get("secrets").map(Node::to_json));
+    let digest = Sha256::digest(canonical(&Value::from(parts)).as_bytes());
     digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 

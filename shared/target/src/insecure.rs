@@ -55,17 +55,19 @@ fn check_section<'r>(
     section: &str,
     requests: impl IntoIterator<Item = &'r RequestTemplate>,
 ) {
-    let is_read = |request: &&RequestTemplate| {
-        let url = &request.url;
-        request.socket.is_none() && !url.is_https() && !url.literal_base().is_some_and(is_unread)
-    };
-    let Some(request) = requests.into_iter().find(is_read) else { return };
+    let Some(request) = requests.into_iter().find(|request| !goes_unread(request)) else { return };
     let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
     let message = format!(
         "{section}.http.auth: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
         request.url.host()
     );
     reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
+}
+
+/// Whether nobody on its way can read a request.
+pub(super) fn goes_unread(request: &RequestTemplate) -> bool {
+    let url = &request.url;
+    request.socket.is_some() || url.is_https() || url.literal_base().is_some_and(is_unread)
 }
 
 /// Whether nobody on the way to a URL can read what is sent there.

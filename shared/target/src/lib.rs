@@ -26,6 +26,7 @@ mod names;
 mod naming;
 mod network;
 mod objects;
+mod pace;
 mod position;
 mod problem;
 mod raw;
@@ -33,6 +34,8 @@ mod read;
 mod recording;
 mod requirements;
 mod scope;
+mod secret_use;
+mod secrets;
 mod selector;
 mod sql;
 mod status_fields;
@@ -69,6 +72,7 @@ pub use read::{
     ReadStep, Source,
 };
 pub use scope::IdentityScope;
+pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use selector::LabelSelector;
 pub use sql::{Connection, SqlTemplate};
 pub use status_fields::StatusTemplates;

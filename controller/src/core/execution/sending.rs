@@ -61,13 +61,13 @@ impl Execution {
             Rendered::Ready if self.progress.wrote || !self.progress.plan.writes(index) => self.send(index),
             Rendered::Ready => self.prepare_first_write(index),
             Rendered::Skipped => self.turn_to(index + 1),
-            Rendered::Fails if self.progress.wrote => {
+            Rendered::Fails(why) if self.progress.wrote => {
                 let step = self.failed(index, Reach::Further);
-                self.record(Outcome::Halted(step, Uncertainty::unanswered(Doubt::TemplateFails)))
+                self.record(Outcome::Halted(step, Uncertainty::unanswered(why)))
             }
-            Rendered::Fails => {
+            Rendered::Fails(why) => {
                 let step = self.failed(index, Reach::Unwritten);
-                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::TemplateFails)))
+                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
             }
         }
     }

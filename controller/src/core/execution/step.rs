@@ -116,8 +116,8 @@ pub enum Rendered {
     Ready,
     /// The target says that it is not to be sent.
     Skipped,
-    /// A template cannot be evaluated.
-    Fails,
+    /// It cannot be, for this reason.
+    Fails(Doubt),
 }
 
 /// Why a write did not land.

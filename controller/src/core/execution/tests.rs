@@ -24,9 +24,12 @@ fn decided(execution: &Execution) -> Event {
 
 /// Steps, each named by its index: look-ups (`l`) and writes (`w`).
 fn plan(kinds: &str) -> Plan {
-    let step =
-        |(index, kind): (usize, char)| PlannedStep { label: Some(index.to_string().into()), looks_up: kind == 'l' };
-    Plan { steps: kinds.chars().enumerate().map(step).collect(), deletion: 0 }
+    let step = |(index, kind): (usize, char)| PlannedStep {
+        label: Some(index.to_string().into()),
+        looks_up: kind == 'l',
+        ..PlannedStep::default()
+    };
+    Plan { steps: kinds.chars().enumerate().map(step).collect(), ..Plan::default() }
 }
 
 /// The same, of which so many of the first take the resource away.
@@ -51,7 +54,7 @@ const fn send(index: usize, begins: bool) -> Step {
 const ACCEPTED: Event = answered(StepOutcome::Accepted);
 const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
-const FAILS: Event = Event::Rendered(Rendered::Fails);
+const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
 
 /// An answer of which nothing is stored.
 const fn answered(outcome: StepOutcome) -> Event {

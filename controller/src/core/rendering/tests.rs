@@ -1,6 +1,10 @@
+use super::answers::{TOO_LARGE, UNJUDGED, shown};
 use super::*;
 use crate::core::fixtures::{bare_object, correction};
+use crate::core::outcome::{Refusal, Uncertainty};
+use crate::core::secrets::Known;
 use drift_model::field_paths::FieldPaths;
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_outside::ReplyBody;
 use drift_target::{DocumentName, parse_document};
 use http::{HeaderMap, StatusCode};
@@ -9,26 +13,30 @@ fn target(update: &str) -> Arc<Target> {
     target_of("{tag: \"${self.spec.tag}\"}", update)
 }
 
-fn target_of(desired: &str, update: &str) -> Arc<Target> {
-    let text = format!(
-        r#"
+const TEXT: &str = r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
-metadata: {{name: images}}
+metadata: {name: images}
 spec:
-  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Image}}
-  identity: "${{self.metadata.name}}"
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Image}
+  identity: "${self.metadata.name}"
   read:
-    http: {{url: "https://h/${{self.metadata.name}}"}}
+    http: {url: "https://h/${self.metadata.name}"}
   compare:
-    desired: {desired}
+    desired: DESIRED
   correct:
     mode: Correct
     http:
       update:
-{update}
-"#
-    );
+UPDATE
+"#;
+
+fn target_of(desired: &str, update: &str) -> Arc<Target> {
+    parsed(TEXT, desired, update)
+}
+
+fn parsed(text: &str, desired: &str, update: &str) -> Arc<Target> {
+    let text = text.replace("DESIRED", desired).replace("UPDATE", update);
     let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
     Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| unreachable!("{problems:?}")))
 }
@@ -44,11 +52,11 @@ fn object() -> LeanObject {
 }
 
 fn rendering(target: &Arc<Target>) -> Result<Rendering, Unrenderable> {
-    Rendering::new(target, &object(), &correction(Action::Update))
+    Rendering::new(target, &object(), &correction(Action::Update), ObjectSecrets::default())
 }
 
 fn differing(target: &Arc<Target>, fields: DifferingFields) -> Result<Rendering, Unrenderable> {
-    Rendering::new(target, &object(), &Correction { fields, ..correction(Action::Update) })
+    Rendering::new(target, &object(), &Correction { fields, ..correction(Action::Update) }, ObjectSecrets::default())
 }
 
 fn reply(status: u16, body: &str) -> HttpReply {
@@ -192,7 +200,7 @@ fn a_deletion_takes_404_of_a_look_up() {
       - {name: found, method: GET, url: "https://h/find"}
       - {method: DELETE, url: "https://h/x", when: "${steps.found.status == 200}"}"#;
     let target = target(steps);
-    let rendering = Rendering::new(&target, &bare_object(), &correction(Action::Delete));
+    let rendering = Rendering::new(&target, &bare_object(), &correction(Action::Delete), ObjectSecrets::default());
     let mut rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
     assert_eq!(rendering.plan().deletion, 2);
     assert_eq!(rendering.take_answer(0, &reply(404, ""), None), StepOutcome::Accepted);
@@ -255,7 +263,7 @@ const DELETE_AND_CREATE: &str = r#"      - {method: PUT, url: "https://h/"}
 "#;
 
 fn replacing(target: &Arc<Target>) -> Rendering {
-    let rendering = Rendering::new(target, &object(), &correction(Action::Replace));
+    let rendering = Rendering::new(target, &object(), &correction(Action::Replace), ObjectSecrets::default());
     rendering.unwrap_or_else(|error| unreachable!("{error}"))
 }
 
@@ -300,7 +308,7 @@ fn what_is_made_anew_lacks_every_field() {
     ];
     for (steps, action, index, expected) in table {
         let correction = Correction { fields: DifferingFields::named(["tag"]), ..correction(action) };
-        let rendering = Rendering::new(&target_of(desired, steps), &object(), &correction);
+        let rendering = Rendering::new(&target_of(desired, steps), &object(), &correction, ObjectSecrets::default());
         let rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
         assert_eq!(path(&rendering, index), Ok(Some(expected.to_owned())), "{action:?}");
     }
@@ -389,4 +397,69 @@ fn what_is_accepted_is_stored_and_else_nothing() {
     let lost = |cause: &str| (StepOutcome::Unstored(format!("{place}: {cause}")), Value::Null);
     assert_eq!(stored(201, r#"{"ID": "lb-1"}"#), lost("no field `id`"));
     assert_eq!(stored(201, r#"{"id": null}"#), lost("the value is null"));
+}
+
+const WITH_SECRET: &str = r#"
+      - {method: POST, url: "https://h/a", headers: {x-key: "k ${secrets.password}"}, form: {p: "${secrets.password}"}, because: "${response.body.error}", store: {id: "${response.body.id}"}}
+      - {method: PUT, url: "https://h/b", body: {set: true}}
+"#;
+
+fn with_secret(hosts: Option<&str>, version: &str) -> Result<Rendering, Unrenderable> {
+    let secret = LabelledSecret::new(hosts, [("key".to_owned(), b"hunter2".to_vec())]);
+    let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };
+    let own = [("pw".to_owned(), secret.in_version(version))].into_iter().collect();
+    rendering_with(&own)
+}
+
+fn rendering_with(own: &LabelledSecrets) -> Result<Rendering, Unrenderable> {
+    let text = TEXT.replace("  read:", "  secrets: {password: {secretRef: {name: pw, key: key}}}\n  read:");
+    let target = parsed(&text, "{tag: \"${self.spec.tag}\"}", WITH_SECRET);
+    let none = LabelledSecrets::from_iter([]);
+    let secrets = ObjectSecrets::of(&target, &object(), Known { own, beside: &none });
+    Rendering::new(&target, &object(), &correction(Action::Update), secrets)
+}
+
+fn key_of(rendering: &Rendering, index: usize) -> String {
+    let request = rendering.request(index).ok().flatten().unwrap_or_else(|| unreachable!("no request"));
+    request.headers[IDEMPOTENCY_KEY].to_str().map(str::to_owned).unwrap_or_default()
+}
+
+#[test]
+fn a_secret_is_sent_and_shown_nowhere() {
+    let mut found = with_secret(None, "1").unwrap_or_else(|error| unreachable!("{error}"));
+    let request = found.request(0).ok().flatten().unwrap_or_else(|| unreachable!("no request"));
+    assert_eq!(request.body.as_deref(), Some(&b"p=hunter2"[..]));
+    assert_eq!(request.headers["x-key"], "k hunter2");
+    assert!(!format!("{found:?} {request:?} {:?}", request.headers).contains("hunter2"));
+    let sends: Vec<_> = found.plan().steps.into_iter().map(|step| step.sends.into_iter().collect::<Vec<_>>()).collect();
+    assert_eq!(sends, [vec!["password".to_owned()], vec![]]);
+    let refusal = found.take_answer(0, &reply(422, r#"{"error": "bad password hunter2"}"#), None);
+    assert_eq!(refusal, refused(422, Some("(redacted)"), true));
+    let stored = found.take_answer(0, &reply(200, r#"{"id": "id-hunter2"}"#), None);
+    assert_eq!(stored, StepOutcome::Unstored(REPEATED.to_owned()));
+    assert!(found.take_stored().is_empty());
+    assert_eq!(found.take_answer(0, &reply(200, r#"{"id": "7"}"#), None), StepOutcome::Accepted);
+    assert!(!found.take_stored().is_empty());
+}
+
+#[test]
+fn a_secret_that_moved_makes_another_request() {
+    let [one, same, other] =
+        ["1", "1", "2"].map(|version| with_secret(None, version).unwrap_or_else(|error| unreachable!("{error}")));
+    assert_eq!(key_of(&one, 0), key_of(&same, 0));
+    assert_ne!(key_of(&one, 0), key_of(&other, 0));
+    assert_ne!(key_of(&one, 1), key_of(&other, 1), "one correction has one set of versions");
+}
+
+#[test]
+fn a_secret_that_cannot_be_sent_is_told_as_that() {
+    let missing = rendering_with(&LabelledSecrets::from_iter([])).err().unwrap_or_else(|| unreachable!("it is there"));
+    assert_eq!((missing.doubt, missing.label.as_deref()), (Doubt::SecretUnavailable, Some("1")));
+    let elsewhere = with_secret(Some("other"), "1").unwrap_or_else(|error| unreachable!("{error}"));
+    let refused = elsewhere.request(0).err().unwrap_or_else(|| unreachable!("it is sent"));
+    assert_eq!(
+        (refused.doubt, refused.cause.as_str()),
+        (Doubt::SecretUnavailable, "Secret pw may not be sent to h:443")
+    );
+    assert!(elsewhere.request(1).is_ok(), "this step sends none");
 }

@@ -25,8 +25,9 @@ use crate::lease::{LeaseSettings, lease};
 use crate::process::settings::HomeSettings;
 use crate::process::tasks;
 use crate::telemetry::health::Health;
-use crate::watch::SecretWatch;
+use crate::watch::{ReadableSecrets, SecretWatch};
 use drift_model::labelled_secrets::LabelledSecrets;
+use drift_model::names::CREDENTIAL_LABEL;
 
 /// What every part of a program is made with.
 #[derive(Clone)]
@@ -116,9 +117,16 @@ impl Site {
     #[must_use]
     pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
         let part = self.health.part("secrets");
-        let (watch, secrets) = SecretWatch::new(self.client.clone(), &self.namespace, credential, part);
+        let (watch, secrets) =
+            SecretWatch::new(self.client.clone(), &self.namespace, (CREDENTIAL_LABEL, credential), Some(part));
         self.spawn("secrets", watch.run(self.stop.clone()));
         secrets
+    }
+
+    /// The Secrets beside objects that corrections may send, kept up to date for each namespace that is asked for.
+    #[must_use]
+    pub fn readable_secrets(&self) -> ReadableSecrets {
+        ReadableSecrets::new(self.client.clone(), self.failed.clone(), self.stop.clone())
     }
 
     /// The targets in force, kept up to date. Bad documents are told by Events while `teller` leads; both programs read

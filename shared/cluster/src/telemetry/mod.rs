@@ -12,9 +12,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::util::TryInitError;
 
-/// Silent unless the filter names it: it logs whole answers that it cannot parse, Secrets included, and an error for
-/// each try to connect, which those who tried report themselves and once.
-const CLIENT_LOGS: &str = "kube_client::client";
+/// Silent unless the filter names them. The first logs whole answers that it cannot parse, Secrets included, and an error for
+/// each try to connect, which those who tried report themselves and once; the second logs statements, in which secrets stand.
+const CLIENT_LOGS: [&str; 2] = ["kube_client::client", "tokio_postgres"];
 
 /// In which form logs are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -59,7 +59,8 @@ pub fn start(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
 }
 
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
-    let directives = if level.contains(CLIENT_LOGS) { level.to_owned() } else { format!("{level},{CLIENT_LOGS}=off") };
+    let silent = CLIENT_LOGS.iter().filter(|logs| !level.contains(*logs)).map(|logs| format!(",{logs}=off"));
+    let directives = format!("{level}{}", silent.collect::<String>());
     EnvFilter::builder()
         .parse(&directives)
         .map_err(|error| TelemetryError::BadFilter { text: level.to_owned(), problem: error.to_string() })
@@ -72,9 +73,10 @@ mod tests {
 
     #[test]
     fn the_client_stays_silent_about_answers_unless_it_is_named() {
-        assert!(filter("debug").unwrap().to_string().contains("kube_client::client=off"));
+        let silent = filter("debug").unwrap().to_string();
+        assert!(silent.contains("kube_client::client=off") && silent.contains("tokio_postgres=off"), "{silent}");
         let named = filter("info,kube_client::client=debug").unwrap().to_string();
-        assert!(!named.contains("off"), "{named}");
+        assert!(!named.contains("kube_client::client=off"), "{named}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod dispatch;
 mod event;
 pub(crate) mod kind_watches;
 mod ownership;
+mod readable_secrets;
 mod secrets;
 pub(crate) mod store;
 
@@ -15,4 +16,5 @@ pub use dispatch::Orphan;
 pub use event::ObjectEvent;
 pub use kind_watches::{KindWatches, Subscription};
 pub use ownership::owner_of;
+pub use readable_secrets::ReadableSecrets;
 pub use secrets::SecretWatch;

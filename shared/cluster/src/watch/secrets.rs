@@ -1,4 +1,4 @@
-//! The Secrets of our namespace that their owners labelled for this program, kept up to date.
+//! The Secrets of one namespace that their owners labelled for this program, kept up to date.
 //!
 //! Requests read them without waiting: the whole set is swapped as one value. This file must not know what the
 //! Secrets are used for, and nothing here shows a value.
@@ -19,34 +19,35 @@ use crate::client::WholeObjects;
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
+use drift_model::names::HOSTS_ANNOTATION;
 
 /// Changes that wait between the connection and us.
 const BUFFER: usize = 16;
 
-/// The watch of this program's Secrets.
+/// The watch of the Secrets of one namespace.
 pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
-    part: Part,
+    /// What is not ready without them, where anything is.
+    part: Option<Part>,
     store: Store<LabelledSecret>,
     published: Arc<ArcSwap<LabelledSecrets>>,
     is_failing: bool,
 }
 
 impl SecretWatch {
-    /// Of the Secrets in `namespace` labelled for `credential` (`names::CREDENTIAL_POLLER` or `CREDENTIAL_CONTROLLER`);
-    /// nothing happens until it runs. `part` is ready from the first list on.
+    /// Of the Secrets in `namespace` with this label, a name and a value; nothing happens until it runs. `part` is ready from the
+    /// first list on. Without one nobody waits for them: where they cannot be listed, they count as none.
     #[must_use]
     pub fn new(
         client: kube::Client,
         namespace: &str,
-        credential: &str,
-        part: Part,
+        (label, value): (&str, &str),
+        part: Option<Part>,
     ) -> (Self, Arc<ArcSwap<LabelledSecrets>>) {
         let path = Secret::url_path(&(), Some(namespace));
-        let collection = Collection { path, label_selector: Some(format!("{CREDENTIAL_LABEL}={credential}")) };
+        let collection = Collection { path, label_selector: Some(format!("{label}={value}")) };
         let published = Arc::new(ArcSwap::default());
         let readers = Arc::clone(&published);
         (Self { client, collection, part, store: Store::default(), published, is_failing: false }, readers)
@@ -80,17 +81,21 @@ impl SecretWatch {
             Effect::Pending => {}
             Effect::Failing(text) => {
                 if !self.is_failing {
-                    tracing::warn!("Secrets cannot be watched: {text}");
+                    tracing::warn!(path = self.collection.path, "Secrets cannot be watched: {text}");
                 }
                 self.is_failing = true;
-                self.part.not_ready(format!("Secrets cannot be watched: {text}"));
+                match &self.part {
+                    Some(part) => part.not_ready(format!("Secrets cannot be watched: {text}")),
+                    None if self.published.load().are_listed() => {}
+                    None => self.published.store(Arc::new(LabelledSecrets::from_iter([]))),
+                }
             }
         }
     }
 
     fn recover(&mut self) {
         self.is_failing = false;
-        self.part.ready();
+        self.part.iter().for_each(Part::ready);
     }
 }
 
@@ -104,7 +109,12 @@ fn kept(object: &Value) -> LabelledSecret {
         .flatten()
         .filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?)))
         .collect();
+    let text = |field: &str| {
+        let value = object.pointer("/metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
     LabelledSecret::new(hosts, data)
+        .in_version(SecretVersion { uid: text("uid"), resource_version: text("resourceVersion") })
 }
 
 #[cfg(test)]
@@ -113,6 +123,7 @@ mod tests {
     use super::*;
     use crate::client::fake_api::{client, reply};
     use crate::telemetry::health::Health;
+    use drift_model::names::CREDENTIAL_LABEL;
     use secrecy::ExposeSecret;
     use serde_json::json;
     use std::time::Duration;
@@ -134,7 +145,8 @@ mod tests {
             })
         });
         let health = Health::default();
-        let (watch, secrets) = SecretWatch::new(client, "here", "poller", health.part("secrets"));
+        let (watch, secrets) =
+            SecretWatch::new(client, "here", (CREDENTIAL_LABEL, "poller"), Some(health.part("secrets")));
         let stop = CancellationToken::new();
         let looking = async {
             while !health.is_ready() {
@@ -152,6 +164,23 @@ mod tests {
         let expected =
             "GET /api/v1/namespaces/here/secrets?&labelSelector=driftpoller.dev%2Fcredential%3Dpoller&limit=500";
         assert_eq!(log.lines()[0], expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_listed_counts_as_none() {
+        let (client, _) = client(|_| Box::pin(async move { reply(403, &json!({"kind": "Status", "code": 403})) }));
+        let (watch, secrets) = SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None);
+        let stop = CancellationToken::new();
+        let looking = async {
+            while !secrets.load().are_listed() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            stop.cancel();
+        };
+        let limited = tokio::time::timeout(Duration::from_secs(60), looking);
+        let ((), looked) = tokio::join!(watch.run(stop.clone()), limited);
+        looked.unwrap();
+        assert!(secrets.load().secret("api").is_err());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`.
+//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the
+//! secrets that were sent before the last bracket.
 //!
 //! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
 //! resource is claimed, in which scope. This is the one module that writes and reads the message. It must not know when
@@ -6,7 +7,7 @@
 
 use std::fmt;
 
-use crate::condition::{Condition, CorrectedReason};
+use crate::condition::{Condition, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
 use crate::names::DRIFT_CORRECTED;
 
@@ -90,6 +91,8 @@ pub struct CorrectionStatus {
     pub correction: u64,
     /// What is claimed.
     pub claim: Option<Claim>,
+    /// What is known of secrets that were sent; it stands only beside a claim.
+    pub secrets: NotedSecrets,
     /// The sentence for people.
     pub text: String,
     /// The generation acted on.
@@ -118,10 +121,11 @@ impl CorrectionStatus {
             (0, None) => rest,
             _ => rest.strip_prefix(": ")?,
         };
+        let mut secrets = NotedSecrets::default();
         if let Some(claim) = &mut claim {
-            (text, claim.name_mut().scope) = split_scope(text);
+            (text, claim.name_mut().scope, secrets) = split_ending(text);
         }
-        Some(Self { correction, claim, text: text.to_owned(), ..Self::default() })
+        Some(Self { correction, claim, secrets, text: text.to_owned(), ..Self::default() })
     }
 
     /// The message of the condition.
@@ -132,8 +136,8 @@ impl CorrectionStatus {
         parts.extend(self.claim.as_ref().map(ToString::to_string));
         let mut message =
             if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
-        if let Some(scope) = self.claim.as_ref().and_then(|claim| claim.name().scope) {
-            message.push_str(&format!("{SCOPE}{scope}]"));
+        if let Some(claim) = &self.claim {
+            message.push_str(&ending(claim.name().scope, &self.secrets));
         }
         message
     }
@@ -159,8 +163,7 @@ impl CorrectionStatus {
     /// Another reason and sentence with the same K and claim.
     #[must_use]
     pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
-        let (correction, claim) = (self.correction, self.claim.clone());
-        Self { reason: Some(reason), correction, claim, text: text.to_owned(), generation }
+        Self { reason: Some(reason), text: text.to_owned(), generation, ..self.clone() }
     }
 
     /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
@@ -221,16 +224,32 @@ impl fmt::Display for Claim {
     }
 }
 
-/// What the ending of a message begins with that says where the claim was made.
-const SCOPE: &str = " [scope ";
+/// The ending of a message: where the claim was made, and which secrets were sent.
+fn ending(scope: Option<ScopeId>, secrets: &NotedSecrets) -> String {
+    let mut parts: Vec<_> = scope.map(|scope| format!("scope {scope}")).into_iter().collect();
+    parts.extend(secrets.parts());
+    if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
+}
 
-/// A text without its ending, and the scope that this says; a broken ending is part of the text.
-fn split_scope(text: &str) -> (&str, Option<ScopeId>) {
-    let found = text.strip_suffix(']').and_then(|rest| rest.rsplit_once(SCOPE));
-    match found.and_then(|(text, id)| Some((text, ScopeId::parse(id)?))) {
-        Some((text, scope)) => (text, Some(scope)),
-        None => (text, None),
+/// A text without its ending, and what this says; a broken ending is part of the text.
+fn split_ending(text: &str) -> (&str, Option<ScopeId>, NotedSecrets) {
+    let found = text.rfind(" [").and_then(|start| Some((start, parse_ending(&text[start..])?)));
+    match found {
+        Some((start, (scope, secrets))) => (&text[..start], scope, secrets),
+        None => (text, None, NotedSecrets::default()),
     }
+}
+
+/// Only what [`ending`] writes is one.
+fn parse_ending(text: &str) -> Option<(Option<ScopeId>, NotedSecrets)> {
+    let (mut scope, mut secrets) = (None, NotedSecrets::default());
+    for part in text.strip_prefix(" [")?.strip_suffix(']')?.split(", ") {
+        match part.split_once(' ')? {
+            ("scope", id) => scope = Some(ScopeId::parse(id)?),
+            (word, rest) => secrets.take_part(word, rest)?,
+        }
+    }
+    (ending(scope, &secrets) == text).then_some((scope, secrets))
 }
 
 /// The leading `correction K`, if there is one, and what follows it (its comma consumed where a claim follows).
@@ -267,130 +286,4 @@ fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
-        ClaimedName { identity: identity.to_owned(), scope: scope.map(ScopeId::of) }
-    }
-
-    fn owns(identity: &str) -> Option<Claim> {
-        Some(Claim::Owns(name(identity, None)))
-    }
-
-    fn status(correction: u64, claim: Option<Claim>, text: &str) -> CorrectionStatus {
-        CorrectionStatus { correction, claim, text: text.to_owned(), ..CorrectionStatus::default() }
-    }
-
-    #[test]
-    fn messages_read_as_documented() {
-        let cases = [
-            (status(7, owns("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
-            (status(7, Some(Claim::Claims(name("x", None))), "no"), r#"correction 7, claims "x": no"#),
-            (status(0, Some(Claim::Claims(name("x", None))), "no"), r#"claims "x": no"#),
-            (
-                status(7, Some(Claim::Owns(name("x", Some("s")))), "updated"),
-                r#"correction 7, owns "x": updated [scope 043a7187]"#,
-            ),
-            (status(0, Some(Claim::Claims(name("x", Some("s")))), "no"), r#"claims "x": no [scope 043a7187]"#),
-            (status(7, None, "text [scope 043a7187]"), "correction 7: text [scope 043a7187]"),
-            (status(7, None, "refused"), "correction 7: refused"),
-            (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
-            (status(0, None, "not ours"), "not ours"),
-        ];
-        for (status, message) in cases {
-            assert_eq!(status.message(), message);
-            assert_eq!(CorrectionStatus::parse(message), status);
-        }
-    }
-
-    #[test]
-    fn foreign_texts_claim_nothing() {
-        for message in [
-            "",
-            "correction x: y",
-            "correction 7, something",
-            "owns x: y",
-            r#"owns "x" y"#,
-            "claims x: y",
-            "correction 0: x",
-        ] {
-            assert_eq!(CorrectionStatus::parse(message), status(0, None, message), "{message}");
-        }
-    }
-
-    #[test]
-    fn a_broken_ending_says_no_scope() {
-        for text in ["x [scope 043a718]", "x [scope 043A7187]", "x [scope 043a7187] ", "x[scope 043a7187]", "[scope ]"]
-        {
-            assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), text));
-        }
-    }
-
-    #[test]
-    fn a_claim_holds_in_its_own_scope() {
-        let (here, elsewhere) = (ScopeId::of("here"), ScopeId::of("elsewhere"));
-        let resource = |scope| ResourceName { scope, identity: "x".to_owned() };
-        let claimed = ClaimedName::from(resource(here));
-        assert!(claimed.names(&resource(here)) && !claimed.names(&resource(elsewhere)));
-        assert_eq!(claimed.resource(elsewhere), resource(here));
-        let older = name("x", None);
-        assert!(older.names(&resource(here)) && older.names(&resource(elsewhere)));
-        assert_eq!(older.resource(elsewhere), resource(elsewhere));
-    }
-
-    #[test]
-    fn a_scope_that_is_missing_is_no_reason_to_write() {
-        let older = status(1, owns("x"), "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
-        let standing = older.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
-        let now = older.clone().in_scope(ScopeId::of("here"));
-        assert!(now != older && now.stands(Some(&standing)));
-        let moved = older.in_scope(ScopeId::of("elsewhere")).to_condition(None, "").unwrap();
-        assert!(!now.stands(Some(&moved)) && now.clone().in_scope(ScopeId::of("elsewhere")) == now);
-    }
-
-    #[test]
-    fn the_transition_time_moves_forward_and_only_with_the_status() {
-        let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
-        let first = failed.to_condition(None, "2026-01-02T00:00:00Z").unwrap();
-        let written = |reason, now| failed.keeping(reason, "x", Some(1)).to_condition(Some(&first), now).unwrap();
-        let time = |reason, now| written(reason, now).last_transition_time;
-        assert_eq!(time(CorrectedReason::AttemptsExhausted, "2026-01-03T00:00:00Z"), "2026-01-02T00:00:00Z");
-        assert_eq!(time(CorrectedReason::CorrectionApplied, "2026-01-03T00:00:00Z"), "2026-01-03T00:00:00Z");
-        let back = time(CorrectedReason::CorrectionApplied, "2026-01-01T00:00:00Z");
-        assert_eq!(back, "2026-01-02T00:00:00Z", "the clock was set back");
-    }
-
-    #[test]
-    fn only_the_very_same_condition_stands_already() {
-        let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
-        let first = failed.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
-        assert!(failed.stands(Some(&first)) && !failed.stands(None));
-        assert!(!failed.keeping(CorrectedReason::CorrectionApplied, "x", Some(1)).stands(Some(&first)));
-        let none = CorrectionStatus::default();
-        assert!(none.stands(None) && !none.stands(Some(&first)));
-    }
-
-    prop_compose! {
-        fn claims()(identity in "\\PC{0,20}", scope in proptest::option::of("[ab]"), full: bool) -> Claim {
-            (if full { Claim::Owns } else { Claim::Claims })(name(&identity, scope.as_deref()))
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_message_is_read_back_as_it_was_written(
-            correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}"
-        ) {
-            prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
-            let status = status(correction, claim, &text);
-            prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
-        }
-
-        #[test]
-        fn any_text_is_read_without_panic(message in "\\PC*") {
-            let _ = CorrectionStatus::parse(&message);
-        }
-    }
-}
+mod tests;

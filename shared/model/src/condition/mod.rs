@@ -5,6 +5,7 @@
 mod corrected;
 mod entry;
 mod fields;
+mod noted_secrets;
 mod observed;
 mod patch;
 mod reason;
@@ -16,6 +17,7 @@ mod wish;
 pub use corrected::{Claim, ClaimedName, CorrectionStatus};
 pub use entry::{Condition, ConditionStatus, Conditions, Placed, is_later};
 pub use fields::DifferingFields;
+pub use noted_secrets::{NotedSecrets, SecretMark, SecretMarks};
 pub use observed::{Standing, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use reason::{CorrectedReason, ObservedReason};

@@ -33,6 +33,12 @@ impl StatusFields {
         self.0.is_empty()
     }
 
+    /// Whether a value of any has this.
+    #[must_use]
+    pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {
+        self.0.values().any(holds)
+    }
+
     /// Those that do not stand so on an object.
     #[must_use]
     pub fn missing_in(&self, object: &Value) -> Self {

@@ -3,6 +3,9 @@
 //! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
 //! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
 
+mod names;
+
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
@@ -13,8 +16,8 @@ use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
-use crate::cel::suggest::{did_you_mean, nearest};
-use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, ROW, SELF, STEPS, Scope, VARIABLES};
+use crate::cel::suggest::did_you_mean;
+use crate::cel::variables::{SECRETS, SELF, STEPS, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -27,8 +30,8 @@ pub(super) struct Checked {
     pub(super) fields: FieldPaths,
     /// Every name of a field that is written in it.
     pub(super) names: BTreeSet<String>,
-    /// The variables of the language that it reads.
-    pub(super) variables: BTreeSet<&'static str>,
+    /// The variables of the language that it reads; of secrets each by its own name too: `secrets.password`.
+    pub(super) variables: BTreeSet<Cow<'static, str>>,
 }
 
 /// Checks and redirects an expression.
@@ -73,7 +76,7 @@ struct Checker<'s> {
     errors: Vec<TemplateError>,
     fields: FieldPaths,
     names: BTreeSet<String>,
-    variables: BTreeSet<&'static str>,
+    variables: BTreeSet<Cow<'static, str>>,
 }
 
 impl Checker<'_> {
@@ -159,7 +162,8 @@ impl Checker<'_> {
                            `response.text`";
             self.refuse(chain.root, message);
         }
-        self.variables.extend(VARIABLES.iter().find(|variable| **variable == chain.name));
+        self.variables
+            .extend(VARIABLES.iter().find(|variable| **variable == chain.name).map(|name| Cow::Borrowed(*name)));
         if chain.name == SELF && self.site.has_variable(SELF) {
             match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),
@@ -167,49 +171,11 @@ impl Checker<'_> {
             }
         } else if chain.name == STEPS && self.site.has_variable(STEPS) {
             self.check_step(chain);
+        } else if chain.name == SECRETS && self.site.has_variable(SECRETS) {
+            self.check_secret(chain);
         } else if !self.site.has_variable(chain.name) && !TYPES.contains(&chain.name) && !self.is_let(chain.name) {
             self.refuse_variable(chain);
         }
-    }
-
-    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are
-    /// names that people like, so they are taken only where they mean something.
-    fn is_taken(&self, name: &str) -> bool {
-        let is_everywhere =
-            VARIABLES.contains(&name) && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED, PAYLOAD].contains(&name);
-        let is_here = self.site.scope != Scope::Anywhere && self.site.has_variable(name);
-        is_everywhere || is_here || self.site.names.lets.contains_key(name)
-    }
-
-    /// Names of `let` are replaced where they are used; only in each other do they stand as they are written.
-    fn is_let(&self, name: &str) -> bool {
-        self.site.scope == Scope::Anywhere && self.site.names.lets.contains_key(name)
-    }
-
-    /// An earlier step of that name must exist.
-    fn check_step(&mut self, chain: &Chain<'_>) {
-        let known = &self.site.names.steps;
-        let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
-        if self.site.scope != Scope::Anywhere {
-            let hint = did_you_mean(name, known.iter().map(String::as_str));
-            let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
-            self.refuse(chain.root, format!("no step before this one is called `{name}`{hint}"));
-        }
-    }
-
-    fn refuse_variable(&mut self, chain: &Chain<'_>) {
-        let name = chain.name;
-        let known: Vec<&str> = self.site.variables().collect();
-        let message = if VARIABLES.contains(&name) {
-            format!("`{name}` does not exist here; known: {}", known.join(", "))
-        } else {
-            let candidates = known.iter().copied().chain(self.local.iter().map(String::as_str));
-            match nearest(name, candidates) {
-                Some(near) => format!("unknown variable `{name}`: did you mean `{near}`?"),
-                None => format!("unknown variable `{name}`; known: {}. Texts are written in quotes", known.join(", ")),
-            }
-        };
-        self.refuse(chain.root, message);
     }
 
     fn visit_call(&mut self, expression: &IdedExpr, call: &CallExpr) {

@@ -2,6 +2,7 @@
 //!
 //! This file must not know what the result is used for.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub struct Expression {
     /// Names of fields written in the expression: only they are repeated in errors.
     names: BTreeSet<String>,
     fields: FieldPaths,
-    variables: BTreeSet<&'static str>,
+    variables: BTreeSet<Cow<'static, str>>,
 }
 
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Expression {
         &self.fields
     }
 
-    /// Whether it reads a variable of the language.
+    /// Whether it reads a variable of the language, or a secret by its name (`secrets.password`).
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.variables.contains(variable)
     }
@@ -172,7 +173,7 @@ impl Expression {
     /// Whose mistake it is that it could not be evaluated for that object and an answer.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
-        if !self.variables.iter().any(|variable| ANSWERS.contains(variable)) {
+        if !self.variables.iter().any(|variable| ANSWERS.contains(&&**variable)) {
             return Mistake::OfObject(error);
         }
         Mistake::attribute(self.own_mistake(object), error)

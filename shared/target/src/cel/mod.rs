@@ -23,6 +23,7 @@ mod pattern;
 mod quantities;
 mod raw;
 mod rewrite;
+mod secret_values;
 mod site;
 mod sorting;
 pub(crate) mod suggest;
@@ -42,13 +43,14 @@ pub(crate) use names::Names;
 pub use parse::TemplateError;
 pub(crate) use parse::{Piece, is_template, pieces, without_expressions};
 pub use raw::RawAnswers;
+pub use secret_values::SecretValues;
 pub use site::{EvaluationError, Site};
 pub use suggest::did_you_mean;
 pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;
 pub use value::ValueTemplate;
-pub(crate) use variables::{CORRECTION, DIFFERS, STEPS};
+pub(crate) use variables::{CORRECTION, DIFFERS, SECRETS, STEPS};
 pub use variables::{Scope, Variables};
 
 #[cfg(test)]

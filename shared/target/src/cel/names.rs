@@ -37,6 +37,8 @@ pub(crate) struct Names {
     pub(crate) socket: Option<Arc<str>>,
     /// The steps whose answers may be seen.
     pub(crate) steps: Vec<String>,
+    /// The secrets that a correction may send.
+    pub(crate) secrets: Vec<String>,
     /// The expressions of `let`.
     pub(super) lets: BTreeMap<String, IdedExpr>,
 }

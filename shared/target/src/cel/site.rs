@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::cel::names::Names;
-use crate::cel::variables::{STEPS, Scope};
+use crate::cel::variables::{SECRETS, STEPS, Scope};
 
 /// Why a template could not be evaluated for an object. Holds no value of the object or of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,13 +26,15 @@ pub struct Site {
     pub scope: Scope,
     /// What the target names itself.
     pub(crate) names: Arc<Names>,
+    /// Whether what stands here is sent to the external system and shown to nobody else.
+    pub(crate) sends: bool,
 }
 
 impl Site {
     /// A place of a scope, in a target that names nothing.
     #[must_use]
     pub fn new(place: &str, scope: Scope) -> Self {
-        Self { place: place.into(), scope, names: Arc::default() }
+        Self { place: place.into(), scope, names: Arc::default(), sends: false }
     }
 
     /// The same, below or beside it.
@@ -40,10 +42,21 @@ impl Site {
         Self { place: place.into(), ..self.clone() }
     }
 
+    /// The same where its content is sent to the external system and shown to nobody else: a correction's secrets exist there.
+    pub(crate) fn sending(self) -> Self {
+        Self { sends: matches!(self.scope, Scope::Correction | Scope::Deletion), ..self }
+    }
+
+    /// Whether secrets may be written here, if the target declares any.
+    pub(super) const fn may_send(&self) -> bool {
+        self.sends
+    }
+
     /// The variables that exist here.
     pub(super) fn variables(&self) -> impl Iterator<Item = &'static str> + Clone {
         let steps = (!self.names.steps.is_empty()).then_some(STEPS);
-        self.scope.variables().iter().copied().chain(steps)
+        let secrets = (self.sends && !self.names.secrets.is_empty()).then_some(SECRETS);
+        self.scope.variables().iter().copied().chain(steps).chain(secrets)
     }
 
     /// Whether a variable exists here.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::cel::cost::{COST, Cost, CostValue};
 use crate::cel::json::{bind, bind_steps};
 use crate::cel::raw::RawAnswers;
+use crate::cel::secret_values::SecretValues;
 
 /// The object.
 pub(super) const SELF: &str = "self";
@@ -36,9 +37,12 @@ pub(crate) const CORRECTION: &str = "correction";
 /// What a hint from outside carries.
 pub(super) const PAYLOAD: &str = "payload";
 
+/// The secrets that a correction sends.
+pub(crate) const SECRETS: &str = "secrets";
+
 /// Every variable of the language.
 pub(super) const VARIABLES: &[&str] =
-    &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION, PAYLOAD];
+    &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION, PAYLOAD, SECRETS];
 
 /// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +71,8 @@ pub struct Variables<'a> {
     pub correction: Option<u64>,
     /// `payload`: what a hint carries.
     pub payload: Option<&'a Value>,
+    /// `secrets`: what a correction sends and nobody is shown, by name.
+    pub secrets: Option<&'a SecretValues>,
 }
 
 impl<'a> Variables<'a> {
@@ -86,6 +92,7 @@ impl<'a> Variables<'a> {
             observed: None,
             correction: None,
             payload: None,
+            secrets: None,
         }
     }
 
@@ -102,6 +109,7 @@ impl<'a> Variables<'a> {
             DIFFERS => self.differs,
             OBSERVED => self.observed,
             PAYLOAD => self.payload,
+            SECRETS => self.secrets.map(SecretValues::json),
             _ => None,
         }
     }
@@ -203,7 +211,7 @@ impl Scope {
 
 /// Variables bound for one evaluation.
 pub(super) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 12],
+    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 13],
 }
 
 impl<'a> Bound<'a> {
@@ -229,6 +237,7 @@ impl<'a> Bound<'a> {
                 json(DIFFERS),
                 json(OBSERVED),
                 json(PAYLOAD),
+                json(SECRETS),
                 (CORRECTION, correction),
                 cost,
             ],

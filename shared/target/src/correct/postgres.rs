@@ -4,6 +4,7 @@ use crate::cel::{DIFFERS, EvaluationError, Expression, Scope, Variables};
 use crate::correct::Actions;
 use crate::naming::read_step_name;
 use crate::raw::Reader;
+use crate::secrets::secret_variable;
 use crate::sql::{Connection, SqlTemplate, read_connection};
 use crate::templates::read_expression;
 use crate::yaml::{Content, Node};
@@ -39,6 +40,12 @@ pub struct SqlStatement {
 }
 
 impl SqlStatement {
+    /// Whether it sends the secret of that name.
+    #[must_use]
+    pub fn sends(&self, secret: &str) -> bool {
+        self.sql.reads(&secret_variable(secret))
+    }
+
     /// The text to send; `None` where it is skipped.
     ///
     /// # Errors
@@ -133,7 +140,7 @@ fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scop
 
 fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlTemplate> {
     let text = reader.text(node, place)?;
-    let site = reader.site(place, scope);
+    let site = reader.site(place, scope).sending();
     let sql = reader.compiled(node, place, SqlTemplate::parse(text, &site))?;
     if sql.begins_with(&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"]) {
         return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));

@@ -11,6 +11,7 @@ use crate::http::request::{RequestTemplate, read_request};
 use crate::http::statuses::{StatusSet, read_step_accept};
 use crate::naming::read_step_name;
 use crate::raw::{Fields, Reader};
+use crate::secrets::secret_variable;
 use crate::status_fields::{StatusTemplates, read_status_templates};
 use crate::templates::{read_expression, read_value};
 use crate::yaml::Node;
@@ -49,6 +50,12 @@ impl HttpStep {
     #[must_use]
     pub fn looks_up(&self) -> bool {
         matches!(self.request.method, Method::GET | Method::HEAD)
+    }
+
+    /// Whether it sends the secret of that name.
+    #[must_use]
+    pub fn sends(&self, secret: &str) -> bool {
+        self.request.reads(&secret_variable(secret))
     }
 
     /// Whether it is to be sent.

@@ -123,6 +123,8 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
         return reader.refuse(second.at, format!("{place}: {key} is written too, and a request carries one body"));
     }
     let site = site.at(&fields.place(key));
+    // What is sent as it is comes from answers.
+    let site = if key == "raw" { site } else { site.sending() };
     let body = match key {
         "body" => Body::Json(read_value(reader, node, &site)?),
         "form" => {

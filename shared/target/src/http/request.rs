@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use crate::cel::{DIFFERS, EvaluationError, Mistake, STEPS, Site, TextTemplate, UrlTemplate, Variables};
+use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
 use crate::http::body::{Body, read_body};
 use crate::http::headers::{HeaderTemplate, read_headers};
 use crate::raw::{Fields, Reader};
@@ -111,8 +111,10 @@ impl RequestTemplate {
 }
 
 fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<HeaderValue, EvaluationError> {
-    HeaderValue::try_from(template.render(variables)?)
-        .map_err(|_| template.site().error("the value holds characters that no header can carry"))
+    let mut value = HeaderValue::try_from(template.render(variables)?)
+        .map_err(|_| template.site().error("the value holds characters that no header can carry"))?;
+    value.set_sensitive(template.reads(SECRETS));
+    Ok(value)
 }
 
 /// Reads the keys `url`, `headers` and those of the body.
@@ -127,8 +129,8 @@ pub(crate) fn read_request(
         let text = reader.text(node, &site.place)?;
         reader.compiled(node, &site.place, UrlTemplate::parse(text, &site))
     });
-    let headers =
-        reader.or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place)));
+    let headers = reader
+        .or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place).sending()));
     let body = read_body(reader, fields, site);
     let socket = site.names.socket.clone();
     let is_https = url.as_ref().is_some_and(UrlTemplate::is_https);

@@ -1,4 +1,4 @@
-//! References to Secrets in our own namespace.
+//! References to Secrets, most of them in our own namespace.
 //!
 //! It must not know what a value is used for.
 
@@ -17,15 +17,17 @@ pub struct SecretKey {
 pub(crate) fn read_secret_key(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<SecretKey> {
     let node = reader.required(fields, key)?;
     let fields = reader.fields(node, &fields.place(key), &["name", "key"])?;
-    let name = read_secret_name(reader, &fields);
-    let key = reader.required(&fields, "key").and_then(|node| {
-        let text = reader.literal(node, &fields.place("key"))?;
-        if !is_data_key(text) {
-            return reader.refuse(node.at, format!("{}: `{text}` is no key of a Secret", fields.place("key")));
-        }
-        Some(text.to_owned())
-    });
+    let (name, key) = (read_secret_name(reader, &fields), read_data_key(reader, &fields));
     Some(SecretKey { name: name?, key: key? })
+}
+
+pub(crate) fn read_data_key(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let node = reader.required(fields, "key")?;
+    let text = reader.literal(node, &fields.place("key"))?;
+    if !is_data_key(text) {
+        return reader.refuse(node.at, format!("{}: `{text}` is no key of a Secret", fields.place("key")));
+    }
+    Some(text.to_owned())
 }
 
 pub(crate) fn read_secret_name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {

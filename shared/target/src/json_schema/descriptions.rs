@@ -35,6 +35,10 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("let", "Expressions by a name of your own, used in other templates."),
     ("allowHosts", "Hosts to which a URL may lead: api.example, api.example:8443, *.example, or * for any."),
     ("allowNetworks", "Private networks that a host may be in, for example 10.0.0.0/8."),
+    (
+        "secrets",
+        "What corrections send of Secrets, each as name: {secretRef: {name, key}} or name: {fromObject, key}; used as ${secrets.name}.",
+    ),
     ("read", "How the real state is read."),
     ("read.limits", "How much is read at once."),
     ("read.limits.concurrent", "Requests under way at most; default 8."),

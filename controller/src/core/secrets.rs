@@ -1,0 +1,137 @@
+//! The secrets that the corrections of one object send, as they stand at one moment.
+//!
+//! A secret of an object stands in the object's own namespace, and in no other; of ours, and of those beside objects, only what
+//! its owner labelled for it is known here at all. Nothing here shows a value. This file must not know how Secrets are
+//! watched, nor what is made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_model::condition::{SecretMark, SecretMarks};
+use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets};
+use drift_model::object::LeanObject;
+use drift_target::cel::SecretValues;
+use drift_target::{DeclaredSecret, SecretSource, Target};
+use secrecy::{ExposeSecret, SecretString};
+
+/// Where secrets are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'s> {
+    /// In our own namespace.
+    pub own: &'s LabelledSecrets,
+    /// In the namespace of the object; none for an object without one.
+    pub beside: &'s LabelledSecrets,
+}
+
+/// The secrets of one object.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectSecrets(BTreeMap<String, Result<CurrentSecret, CredentialError>>);
+
+/// One that is there.
+#[derive(Clone, Debug)]
+struct CurrentSecret {
+    /// What people are told that it is called.
+    called: String,
+    secret: LabelledSecret,
+    value: SecretString,
+    mark: SecretMark,
+}
+
+impl ObjectSecrets {
+    /// Those that the target declares.
+    #[must_use]
+    pub fn of(target: &Target, object: &LeanObject, known: Known<'_>) -> Self {
+        let current = |secret: &DeclaredSecret| {
+            let Found { called, secret: labelled, key } = find(secret, object, known)?;
+            let value = labelled.text(&called, key)?.clone();
+            let mark = SecretMark::of(&secret.name, key, labelled.version());
+            Ok(CurrentSecret { called, secret: labelled.clone(), value, mark })
+        };
+        Self(target.secrets.iter().map(|secret| (secret.name.clone(), current(secret))).collect())
+    }
+
+    /// As templates see them; one that is missing is missing there too.
+    #[must_use]
+    pub fn values(&self) -> SecretValues {
+        // Files leave a line end behind.
+        let text = |current: &CurrentSecret| current.value.expose_secret().trim_end_matches(['\r', '\n']).to_owned();
+        self.there().map(|(name, current)| (name.clone(), text(current))).collect()
+    }
+
+    /// In which versions they are.
+    #[must_use]
+    pub fn marks(&self) -> SecretMarks {
+        self.there().map(|(name, current)| (name.clone(), current.mark)).collect()
+    }
+
+    /// Why one of these cannot be sent anywhere.
+    #[must_use]
+    pub fn missing(&self, names: &BTreeSet<String>) -> Option<&CredentialError> {
+        names.iter().find_map(|name| self.0.get(name)?.as_ref().err())
+    }
+
+    /// Whether these may be sent there; `has_chosen_host` where objects choose the host.
+    ///
+    /// # Errors
+    /// Why one of them may not.
+    pub fn check_host(
+        &self,
+        names: &BTreeSet<String>,
+        host: &str,
+        has_chosen_host: bool,
+    ) -> Result<(), CredentialError> {
+        let sent = self.there().filter(|(name, _)| names.contains(*name));
+        for (_, current) in sent {
+            current.secret.check_host(&current.called, host, has_chosen_host)?;
+        }
+        Ok(())
+    }
+
+    /// What tells one version of these from another: 0 where there is none.
+    #[must_use]
+    pub fn fingerprint(&self, names: &BTreeSet<String>) -> u64 {
+        let sent = self.there().filter(|(name, _)| names.contains(*name));
+        // One after the other is turned on, so that two which are alike do not undo each other.
+        sent.fold(0, |hash, (_, current)| hash.rotate_left(7) ^ u64::from(current.mark.number()))
+    }
+
+    fn there(&self) -> impl Iterator<Item = (&String, &CurrentSecret)> {
+        self.0.iter().filter_map(|(name, current)| Some((name, current.as_ref().ok()?)))
+    }
+}
+
+/// In which versions the secrets of the object are, for whoever needs no value.
+#[must_use]
+pub fn marks_of(target: &Target, object: &LeanObject, known: Known<'_>) -> SecretMarks {
+    let mark = |secret: &DeclaredSecret| {
+        let Found { called, secret: labelled, key } = find(secret, object, known).ok()?;
+        labelled.text(&called, key).ok()?;
+        Some((secret.name.clone(), SecretMark::of(&secret.name, key, labelled.version())))
+    };
+    target.secrets.iter().filter_map(mark).collect()
+}
+
+struct Found<'s> {
+    called: String,
+    secret: &'s LabelledSecret,
+    key: &'s str,
+}
+
+fn find<'s>(secret: &'s DeclaredSecret, object: &LeanObject, known: Known<'s>) -> Result<Found<'s>, CredentialError> {
+    match &secret.source {
+        SecretSource::Own(own) => {
+            let labelled = known.own.secret(&own.name)?;
+            Ok(Found { called: own.name.clone(), secret: labelled, key: &own.key })
+        }
+        SecretSource::OfObject(beside) => {
+            let unnamed = |_| CredentialError::NoSecret { name: format!("of {}", secret.name) };
+            let name = beside.secret_of(&object.view).map_err(unnamed)?;
+            let called = format!("{}/{name}", object.id.namespace.as_deref().unwrap_or_default());
+            let labelled = known.beside.secret(&name);
+            let labelled = labelled.map_err(|_| CredentialError::NoSecret { name: called.clone() })?;
+            Ok(Found { called, secret: labelled, key: &beside.key })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

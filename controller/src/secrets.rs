@@ -1,0 +1,77 @@
+//! Where the controller finds the secrets that it sends: its own, and those beside objects.
+//!
+//! What they are worth is the core's to say. This file must not know what is sent, and nothing here shows a value.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use drift_cluster::watch::ReadableSecrets;
+use drift_model::condition::SecretMarks;
+use drift_model::labelled_secrets::LabelledSecrets;
+use drift_model::object::LeanObject;
+use drift_target::{DeclaredSecret, Target};
+
+use crate::core::secrets::{Known, ObjectSecrets, marks_of};
+
+/// Where secrets are found.
+#[derive(Clone)]
+pub struct Secrets {
+    own: Arc<ArcSwap<LabelledSecrets>>,
+    beside: ReadableSecrets,
+}
+
+/// All Secrets as they were at one moment: another look tells whether one changed since.
+#[derive(Default)]
+pub struct Look(Vec<Arc<LabelledSecrets>>);
+
+impl Secrets {
+    /// Those of our own namespace, and those beside objects.
+    #[must_use]
+    pub const fn new(own: Arc<ArcSwap<LabelledSecrets>>, beside: ReadableSecrets) -> Self {
+        Self { own, beside }
+    }
+
+    /// What the corrections of an object send; `None` while it is not known yet what there is.
+    #[must_use]
+    pub fn of(&self, target: &Target, object: &LeanObject) -> Option<ObjectSecrets> {
+        if target.secrets.is_empty() {
+            return Some(ObjectSecrets::default());
+        }
+        self.known(target, object, |known| ObjectSecrets::of(target, object, known))
+    }
+
+    /// In which versions that is; `None` while it is not known yet what there is, or where nothing is sent.
+    #[must_use]
+    pub fn marks_of(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
+        let sends = !target.secrets.is_empty();
+        sends.then(|| self.known(target, object, |known| marks_of(target, object, known)))?
+    }
+
+    /// Whether a Secret changed since the last look.
+    pub fn have_changed(&self, last: &mut Look) -> bool {
+        let mut now = self.beside.all();
+        now.push(self.own.load_full());
+        let is_same =
+            now.len() == last.0.len() && now.iter().zip(&last.0).all(|(now, before)| Arc::ptr_eq(now, before));
+        last.0 = now;
+        !is_same
+    }
+
+    fn known<T>(&self, target: &Target, object: &LeanObject, found: impl FnOnce(Known<'_>) -> T) -> Option<T> {
+        let looks_beside = target.secrets.iter().any(DeclaredSecret::is_of_object);
+        let beside = match object.id.namespace.as_deref().filter(|_| looks_beside) {
+            Some(namespace) => self.beside.of(namespace),
+            None => Arc::new(LabelledSecrets::from_iter([])),
+        };
+        let own = self.own.load();
+        let is_known = own.are_listed() && beside.are_listed();
+        is_known.then(|| found(Known { own: &own, beside: &beside }))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secrets")
+    }
+}

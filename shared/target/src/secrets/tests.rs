@@ -1,0 +1,138 @@
+use crate::{Destination, DocumentName, SecretSource, Target, parse_document};
+use serde_json::json;
+
+const TEXT: &str = r#"apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Role}
+  identity: "${self.metadata.name}"
+  secrets:
+    password: {fromObject: "${self.spec.passwordSecretRef.name}", key: password}
+    token: {secretRef: {name: ours, key: token}}
+  let: {credential: "${self.metadata.name + ':' + secrets.password}"}
+  read: {http: {url: "https://h/x"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+  correct:
+    http:
+      create: [{method: POST, url: "https://h/x", body: {a: "${desired.a}", password: "${secrets.password}"}}]
+      update:
+      - {method: PUT, url: "https://h/x", headers: {x-auth: "${base64.encode(bytes(credential))}"}, form: {p: "${secrets.?token}"}}
+      delete: [{method: DELETE, url: "https://h/x", headers: {x-token: "t ${secrets['token']}"}}]
+"#;
+
+fn parse(text: &str) -> Result<Target, Vec<String>> {
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    parse_document(&document, text).map_err(|problems| {
+        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
+    })
+}
+
+#[test]
+fn each_step_says_which_secrets_it_sends() {
+    let target = parse(TEXT).unwrap();
+    let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+    let sent = |step: &crate::HttpStep| ["password", "token"].map(|name| step.sends(name));
+    assert_eq!(
+        [&http.create, &http.update, &http.delete].map(|steps| sent(&steps[0])),
+        [[true, false], [true, true], [false, true]]
+    );
+    let [password, token] = target.secrets.as_slice() else { panic!("{:?}", target.secrets) };
+    assert!(password.is_of_object() && !token.is_of_object());
+    let SecretSource::OfObject(of_object) = &password.source else { panic!("{password:?}") };
+    let named = |name: &str| of_object.secret_of(&json!({"spec": {"passwordSecretRef": {"name": name}}}));
+    assert_eq!(named("pw").unwrap(), "pw");
+    assert!(named("a/b").is_err() && named("").is_err());
+    assert!(format!("{:?}", target.all_fields).contains("passwordSecretRef"), "the controller keeps what names it");
+    assert!(!format!("{:?}", target.poll_fields).contains("passwordSecretRef"), "the poller does not");
+}
+
+#[test]
+fn an_edited_source_is_an_edited_request() {
+    let other = parse(&TEXT.replace("key: token}", "key: other}")).unwrap();
+    let target = parse(TEXT).unwrap();
+    assert_ne!(target.correct_hash, other.correct_hash);
+    assert_eq!(target.verdict_hash, other.verdict_hash, "the poller needs none");
+}
+
+/// What is edited in the target, into what, and what is then said.
+const MISTAKES: &[(&str, &str, &[&str])] = &[
+    (
+        "password: \"${secrets.password}\"",
+        "password: \"${secrets.pasword}\"",
+        &["15:90 correct.http.create[0].body.password: no secret is called `pasword`: did you mean `password`?"],
+    ),
+    (
+        "password: \"${secrets.password}\"",
+        "password: \"${secrets}\"",
+        &["15:90 correct.http.create[0].body.password: write secrets and the name of one: secrets.password"],
+    ),
+    (
+        "password: \"${secrets.password}\"",
+        "password: \"${secrets[self.spec.a]}\"",
+        &["15:90 correct.http.create[0].body.password: write secrets and the name of one: secrets.password"],
+    ),
+    (
+        "body: {a: \"${desired.a}\", password: \"${secrets.password}\"}",
+        "raw: \"${bytes(secrets.password)}\"",
+        &[
+            "15:65 correct.http.create[0].raw: a secret is only ever sent: write it in the body, form, text, headers or SQL of correct",
+        ],
+    ),
+    (
+        "desired: {a: \"${self.spec.a}\"}",
+        "desired: {a: \"${credential}\"}",
+        &[
+            "12:29 compare.desired.a: a secret is only ever sent: write it in the body, form, text, headers or SQL of correct",
+        ],
+    ),
+    (
+        "x-token: \"t ${secrets['token']}\"",
+        "x-token: \"${secrets.password}\"",
+        &[
+            "18:15 correct.http.delete[0]: secrets.password stands beside the object, and is gone before it where its namespace is deleted; a deletion can send those of secretRef alone",
+        ],
+    ),
+    (
+        "update:\n      - {method: PUT, url: \"https://h/x\"",
+        "update:\n      - {method: PUT, url: \"http://h/x\"",
+        &["15:7 correct.http: a secret would go unencrypted to h:80; write https, or insecure: true beside correct"],
+    ),
+    (
+        "fromObject: \"${self.spec.passwordSecretRef.name}\"",
+        "fromObject: \"${response.body}\"",
+        &["8:31 secrets.password.fromObject: `response` does not exist here; known: self"],
+    ),
+];
+
+#[test]
+fn every_mistake_with_a_secret_is_told() {
+    let mut wrong = Vec::new();
+    for (old, new, expected) in MISTAKES {
+        assert!(TEXT.contains(old), "{old}");
+        let found = parse(&TEXT.replacen(old, new, 1)).map(drop).err().unwrap_or_default();
+        if found != *expected {
+            wrong.push(format!("{new}\n   found    {found:?}\n   expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_statement_quotes_what_it_sends() {
+    let steps = TEXT.split_once("    http:\n").unwrap().0;
+    let sql = r#"    postgres:
+      connection: {secretRef: {name: db}}
+      update: ["ALTER ROLE ${ident(self.metadata.name)} PASSWORD ${secrets.password}"]
+"#;
+    let target = parse(&format!("{steps}{sql}")).unwrap();
+    let Some(Destination::Postgres(postgres)) = &target.correct.destination else { panic!("no statements") };
+    let object = json!({"metadata": {"name": "r"}});
+    let secrets = [("password".to_owned(), r"it's \ odd".to_owned())].into_iter().collect();
+    let variables = crate::cel::Variables { secrets: Some(&secrets), ..crate::cel::Variables::of_object(&object) };
+    let written = postgres.update[0].render(&variables).unwrap();
+    assert_eq!(written.as_deref(), Some(r#"ALTER ROLE "r" PASSWORD E'it''s \\ odd'"#));
+    assert!(postgres.update[0].sends("password") && !postgres.update[0].sends("token"));
+    let missing = postgres.update[0].render(&crate::cel::Variables::of_object(&object)).unwrap_err();
+    assert!(!missing.to_string().contains("odd"));
+}
