@@ -12,7 +12,7 @@ use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::object::LeanObject;
 use drift_target::{DeclaredSecret, Target};
 
-use crate::core::secrets::{Known, ObjectSecrets, marks_of};
+use crate::core::secrets::{Known, ObjectSecrets, watched_marks};
 
 /// Where secrets are found.
 #[derive(Clone)]
@@ -41,11 +41,12 @@ impl Secrets {
         self.known(target, object, |known| ObjectSecrets::of(target, object, known))
     }
 
-    /// In which versions that is; `None` while it is not known yet what there is, or where nothing is sent.
+    /// In which versions those are that cannot be read back; `None` while it is not known yet what there is, or where there is
+    /// nothing of the kind.
     #[must_use]
-    pub fn marks_of(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
-        let sends = !target.secrets.is_empty();
-        sends.then(|| self.known(target, object, |known| marks_of(target, object, known)))?
+    pub fn watched(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
+        let has_some = !target.compare.write_only.is_empty();
+        has_some.then(|| self.known(target, object, |known| watched_marks(target, object, known)))?
     }
 
     /// Whether a Secret changed since the last look.

@@ -32,6 +32,7 @@ use crate::core::roster::{Around, Handover, Roster};
 use crate::executor::{Executor, Question};
 use crate::held_counts::HeldCounts;
 use crate::metrics::of_target;
+use crate::secrets::Look;
 use supervision::{Report, Underway, Unreadable};
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old.
@@ -74,6 +75,8 @@ pub struct TargetActor {
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
     held_counts: HeldCounts,
+    /// The Secrets when everybody was decided last.
+    secrets: Look,
     /// The poller's word for the target when everybody was decided last.
     last_word: Option<Voucher>,
 }
@@ -105,6 +108,7 @@ impl TargetActor {
             unreadable: Unreadable::default(),
             superseded: CancellationToken::new(),
             told_deletions: HashSet::new(),
+            secrets: Look::default(),
             last_word: None,
         }
     }
@@ -238,7 +242,8 @@ impl TargetActor {
         let vouched = self.context.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
         let claimant = self.roster.claimant(uid);
         let rights = claimant.map(|claimant| self.identities.rights(uid, &claimant)).unwrap_or_default();
-        Around { vouched, rights, scope_complete: self.identities.is_scope_complete() }
+        let secrets = self.roster.object(uid).and_then(|object| self.executor.secrets.watched(target, object));
+        Around { vouched, rights, scope_complete: self.identities.is_scope_complete(), secrets }
     }
 
     fn word(&self, now: Moment) -> Option<Voucher> {

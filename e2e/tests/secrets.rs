@@ -1,9 +1,14 @@
 //! Credentials are used only where their owner allowed it, and their values reach nothing but the wire.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
-use drift_e2e::outside::Answer;
-use drift_e2e::world::{Target, World, condition};
-use serde_json::json;
+use drift_e2e::outside::{Answer, Outside};
+use drift_e2e::programs::{Program, Which};
+use drift_e2e::world::{Target, World, condition, message, right};
+use drift_model::names;
+use serde_json::{Value, json};
 
 /// No word of any text, so that finding it anywhere is a leak.
 const CANARY: &str = "canary-5e0b71c9-value";
@@ -12,6 +17,22 @@ fn with_auth(target: Target) -> Target {
     target
         .with("/spec/read/http/auth", json!({"bearer": {"secretRef": {"name": "reader", "key": "token"}}}))
         .with("/spec/correct/http/auth", json!({"bearer": {"secretRef": {"name": "writer", "key": "token"}}}))
+}
+
+/// Nothing that anybody may look at has the canary in it.
+async fn ensure_shown_nowhere(world: &World, programs: &[Arc<Program>]) -> Result<()> {
+    let mut everything = vec![("events", json!(world.events().await?).to_string())];
+    everything.push(("object", json!(world.all_proxies().await?).to_string()));
+    for program in programs {
+        everything.push(("log", program.log_text()?));
+        everything.push(("metrics", program.page("/metrics").await?.1));
+        everything.push(("readyz", program.page("/readyz").await?.1));
+    }
+    for (place, text) in everything {
+        ensure!(!text.is_empty() || place == "events", "nothing to look at in {place}");
+        ensure!(!text.contains(CANARY), "a credential in {place}");
+    }
+    Ok(())
 }
 
 #[tokio::test]
@@ -44,18 +65,7 @@ async fn a_credential_goes_nowhere_else() -> Result<()> {
         };
         world.wait_for_proxy("web", "the field differs and its values are not shown", is_shown).await?;
 
-        let mut everything = vec![("events", json!(world.events().await?).to_string())];
-        everything.push(("object", json!(world.all_proxies().await?).to_string()));
-        for program in &programs {
-            everything.push(("log", program.log_text()?));
-            everything.push(("metrics", program.page("/metrics").await?.1));
-            everything.push(("readyz", program.page("/readyz").await?.1));
-        }
-        for (place, text) in everything {
-            ensure!(!text.is_empty() || place == "events", "nothing to look at in {place}");
-            ensure!(!text.contains(CANARY), "a credential in {place}");
-        }
-        Ok(())
+        ensure_shown_nowhere(world, &programs).await
     })
     .await
 }
@@ -80,6 +90,85 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         world.wait_for_note("web", "False", "CorrectionFailed").await?;
         ensure!(outside.count("POST") == 0, "{:?}", outside.requests());
         Ok(())
+    })
+    .await
+}
+
+/// What the page on operations asks for: the controller may list and watch the Secrets of the objects' namespace.
+async fn let_controller_read(world: &World) -> Result<()> {
+    let metadata = json!({"name": "drift-controller-secrets", "namespace": world.objects_namespace()});
+    let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]);
+    let group = "rbac.authorization.k8s.io";
+    let kind = |kind: &str| json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": metadata});
+    let mut role = kind("Role");
+    role["rules"] = rules;
+    world.apply(&role).await?;
+    let mut binding = kind("RoleBinding");
+    binding["roleRef"] = json!({"apiGroup": group, "kind": "Role", "name": "drift-controller-secrets"});
+    let account =
+        json!({"kind": "ServiceAccount", "name": "drift-controller", "namespace": world.programs_namespace()});
+    binding["subjects"] = json!([account]);
+    world.apply(&binding).await?;
+    let listing = right("", "secrets", "list", world.objects_namespace());
+    world.wait_for_right(Which::Controller, listing, true).await
+}
+
+/// The Secret beside the object, as its owner labels it.
+async fn set_password(world: &World, password: &str) -> Result<()> {
+    let labels = json!({names::READABLE_LABEL: names::TRUE});
+    let metadata = json!({"name": "web-password", "namespace": world.objects_namespace(), "labels": labels});
+    let data = json!({"password": password});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
+    world.apply(&secret).await.map(drop)
+}
+
+/// What was sent with each write, in their order.
+fn sent_passwords(outside: &Outside) -> Vec<String> {
+    let writes = outside.requests().into_iter().filter(|request| request.method == "POST");
+    writes.map(|request| request.header("x-password").unwrap_or("none").to_owned()).collect()
+}
+
+fn sending(world: &World, url: &str) -> Result<Target> {
+    let headers = json!({"x-password": "${secrets.password}"});
+    let source = json!({"fromObject": "${self.metadata.name}-password", "key": "password"});
+    Ok(Target::shipped(world, url)?
+        .with("/spec/secrets/password", source)
+        .with("/spec/compare/writeOnly", json!([{"path": "/password", "secret": "password"}]))
+        .with("/spec/correct/http/create/0/headers", headers.clone())
+        .with("/spec/correct/http/update/0/headers", headers)
+        .with("/spec/correct/http/update/0/because", json!("${response.body.?error}")))
+}
+
+#[tokio::test]
+async fn a_secret_is_sent_once_in_each_version() -> Result<()> {
+    World::run("sent secret", async |world| {
+        let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let [first, second] = ["1", "2"].map(|version| format!("p{version}-{CANARY}"));
+        let_controller_read(world).await?;
+        set_password(world, &first).await?;
+        world.apply_target(&sending(world, outside.url())?).await?;
+        let programs = [world.start_poller().await?, world.start_controller().await?];
+        let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
+        world.create_proxy("web", spec).await?;
+        world.wait_until_healed_by("web", 1).await?;
+        ensure!(sent_passwords(&outside) == [first.as_str()], "{:?}", outside.requests());
+        world.nothing_is_written_for(Duration::from_secs(7)).await?;
+
+        let history = world.watch_object("web").await?;
+        set_password(world, &second).await?;
+        let is_told = |object: &Value| message(object, "driftObserved").contains("1 field differs: /password changed");
+        history.wait_for("the verdict says what differs", is_told).await?;
+        world.wait_until_healed_by("web", 2).await?;
+        world.nothing_is_written_for(Duration::from_secs(12)).await?;
+        ensure!(sent_passwords(&outside) == [first.as_str(), second.as_str()], "{:?}", outside.requests());
+
+        // A refusal that repeats it.
+        let refusal = json!({"error": format!("no such password: {second}")});
+        outside.on("POST", "/proxies/web", Answer::json(422, &refusal));
+        world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:8"}})).await?;
+        let is_masked = |object: &Value| message(object, "driftCorrected").contains("update: 422: (redacted)");
+        world.wait_for_proxy("web", "the refusal is told without what it repeats", is_masked).await?;
+        ensure_shown_nowhere(world, &programs).await
     })
     .await
 }

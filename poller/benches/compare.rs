@@ -131,7 +131,7 @@ fn collection(criterion: &mut Criterion) {
         let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let is_in_sync = |object: &&Value| {
             let found = entries.observe(&name(object), |entry| observe_item(read, object, entry));
-            compare_observed(&target, object, found).finding == Finding::InSync
+            compare_observed(&target, *object, found).finding == Finding::InSync
         };
         objects.iter().filter(is_in_sync).count()
     };

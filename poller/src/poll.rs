@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::finding::{Finding, Found};
 use crate::core::rendered::rule_error;
-use crate::core::reply::{Observation, absent, compare};
+use crate::core::reply::{Observation, Subject, absent, compare};
 use crate::core::request::Request;
 use crate::core::track::BegunPoll;
 use crate::core::traversals::RequestKey;
@@ -32,6 +32,8 @@ pub struct PollOrder {
     pub begun: BegunPoll,
     /// The object as the templates see it.
     pub view: Arc<Value>,
+    /// The names of the secrets that moved since they were sent.
+    pub moved: Vec<String>,
     /// The first request.
     pub request: Request,
     /// What the state was called that need not be sent again.
@@ -58,6 +60,8 @@ pub struct Member {
     pub begun: BegunPoll,
     /// The object as the templates see it.
     pub view: Arc<Value>,
+    /// The names of the secrets that moved since they were sent.
+    pub moved: Vec<String>,
     /// What its entry is called.
     pub key: String,
 }
@@ -102,13 +106,13 @@ pub struct PollResults {
 
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
-    let PollOrder { uid, begun, view, request, tag } = order;
+    let PollOrder { uid, begun, view, moved, request, tag } = order;
     let look = look_at_one(outside, target, (&uid, &view), (request, tag)).await;
     let outcome = match &look.found {
         Err(postponed) => PollOutcome::Postponed(postponed.clone()),
         Ok((observed, pause)) => {
             let observation = observed.clone().unwrap_or_else(Observation::Failed);
-            let found = compare(target, &view, observation);
+            let found = compare(target, Subject { object: &view, moved: &moved }, observation);
             look.tell(outside, target, &found.finding);
             let tagged = if found.finding == Finding::InSync { look.tagged.clone() } else { None };
             PollOutcome::Found { found, pause: *pause, tagged }
@@ -124,7 +128,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &ReadRate, order
     let uids = members.iter().map(|member| member.uid.clone()).collect();
     let look = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
     let mut results = Vec::with_capacity(members.len());
-    for Member { uid, begun, view, key } in members {
+    for Member { uid, begun, view, moved, key } in members {
         let outcome = match &look.found {
             Err(postponed) => PollOutcome::Postponed(postponed.clone()),
             Ok((entries, pause)) => {
@@ -132,7 +136,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &ReadRate, order
                     Ok(entries) => entries.observe(&key, |entry| observe_entry(target, &view, entry)),
                     Err(failure) => Observation::Failed(failure.clone()),
                 };
-                let found = compare(target, &view, observation);
+                let found = compare(target, Subject { object: &view, moved: &moved }, observation);
                 look.tell(outside, target, &found.finding);
                 PollOutcome::Found { found, pause: *pause, tagged: None }
             }

@@ -3,7 +3,9 @@
 //! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the claim are kept wherever
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
-use drift_model::condition::{Claim, ClaimedName, CorrectedReason, CorrectionStatus, DifferingFields, Wish};
+use drift_model::condition::{
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, Wish,
+};
 use drift_model::identity::ResourceName;
 
 use super::claim::Action;
@@ -116,6 +118,9 @@ impl Correction {
             status.correction = self.number;
         }
         status.claim = self.claim_after(outcome);
+        if status.claim.is_none() {
+            status.secrets = NotedSecrets::default();
+        }
         status
     }
 

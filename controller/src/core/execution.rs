@@ -6,6 +6,7 @@
 //! It must not know what a request looks like, or when a correction is due.
 
 mod end;
+mod noting;
 mod recording;
 mod sending;
 mod step;
@@ -175,6 +176,7 @@ impl Execution {
             }
             Readiness::Ready(plan) => {
                 self.progress.plan = plan;
+                self.expect_secrets();
                 self.turn_to(0)
             }
         }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use drift_model::condition::{
-    Claim, Conditions, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Placed, Tag, Verdict, Wish,
+    Claim, Conditions, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Placed, SecretMarks, Tag,
+    Verdict, Wish,
 };
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::{ResourceName, ScopeId};
@@ -28,6 +29,7 @@ pub(super) struct Scene {
     pub(super) facts: ObjectFacts,
     pub(super) target: TargetFacts,
     pub(super) memory: ObjectMemory,
+    pub(super) secrets: Option<SecretMarks>,
     pub(super) surroundings: Surroundings,
     pub(super) now: Moment,
 }
@@ -155,9 +157,17 @@ impl Scene {
             room: Room::Free,
         };
         let memory = ObjectMemory::new(at(0), None);
-        Self { object: bare_object(), facts: facts(), target: target(), memory, surroundings, now: at(1000) }
-            .corrected(CorrectedReason::CorrectionApplied, 7, owns("db"))
-            .observed(ObservedReason::FieldsDiffer)
+        Self {
+            object: bare_object(),
+            facts: facts(),
+            target: target(),
+            memory,
+            secrets: None,
+            surroundings,
+            now: at(1000),
+        }
+        .corrected(CorrectedReason::CorrectionApplied, 7, owns("db"))
+        .observed(ObservedReason::FieldsDiffer)
     }
 
     /// The verdict that stands: of this generation, wish and K.
@@ -199,6 +209,7 @@ impl Scene {
             facts: &self.facts,
             target: &self.target,
             memory: &self.memory,
+            secrets: self.secrets.as_ref(),
             surroundings: self.surroundings,
             now: self.now,
         }

@@ -36,6 +36,13 @@ impl Plan {
         self.steps.get(index).is_some_and(|step| !step.looks_up)
     }
 
+    /// The secrets that its writes send, all in all.
+    #[must_use]
+    pub fn sends(&self) -> BTreeSet<String> {
+        let writes = self.steps.iter().filter(|step| !step.looks_up);
+        writes.flat_map(|step| step.sends.iter().cloned()).collect()
+    }
+
     /// What people are told that the step is called.
     #[must_use]
     pub fn label(&self, index: usize) -> Option<Arc<str>> {

@@ -5,13 +5,14 @@
 
 mod answers;
 mod parts;
+mod wished;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{DifferingFields, StatusFields};
+use drift_model::condition::StatusFields;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::labelled_secrets::CredentialError;
@@ -23,13 +24,13 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::claim::Action;
 use super::correction::Correction;
 use super::outcome::{Doubt, StepOutcome};
 use super::plan::{Plan, PlannedStep};
 use super::secrets::ObjectSecrets;
 use answers::{judge_answer, not_looked_up};
 use parts::Parts;
+pub(super) use wished::wish_of;
 
 /// The header by which an external system knows a request that it has seen.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -238,39 +239,6 @@ impl Rendering {
 /// Which of the target's secrets something sends.
 pub(super) fn names_sent(target: &Target, sends: impl Fn(&str) -> bool) -> BTreeSet<String> {
     target.secrets.iter().map(|secret| &secret.name).filter(|name| sends(name)).cloned().collect()
-}
-
-/// What the object wishes for, and which of its keys differ, as the steps see them.
-pub(super) fn wish_of(
-    target: &Target,
-    object: &LeanObject,
-    correction: &Correction,
-    is_anew: bool,
-) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
-    let desired = match target.wish_of(&object.view) {
-        Ok(wished) => Some(wished.desired),
-        // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
-        Err(_) if correction.action == Action::Delete => None,
-        Err(error) => return Err(Unrenderable::new(error)),
-    };
-    // What is taken away and made anew lacks every field, whatever the verdict says of the one before.
-    let anew = DifferingFields::every();
-    let differs = match &desired {
-        Some(Value::Object(fields)) => Some(differing(if is_anew { &anew } else { &correction.fields }, fields)),
-        _ if target.uses_differs() && correction.action != Action::Delete => {
-            return Err(Unrenderable::new("desired is no map, so it has no keys that could be in `differs`"));
-        }
-        _ => None,
-    };
-    Ok((desired, differs))
-}
-
-/// Which of the fields of a wish differ.
-fn differing(fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
-    match fields.names() {
-        Some(names) => names.collect(),
-        None => desired.keys().map(String::as_str).collect(),
-    }
 }
 
 /// Of what a request says, where a retry may see that change: two that differ are not the same request.

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use drift_model::condition::SecretMarks;
 use drift_model::identity::{Claimant, Rights, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -27,7 +28,7 @@ struct Known {
 }
 
 /// What goes on outside of the target's own objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Around {
     /// The poller vouches for the target.
     pub vouched: bool,
@@ -35,6 +36,8 @@ pub struct Around {
     pub rights: Rights,
     /// Everybody is known who may have claimed something in the scope of the target's identities.
     pub scope_complete: bool,
+    /// The secrets of the object that cannot be read back, in their present versions.
+    pub secrets: Option<SecretMarks>,
 }
 
 /// The objects of one target.
@@ -171,7 +174,15 @@ impl Roster {
             room: self.room(now),
         };
         let Known { object, facts, memory, .. } = known;
-        Some(decide(&Situation { object, facts, target: &self.target, memory, surroundings, now }))
+        Some(decide(&Situation {
+            object,
+            facts,
+            target: &self.target,
+            memory,
+            secrets: around.secrets.as_ref(),
+            surroundings,
+            now,
+        }))
     }
 
     /// A correction or deletion of the object begins.

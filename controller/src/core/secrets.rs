@@ -99,15 +99,17 @@ impl ObjectSecrets {
     }
 }
 
-/// In which versions the secrets of the object are, for whoever needs no value.
+/// In which versions those secrets of the object are that cannot be read back.
 #[must_use]
-pub fn marks_of(target: &Target, object: &LeanObject, known: Known<'_>) -> SecretMarks {
+pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> SecretMarks {
     let mark = |secret: &DeclaredSecret| {
         let Found { called, secret: labelled, key } = find(secret, object, known).ok()?;
         labelled.text(&called, key).ok()?;
         Some((secret.name.clone(), SecretMark::of(&secret.name, key, labelled.version())))
     };
-    target.secrets.iter().filter_map(mark).collect()
+    let is_watched =
+        |secret: &&DeclaredSecret| target.compare.write_only.iter().any(|field| field.secret == secret.name);
+    target.secrets.iter().filter(is_watched).filter_map(mark).collect()
 }
 
 struct Found<'s> {

@@ -2,7 +2,7 @@
 //!
 //! This file must not know what is decided from it.
 
-use drift_model::condition::{CorrectionStatus, DifferingFields};
+use drift_model::condition::{CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -25,6 +25,9 @@ pub struct Situation<'a> {
     pub target: &'a TargetFacts,
     /// What this process remembers of it.
     pub memory: &'a ObjectMemory,
+    /// The secrets of the object that cannot be read back, in their present versions; `None` while that is not known, or where
+    /// there are none.
+    pub secrets: Option<&'a SecretMarks>,
     /// What goes on around it.
     pub surroundings: Surroundings,
     /// Now.
@@ -61,6 +64,8 @@ impl Situation<'_> {
     /// A correction of the object as it is now.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
+        // What was sent to another resource, or to one that is given up, says nothing.
+        let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
         let resumes = action == Action::Create && status.is_interrupted();
         Correction {
             action,
@@ -73,7 +78,7 @@ impl Situation<'_> {
             fields: DifferingFields::default(),
             correct_hash: self.target.correct_hash,
             sent_versions: 0,
-            before: status.clone(),
+            before: CorrectionStatus { secrets, ..status.clone() },
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,
         }

@@ -42,8 +42,17 @@ impl TargetActor {
         self.reconsider_all();
     }
 
+    /// Everybody whose fields cannot be read back is decided anew when a Secret changed: one of them may have moved.
+    fn note_secrets(&mut self) {
+        let compares = !self.executor.target.compare.write_only.is_empty();
+        if compares && self.executor.secrets.have_changed(&mut self.secrets) {
+            self.reconsider_all();
+        }
+    }
+
     pub(super) fn keep_house(&mut self) {
         self.note_vouching();
+        self.note_secrets();
         // The poller's word may have gone and come back between two looks at it.
         if self.last_word.is_some() {
             let not_vouched: Vec<Uid> = self.held_counts.held_for(Held::NotVouched).cloned().collect();

@@ -13,9 +13,10 @@ use drift_controller::core::execution::{
 use drift_controller::core::finalizer::{put_patch, release_patch};
 use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
-use drift_controller::core::secrets::ObjectSecrets;
+use drift_controller::core::secrets::{Known, ObjectSecrets};
 use drift_model::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
 use drift_model::http_request::HttpRequest;
+use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_outside::{HttpReply, ReplyBody};
@@ -28,7 +29,7 @@ use crate::api_server::Refusal;
 use crate::calls::{Scene, call};
 use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
-use crate::targets::Text;
+use crate::targets::{Text, secrets};
 
 /// One execution under way.
 pub(crate) struct Acting {
@@ -109,7 +110,7 @@ impl Acting {
         let now = scene.clock.moment;
         let event = match self.step.clone() {
             Step::Read | Step::ReadAgain => self.read(fault, scene),
-            Step::Prepare => Event::Prepared(self.prepare()),
+            Step::Prepare => Event::Prepared(self.prepare(scene.clock.secret)),
             Step::Write(write) => self.write(&write, fault, scene),
             Step::Render(index) => Event::Rendered(self.render(index)),
             Step::Send { index, .. } => match self.send(index, fault, scene) {
@@ -137,9 +138,11 @@ impl Acting {
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    fn prepare(&mut self) -> Readiness {
+    fn prepare(&mut self, secret: u32) -> Readiness {
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
-        match Rendering::new(&self.target, self.object(), correction, ObjectSecrets::default()) {
+        let (own, beside) = (secrets(secret), LabelledSecrets::from_iter([]));
+        let sent = ObjectSecrets::of(&self.target, self.object(), Known { own: &own, beside: &beside });
+        match Rendering::new(&self.target, self.object(), correction, sent) {
             Ok(rendering) => {
                 let plan = rendering.plan();
                 self.rendering = Some(rendering);

@@ -13,9 +13,11 @@ use drift_controller::core::held::Held;
 use drift_controller::core::limits::Place;
 use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::roster::{Around, Handover, Roster, claimant_of};
+use drift_controller::core::secrets::{Known, watched_marks};
 use drift_controller::core::vouching::Vouching;
 use drift_model::backoff::{Backoff, Series};
 use drift_model::identity::Uid;
+use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::work_queue::WorkQueue;
@@ -23,7 +25,7 @@ use drift_target::Target;
 
 use crate::act::Acting;
 use crate::resources::Resources;
-use crate::targets::Text;
+use crate::targets::{Text, secrets};
 
 /// When to look again at an object that could not be written.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -38,6 +40,8 @@ pub(crate) struct AtWork {
     pub(crate) queue: WorkQueue,
     pub(crate) limited: BTreeSet<Uid>,
     pub(crate) unreadable: HashMap<Uid, Backoff>,
+    /// The version of the Secret that corrections send.
+    pub(crate) secret: u32,
     /// Which of the target's texts; what an earlier one began is not its own.
     pub(crate) number: u64,
 }
@@ -69,6 +73,7 @@ impl AtWork {
             text,
             roster,
             resources,
+            secret: 0,
             memories,
             queue: WorkQueue::default(),
             limited: BTreeSet::new(),
@@ -124,7 +129,10 @@ impl AtWork {
     fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {
         let vouched = vouching.vouches_for(uid, (&self.target.name, &self.target.verdict_hash), now);
         let rights = self.resources.rights(uid, &self.roster.claimant(uid)?);
-        let around = Around { vouched, rights, scope_complete: true };
+        let (own, beside) = (secrets(self.secret), LabelledSecrets::from_iter([]));
+        let object = self.roster.object(uid)?;
+        let secrets = Some(watched_marks(&self.target, object, Known { own: &own, beside: &beside }));
+        let around = Around { vouched, rights, scope_complete: true, secrets };
         let decision = self.roster.decide(uid, around, now)?;
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {

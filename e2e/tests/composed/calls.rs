@@ -14,12 +14,14 @@ use crate::outside::{Fault, Outside};
 use crate::targets::owner_of;
 use crate::watch::Event;
 
-/// The clocks at one instant; people and NTP move the wall.
+/// What everybody sees without a call: the clocks at one instant, of which people and NTP move the wall, and the Secret.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     pub(crate) moment: Moment,
     /// How far the wall clock was set back.
     pub(crate) back: u64,
+    /// The version of the Secret that corrections send; its watch shows it at once.
+    pub(crate) secret: u32,
 }
 
 /// 1 January 2026.

@@ -113,6 +113,7 @@ impl Controller {
             }
         }
         for (name, at_work) in &mut self.targets {
+            at_work.secret = clock.secret;
             if at_work.roster.room(now) == Room::Free {
                 let limited = std::mem::take(&mut at_work.limited);
                 limited.iter().for_each(|uid| at_work.queue.add(uid));
@@ -138,7 +139,8 @@ impl Controller {
         let mut task = self.tasks.swap_remove(index % self.tasks.len());
         let now = scene.clock.moment;
         task.since = now;
-        let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.number == task.text);
+        let mut at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.number == task.text);
+        at_work.iter_mut().for_each(|at_work| at_work.secret = scene.clock.secret);
         if task.acting.waits_until().is_none_or(|until| until <= now) {
             task.acting.go_on(fault, at_work.is_none(), scene);
         }

@@ -99,6 +99,8 @@ pub(crate) enum Event {
     },
     RefuseStatus(bool),
     RefuseCredential(bool),
+    /// Somebody changes the Secret that corrections send.
+    Rotate,
     /// The wall clock is set back.
     SetBack(u16),
 }
@@ -122,6 +124,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
+        Event::Rotate => world.rotate(),
         Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
         Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
         Event::Make { resource, value } => world.outside.make(RESOURCES[resource], i64::from(value)),
@@ -280,7 +283,8 @@ pub(crate) fn event(random: &mut Random) -> Event {
         79 => Event::SetBack(u16::from(random.below(100))),
         80..83 => Event::Remove { resource: two(random) },
         84..86 => Event::Change { resource: two(random), value: random.below(3) },
-        86..88 => Event::Make { resource: two(random), value: random.below(3) },
+        87 => Event::Rotate,
+        86 => Event::Make { resource: two(random), value: random.below(3) },
         _ => object_event(random),
     }
 }

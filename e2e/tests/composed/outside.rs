@@ -46,6 +46,8 @@ pub(crate) const FAULTS: [Fault; 11] = [
 pub(crate) struct Resource {
     pub(crate) value: i64,
     pub(crate) made_by: Option<Uid>,
+    /// The version of the Secret that was sent last; `None` where others made it since. No read shows it.
+    pub(crate) password: Option<u32>,
 }
 
 /// The external system.
@@ -122,15 +124,16 @@ impl Outside {
     fn apply(&mut self, request: &HttpRequest, uid: &Uid) -> u16 {
         let identity = resource_of(request);
         let body = request.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
-        let value = body.and_then(|body| body["value"].as_i64()).unwrap_or_default();
+        let value = body.as_ref().and_then(|body| body["value"].as_i64()).unwrap_or_default();
+        let password = body.and_then(|body| body["password"].as_str()?.parse().ok());
         match (request.method.as_str(), self.resources.get_mut(&identity)) {
             ("POST", Some(_)) => 409,
             ("POST", None) => {
-                self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()) });
+                self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });
                 201
             }
             ("PUT", Some(resource)) => {
-                *resource = Resource { value, made_by: Some(uid.clone()) };
+                *resource = Resource { value, made_by: Some(uid.clone()), password };
                 200
             }
             ("DELETE", Some(_)) => {
@@ -145,7 +148,7 @@ impl Outside {
     pub(crate) fn make(&mut self, identity: &str, value: i64) {
         // Where a claim stands whose creation may have been done, nobody can tell whose it is: the claim counts.
         let made_by = self.may_have_made.iter().find(|(_, made)| made == identity).map(|(uid, _)| uid.clone());
-        self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by });
+        self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 
     /// The object claims what others made, as the target allows.

@@ -16,7 +16,7 @@ use drift_outside::HttpReply;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::poll_turns::PollTurn;
 use drift_poller::core::reading::{Progress, Reading};
-use drift_poller::core::reply::{Observation, compare};
+use drift_poller::core::reply::{Observation, Subject, compare};
 use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
@@ -50,7 +50,7 @@ struct Task {
 }
 
 enum Step {
-    Poll { begun: BegunPoll, view: Arc<Value>, request: Box<HttpRequest> },
+    Poll { begun: BegunPoll, view: Arc<Value>, moved: Vec<String>, request: Box<HttpRequest> },
     Answered { begun: BegunPoll, finding: Finding },
     Write { before: Box<LeanObject>, condition: Condition },
     Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
@@ -157,14 +157,14 @@ impl Poller {
         let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.text == task.text);
         let now = scene.clock.moment;
         match (task.step, at_work) {
-            (Step::Poll { begun, view, request }, Some(at_work)) => {
+            (Step::Poll { begun, view, moved, request }, Some(at_work)) => {
                 let reply = scene.outside.read(&resource_of(&request), fault);
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
-                    let differs = real != view["spec"]["value"].as_i64();
+                    let differs = real != view["spec"]["value"].as_i64() || !moved.is_empty();
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
-                let finding = judge(&at_work.target, &view, reply);
+                let finding = judge(&at_work.target, Subject { object: &view, moved: &moved }, reply);
                 task.step = Step::Answered { begun, finding };
                 self.tasks.push(task);
             }
@@ -239,23 +239,26 @@ impl AtWork {
     fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
         let uid = &turn.uid;
         let view = self.roster.track(uid)?.object().view.clone();
+        let moved = self.roster.track(uid)?.object().conditions.moved_secrets();
         let begun = self.roster.begin_poll(turn, now)?;
         let read = self.target.read.http()?;
         let step = match read.render(&view) {
-            Ok(request) => Step::Poll { begun, view, request: Box::new(request) },
+            Ok(request) => Step::Poll { begun, view, moved, request: Box::new(request) },
             Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
         };
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })
     }
 }
 
-fn judge(target: &Target, view: &Value, reply: Option<HttpReply>) -> Finding {
+fn judge(target: &Target, subject: Subject<'_>, reply: Option<HttpReply>) -> Finding {
     match reply {
         None => ObservedReason::PollTimedOut.into(),
         Some(reply) => {
             let Some(read) = target.read.http() else { return ObservedReason::ResponseInvalid.into() };
-            match Reading::new(read, view).take(&reply) {
-                Progress::Done(observed) => compare(target, view, observed.unwrap_or_else(Observation::Failed)).finding,
+            match Reading::new(read, subject.object).take(&reply) {
+                Progress::Done(observed) => {
+                    compare(target, subject, observed.unwrap_or_else(Observation::Failed)).finding
+                }
                 Progress::Ask(_) => ObservedReason::ResponseInvalid.into(),
             }
         }

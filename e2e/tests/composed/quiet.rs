@@ -180,6 +180,12 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     let real = world.outside.resources.get(resource);
     let may = owned(holder) || real.is_none() || text.adopt;
     let elsewhere = owns(holder).is_some_and(|owned| owned != resource);
+    // What others made has what they gave it, and what the note says nothing of is not compared.
+    let is_noted = holder["status"]["conditions"].to_string().contains("secrets ");
+    let sent = real.filter(|real| is_noted && real.made_by.is_some()).and_then(|real| real.password);
+    if let Some(sent) = sent.filter(|sent| may && !elsewhere && *sent != world.clock.secret) {
+        return Some(format!("{resource} has the secret in version {sent}, not {}", world.clock.secret));
+    }
     let as_wished = real.map(|real| json!(real.value)) == holder.pointer("/spec/value").cloned();
     (may && !elsewhere && !as_wished)
         .then(|| format!("{resource} is {real:?} and {} wants {}", holder["metadata"]["uid"], holder["spec"]["value"]))

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_target::{DocumentName, Target, parse_document};
 use serde_json::Value;
 
@@ -36,6 +37,13 @@ pub(crate) fn target(name: &'static str, text: Text) -> Arc<Target> {
     PARSED.with_borrow_mut(|parsed| parsed.entry((name, text)).or_insert_with(|| Arc::new(parse(name, text))).clone())
 }
 
+/// The one Secret of the programs' namespace, in this version.
+pub(crate) fn secrets(version: u32) -> LabelledSecrets {
+    let secret = LabelledSecret::new(None, [("key".to_owned(), version.to_string().into_bytes())]);
+    let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_string() };
+    [("password".to_owned(), secret.in_version(version))].into_iter().collect()
+}
+
 /// The first target by name that selects the object.
 pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
     let metadata = &object["metadata"];
@@ -50,13 +58,13 @@ fn parse(name: &str, text: Text) -> Target {
     let mode = if correct { "Correct" } else { "Observe" };
     let existing = if adopt { "Adopt" } else { "Refuse" };
     let url = "https://outside.example/things/${self.spec.resource}";
-    let body = format!("{{value: \"${{desired.value}}\", edition: {edition}}}");
+    let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
     // What is right already is not written again; the other edition writes in any case.
     let update = match edition {
         0 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
         _ => format!(
             "[{{name: found, method: GET, url: \"{url}\"}}, \
-             {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value}}\", body: {body}}}]"
+             {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value || 'password' in differs}}\", body: {body}}}]"
         ),
     };
     let delete = if deletes { format!("delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
@@ -69,12 +77,14 @@ spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes}}
   identity: "${{self.spec.resource}}"
   interval: 60s
+  secrets: {{password: {{secretRef: {{name: password, key: key}}}}}}
   suspend: {suspended}
   require: [{{that: "${{!self.spec.forbidden}}", else: it is forbidden}}]
   read:
     http: {{url: "{url}"}}
   compare:
     desired: {{value: "${{self.spec.value}}"}}
+    writeOnly: [{{path: /password, secret: password}}]
   correct:
     mode: {mode}
     existing: {existing}

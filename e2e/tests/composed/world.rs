@@ -143,6 +143,12 @@ impl World {
         }
     }
 
+    /// Somebody changes the Secret that corrections send.
+    pub(crate) fn rotate(&mut self) {
+        self.clock.secret += 1;
+        self.controller.reconsider();
+    }
+
     /// The process dies, and another takes over.
     pub(crate) fn crash(&mut self, who: Who) {
         match who {

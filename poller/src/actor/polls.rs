@@ -39,6 +39,7 @@ impl TargetActor {
         let uid = &turn.uid;
         let Some(track) = self.roster.track(uid) else { return };
         let (view, tag) = (track.object().view.clone(), track.known_tag().cloned());
+        let moved = track.object().conditions.moved_secrets();
         let request = first_request(&self.target, &view);
         if let Ok(request) = &request
             && let Some(postponed) = self.context.outside.postponed(&self.target, request, now.moment)
@@ -51,7 +52,7 @@ impl TargetActor {
         let Some(begun) = self.roster.begin_poll(turn, now) else { return };
         match request {
             Ok(request) => {
-                let order = PollOrder { uid: uid.clone(), begun, view, request, tag };
+                let order = PollOrder { uid: uid.clone(), begun, view, moved, request, tag };
                 let (outside, target) = (self.context.outside.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { poll(&outside, &target, order).await }));
             }

@@ -107,8 +107,9 @@ impl TargetActor {
 
     fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
         let join = |Due { turn, view, name }: Due| {
+            let moved = self.roster.track(&turn.uid)?.object().conditions.moved_secrets();
             let begun = self.roster.begin_poll(&turn, now)?;
-            Some(Member { uid: turn.uid, begun, view, key: name })
+            Some(Member { uid: turn.uid, begun, view, moved, key: name })
         };
         group.into_iter().filter_map(join).collect()
     }

@@ -96,7 +96,7 @@ mod tests {
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3 };
 
     fn basis(correction: u64) -> Basis {
-        Basis { generation: Some(1), wish: None, correction }
+        Basis { generation: Some(1), wish: None, correction, moved: 0 }
     }
 
     fn standing(reason: ObservedReason, correction: u64) -> Standing {

@@ -9,7 +9,7 @@ use drift_target::cel::{Expression, Mistake, Variables};
 use drift_target::{Absence, Read, ReadStep, Target};
 use serde_json::Value;
 
-use super::difference::{TooMuchWork, differences};
+use super::difference::{TooMuchWork, differences, moved};
 use super::drift::Drift;
 use super::finding::{Failure, Finding, Found};
 use super::rendered::rule_error;
@@ -17,6 +17,21 @@ use super::rendered::rule_error;
 /// What is said where a comparison would take too long.
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
+
+/// The object that a poll is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'o> {
+    /// As the templates see it.
+    pub object: &'o Value,
+    /// The names of the secrets that moved since they were sent.
+    pub moved: &'o [String],
+}
+
+impl<'o> From<&'o Value> for Subject<'o> {
+    fn from(object: &'o Value) -> Self {
+        Self { object, moved: &[] }
+    }
+}
 
 /// What a read says about the external resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,17 +48,18 @@ pub enum Observation {
 
 /// Holds an observation of the object against what it wishes for, which is rendered only where there is something to compare.
 #[must_use]
-pub fn compare(target: &Target, object: &Value, observation: Observation) -> Found {
+pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation: Observation) -> Found {
+    let subject = subject.into();
     match observation {
         Observation::AsBefore => Found { finding: Finding::InSync, published: None },
         Observation::Absent => absent(target),
         Observation::Failed(failure) => Finding::Failed(failure).into(),
         Observation::Present(observed) => {
-            let finding = hold_against_wish(target, object, &observed);
+            let finding = hold_against_wish(target, subject, &observed);
             if matches!(finding, Finding::Failed(_)) {
                 return finding.into();
             }
-            let variables = Variables { observed: Some(&observed), ..Variables::of_object(object) };
+            let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
             match target.publish.publish(&variables) {
                 Ok(published) => Found { finding, published: Some(published) },
                 Err(error) => Finding::Failed(invalid(&error)).into(),
@@ -58,15 +74,16 @@ pub fn absent(target: &Target) -> Found {
     Found { finding: Finding::Absent, published: Some(target.publish.cleared()) }
 }
 
-fn hold_against_wish(target: &Target, object: &Value, observed: &Value) -> Finding {
-    let desired = match target.desired_of(object) {
+fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {
+    let desired = match target.desired_of(subject.object) {
         Ok(desired) => desired,
         Err(error) => return Finding::Failed(rule_error(&error)),
     };
     if let Some(mistake) = mistake(&target.read, &desired, observed) {
         return Finding::Failed(invalid(&mistake));
     }
-    match differences(&target.compare.rules, &desired, observed) {
+    let found = differences(&target.compare.rules, &desired, observed);
+    match found.map(|found| found.into_iter().chain(moved(target, subject.moved)).collect::<Vec<_>>()) {
         Ok(none) if none.is_empty() => Finding::InSync,
         Ok(some) => Finding::Differs(Drift::of(target, &some)),
         Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),

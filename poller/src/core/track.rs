@@ -6,6 +6,7 @@
 mod polling;
 mod writing;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use drift_model::condition::{ObservedReason, Standing, StatusFields, Verdict};
@@ -207,6 +208,7 @@ impl Track {
             generation: self.object.generation,
             wish: self.rendered.wish,
             correction: self.object.conditions.correction(),
+            moved: tell_apart(&self.object.conditions.moved_secrets()),
         }
     }
 
@@ -266,8 +268,16 @@ impl Track {
                 && basis.is_spoken_of_by(standing)
                 && standing.tag.wish == basis.wish
                 && standing.tag.correction == basis.correction
+                && basis.moved == 0
         })
     }
+}
+
+/// A number for the names of what moved, so that a state can be copied; 0 for none.
+fn tell_apart(moved: &[String]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    moved.hash(&mut hasher);
+    if moved.is_empty() { 0 } else { hasher.finish().max(1) }
 }
 
 /// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so

@@ -16,6 +16,8 @@ pub struct Basis {
     pub wish: Option<Wish>,
     /// K, the corrections that had a definite outcome.
     pub correction: u64,
+    /// Which secrets moved since they were sent, in short; 0 where none did.
+    pub moved: u64,
 }
 
 impl Basis {
@@ -90,7 +92,7 @@ mod tests {
     }
 
     fn basis(generation: i64, correction: u64) -> Basis {
-        Basis { generation: Some(generation), wish: wish(1), correction }
+        Basis { generation: Some(generation), wish: wish(1), correction, moved: 0 }
     }
 
     fn standing(reason: ObservedReason, generation: i64, tag: Tag) -> Standing {
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn without_generations_a_changed_wish_is_a_changed_spec() {
-        let without = |seed| Basis { generation: None, wish: wish(seed), correction: 0 };
+        let without = |seed| Basis { generation: None, wish: wish(seed), correction: 0, moved: 0 };
         let mut standing = standing(InSync, 0, Tag::default());
         standing.generation = None;
         let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&standing), false).reason;

@@ -50,7 +50,11 @@ async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Op
     roster.see(object, at(0), |_| true);
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
     let request = first_request(target, &view).unwrap();
-    super::poll(outside, target, PollOrder { uid, begun, view, request, tag }).await.results.remove(0).outcome
+    super::poll(outside, target, PollOrder { uid, begun, view, moved: Vec::new(), request, tag })
+        .await
+        .results
+        .remove(0)
+        .outcome
 }
 
 /// A host that answers each request with more than needs no memory, then with a byte now and then.
@@ -188,7 +192,7 @@ async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &ReadRate) -> P
     roster.see(object, at(0), |_| true);
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
     let request = first_request(target, &view).unwrap();
-    let members = vec![Member { uid, begun, view, key: "x".to_owned() }];
+    let members = vec![Member { uid, begun, view, moved: Vec::new(), key: "x".to_owned() }];
     let order = TraversalOrder { key: RequestKey::of(&request), request, members };
     super::traverse(outside, target, rate, order).await.results.remove(0).outcome
 }

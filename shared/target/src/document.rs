@@ -234,7 +234,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
-    let (read, publish, correct, secrets) = (read?, publish?, correct?, secrets?);
+    let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
     if let (Some(both), Some(node)) =
         (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
     {
@@ -243,7 +243,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     if !insecure? {
         check_credentials(reader, spec, &read, &correct);
     }
-    check_secrets(reader, spec, (&secrets, insecure?), &correct);
+    check_secrets(reader, spec, (&secrets, insecure?), (&compare, &correct));
     check_replacement(reader, spec, &correct);
     if let (Some(Destination::Nudge(nudge)), Some(objects)) = (&correct.destination, &objects) {
         check_nudge(reader, spec, nudge, &objects.label_selector);
@@ -261,7 +261,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         allow_networks: allow_networks?,
         secrets,
         read,
-        compare: compare?,
+        compare,
         publish,
         hints: hints?,
         correct,

@@ -39,7 +39,12 @@ fn schema_at(recording: &Recording, place: &str) -> Value {
         },
         None => json!({}),
         Some(Asked::Text) => json!({"type": "string"}),
-        Some(Asked::Map) => json!({"type": "object"}),
+        Some(Asked::Map) => match format!("{place}.*") {
+            every if recording.at(&every).is_some() => {
+                json!({"type": "object", "additionalProperties": schema_at(recording, &every)})
+            }
+            _ => json!({"type": "object"}),
+        },
         Some(Asked::List) => json!({"type": "array", "items": schema_at(recording, &format!("{place}[]"))}),
         Some(Asked::Truth) => json!({"type": "boolean"}),
         Some(Asked::Whole(least, most)) => {

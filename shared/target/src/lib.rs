@@ -45,7 +45,7 @@ mod yaml;
 
 pub use catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use checked::{Confirm, Requirement, Target, Wished};
-pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, item_key, json_of};
+pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, WriteOnly, item_key, json_of};
 pub use correct::{
     Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, Mode, NudgeCorrect, PostgresCorrect,
     SqlStatement,

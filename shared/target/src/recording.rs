@@ -33,7 +33,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Notes it, unless more was asked for at the place.
     pub(super) fn note(&mut self, place: &str, asked: Asked) {
-        let known = self.places.entry(every_item(place)).or_insert_with(|| asked.clone());
+        let known = self.places.entry(every_name(&every_item(place))).or_insert_with(|| asked.clone());
         *known = asked.max(known.clone());
     }
 
@@ -41,6 +41,21 @@ impl Recording {
     pub(super) fn at(&self, place: &str) -> Option<&Asked> {
         self.places.get(place)
     }
+}
+
+/// Sections whose keys are the user's own, and whose values are read alike.
+const NAMED: [&str; 1] = ["secrets."];
+
+/// `secrets.password.key` as `secrets.*.key`.
+fn every_name(place: &str) -> String {
+    let named = NAMED.iter().find_map(|section| Some((section, place.strip_prefix(section)?)));
+    named.map_or_else(
+        || place.to_owned(),
+        |(section, rest)| {
+            let below = rest.split_once('.').map_or_else(String::new, |(_, below)| format!(".{below}"));
+            format!("{section}*{below}")
+        },
+    )
 }
 
 /// `require[0].that` as `require[].that`: every item is read alike.

@@ -2,7 +2,8 @@
 //!
 //! This file must not know what a secret is made of.
 
-use crate::correct::{Correct, Destination, HttpStep};
+use crate::compare::Compare;
+use crate::correct::{Correct, Destination, HttpStep, SqlStatement};
 use crate::insecure::goes_unread;
 use crate::raw::Reader;
 use crate::secrets::DeclaredSecret;
@@ -13,11 +14,56 @@ pub(super) fn check_secrets(
     reader: &mut Reader<'_>,
     spec: &Node,
     (secrets, insecure): (&[DeclaredSecret], bool),
-    correct: &Correct,
+    (compare, correct): (&Compare, &Correct),
 ) {
+    check_write_only(reader, spec, compare, correct);
     check_deletion(reader, spec, secrets, correct);
     if !insecure {
         check_ways(reader, spec, secrets, correct);
+    }
+}
+
+/// Refuses a field that cannot be read back where a correction would not send it: nobody would ever know that it is missing.
+fn check_write_only(reader: &mut Reader<'_>, spec: &Node, compare: &Compare, correct: &Correct) {
+    let at = spec.get("compare").and_then(|compare| compare.get("writeOnly")).map_or(spec.at, |node| node.at);
+    for (position, field) in compare.write_only.iter().enumerate() {
+        let place = format!("compare.writeOnly[{position}].secret");
+        let Some(destination) = &correct.destination else {
+            reader.refuse::<()>(at, format!("{place}: correct has no steps that could send it"));
+            return;
+        };
+        let needs_update = !field.is_replaced(&compare.rules);
+        for (action, is_needed, sends) in sent_by(destination, &field.secret) {
+            if sends == Some(false) || sends.is_none() && is_needed && needs_update {
+                let message = format!("{place}: no write of correct.{action} sends secrets.{}", field.secret);
+                reader.refuse::<()>(at, message);
+            }
+        }
+    }
+}
+
+/// The actions that make or change a resource, whether each is needed for a change, and whether a write of it sends the secret;
+/// `None` where the target does not have the action.
+fn sent_by(destination: &Destination, secret: &str) -> [(&'static str, bool, Option<bool>); 3] {
+    let http = |steps: &[HttpStep]| {
+        (!steps.is_empty()).then(|| steps.iter().any(|step| !step.looks_up() && step.sends(secret)))
+    };
+    let sql = |statements: &[SqlStatement]| {
+        (!statements.is_empty()).then(|| statements.iter().any(|statement| statement.sends(secret)))
+    };
+    match destination {
+        Destination::Http(to) => [
+            ("http.create", false, http(&to.create)),
+            ("http.update", true, http(&to.update)),
+            ("http.replace", false, http(&to.replace)),
+        ],
+        Destination::Postgres(to) => [
+            ("postgres.create", false, sql(&to.create)),
+            ("postgres.update", true, sql(&to.update)),
+            ("postgres.replace", false, sql(&to.replace)),
+        ],
+        // The operator that is woken corrects by itself.
+        Destination::Nudge(_) => [("nudge", true, None), ("nudge", false, None), ("nudge", false, None)],
     }
 }
 

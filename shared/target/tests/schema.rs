@@ -53,6 +53,9 @@ fn mistake(schema: &Value, value: &Value, place: &str) -> Option<String> {
     }
     fields.iter().find_map(|(key, field)| match schema["properties"].get(key) {
         None if schema["additionalProperties"] == false => Some(format!("{place}: unknown key {key}")),
+        None if schema["additionalProperties"].is_object() => {
+            mistake(&schema["additionalProperties"], field, &format!("{place}.{key}"))
+        }
         None => None,
         Some(schema) => mistake(schema, field, &format!("{place}.{key}")),
     })

@@ -3,7 +3,8 @@ use crate::core::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
 };
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach};
-use drift_model::condition::{ClaimedName, Tag, Wish};
+use drift_model::condition::{ClaimedName, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
+use drift_model::labelled_secrets::SecretVersion;
 use serde_json::json;
 use std::time::Duration;
 
@@ -459,4 +460,51 @@ fn the_operator_has_its_own_turn_after_an_edit() {
     assert!(matches!(edited(970).decide(), Decision::Correct(_)));
     let others = edited(980).with(|scene| scene.target.actions = target().actions);
     assert!(matches!(others.decide(), Decision::Correct(_)), "what we correct ourselves waits for nobody");
+}
+
+fn marks(version: &str) -> SecretMarks {
+    let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };
+    [("password".to_owned(), SecretMark::of("password", "k", &version))].into_iter().collect()
+}
+
+/// An object in sync to which the secret was sent in version 1, and which has this one now.
+fn sent(now: Option<&str>) -> Scene {
+    let sent = NotedSecrets::default().after_sending(&["password".to_owned()].into(), &marks("1"));
+    Scene::new().observed(ObservedReason::InSync).with(|scene| {
+        let noted = CorrectionStatus { secrets: sent, ..status(7, owns("db")) };
+        let applied = noted.keeping(CorrectedReason::CorrectionApplied, "updated", scene.object.generation);
+        set_corrected(&mut scene.object.conditions, &applied);
+        scene.secrets = now.map(marks);
+    })
+}
+
+#[test]
+fn a_secret_that_moved_is_noted_once() {
+    assert_eq!(sent(Some("1")).decide(), Decision::Nothing(Held::InSync));
+    let moved = sent(Some("2"));
+    let Decision::WriteStatus(status) = moved.decide() else { unreachable!("{:?}", moved.decide()) };
+    assert_eq!(status.secrets.moved().collect::<Vec<_>>(), ["password"]);
+    assert_eq!((status.correction, &*status.text), (7, "updated"), "nothing else is said anew");
+    let noted = moved.with(|scene| set_corrected(&mut scene.object.conditions, &status));
+    assert_eq!(noted.decide(), Decision::Nothing(Held::InSync), "the poller has the word");
+    let again = noted.with(|scene| scene.secrets = Some(marks("3")));
+    assert_eq!(again.decide(), Decision::Nothing(Held::InSync), "it has moved already");
+    let back = again.with(|scene| scene.secrets = Some(marks("1")));
+    let Decision::WriteStatus(status) = back.decide() else { unreachable!("{:?}", back.decide()) };
+    assert_eq!(status.secrets.moved().count(), 0, "another Secret is named again");
+}
+
+#[test]
+fn what_is_not_known_or_not_ours_has_not_moved() {
+    let missing = sent(Some("2")).with(|scene| scene.secrets = Some(SecretMarks::new()));
+    assert_eq!(missing.decide(), Decision::Nothing(Held::InSync));
+    assert_eq!(sent(None).decide(), Decision::Nothing(Held::InSync), "not listed yet");
+    let never = Scene::new().observed(ObservedReason::InSync).with(|scene| scene.secrets = Some(marks("1")));
+    assert_eq!(never.decide(), Decision::Nothing(Held::InSync), "never sent");
+    let observing = sent(Some("2")).with(|scene| scene.target.mode = Mode::Observe);
+    assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
+    let other = sent(Some("2")).with(|scene| scene.facts.identity = Some("other".to_owned()));
+    assert!(!matches!(other.decide(), Decision::WriteStatus(status) if status.secrets.moved().count() > 0));
+    let unfinished = sent(Some("2")).with(|scene| scene.surroundings.has_identity = false);
+    assert_eq!(unfinished.decide(), Decision::Nothing(Held::InSync));
 }

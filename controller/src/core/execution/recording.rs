@@ -29,6 +29,7 @@ pub(super) struct Recording {
 impl Execution {
     /// Says on the object what came of the correction. A deletion that was done, or skipped, needs no word: the object goes.
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
+        self.note_secrets(&outcome);
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         if is_deletion && matches!(outcome, Outcome::Applied | Outcome::AllSkipped) {
             return self.corrected(outcome, None, false);

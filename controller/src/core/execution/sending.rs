@@ -5,9 +5,10 @@
 //! trace. What was looked up may have taken long: the object is read once more before the first write, unless a write to it
 //! has just shown it. This file must not know what a request looks like, or what is said of an outcome.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use drift_model::condition::StatusFields;
+use drift_model::condition::{NotedSecrets, StatusFields};
 use drift_model::object::LeanObject;
 
 use super::end::ExecutionEnd;
@@ -33,6 +34,10 @@ pub(super) struct Progress {
     made: bool,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
+    /// What was noted of secrets before.
+    pub(super) noted: NotedSecrets,
+    /// The secrets that arrived.
+    pub(super) sent: BTreeSet<String>,
     /// What of the answers is kept in the object's status.
     pub(super) stored: StatusFields,
 }
@@ -122,6 +127,7 @@ impl Execution {
 
     /// Nothing was written outside, so the claim says too much.
     fn call_off(&mut self) -> Step {
+        self.forget_secrets();
         match self.correction().filter(|_| self.progress.claimed).map(|correction| correction.before.clone()) {
             Some(before) => {
                 self.stage = Stage::TakingBack;
@@ -199,6 +205,7 @@ impl Execution {
     /// A write was accepted. Within a deletion the last one says whether the resource is gone.
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
         self.progress.wrote = true;
+        self.note_accepted(index);
         self.progress.made |= index >= self.progress.plan.deletion;
         match underway {
             Some(underway) if index >= self.progress.plan.deletion => self.record(underway),

@@ -39,6 +39,7 @@ impl World {
             facts: &self.facts(),
             target: &self.target,
             memory: &self.memory,
+            secrets: None,
             surroundings,
             now: self.now,
         };

@@ -1,8 +1,10 @@
 use super::answers::{TOO_LARGE, UNJUDGED, shown};
 use super::*;
+use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
 use crate::core::outcome::{Refusal, Uncertainty};
 use crate::core::secrets::Known;
+use drift_model::condition::DifferingFields;
 use drift_model::field_paths::FieldPaths;
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_outside::ReplyBody;

@@ -5,7 +5,8 @@ use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_model::identity::{IdentityIndex, Selected};
 use drift_model::names::FINALIZER;
 
-const CALM: Around = Around { vouched: true, rights: Rights { has: true, shared: false }, scope_complete: true };
+const CALM: Around =
+    Around { vouched: true, rights: Rights { has: true, shared: false }, scope_complete: true, secrets: None };
 
 fn numbered(scene: Scene, number: usize) -> LeanObject {
     let mut object = scene.object;
@@ -148,7 +149,7 @@ fn nothing_new_is_claimed_until_everybody_is_known() {
     roster.see(ours(1), named(1), None, at(1));
     roster.see(LeanObject { deleting: true, ..ours(2) }, named(2), None, at(1));
     roster.note_listed();
-    let decide = |number: u8| roster.decide(&Uid::from(format!("u{number}")), unknown, at(1));
+    let decide = |number: u8| roster.decide(&Uid::from(format!("u{number}")), unknown.clone(), at(1));
     assert_eq!(decide(0), Some(Decision::Nothing(Held::ScopeIncomplete)));
     assert!(matches!(decide(1), Some(Decision::Correct(_))), "what is owned goes on");
     assert_eq!(decide(2), Some(Decision::Nothing(Held::ScopeIncomplete)));

@@ -17,7 +17,8 @@ spec:
     own: {secretRef: {name: ours, key: token}}
     password: {fromObject: "${self.spec.secret}", key: password}
   read: {http: {url: "https://h/x"}}
-  compare: {desired: {a: 1}}
+  compare: {desired: {a: 1}, writeOnly: [{path: /password, secret: password}]}
+  correct: {http: {update: [{method: PUT, url: "https://h/x", text: "${secrets.password}"}]}}
 "#;
 
 fn object(secret: &str) -> LeanObject {
@@ -47,7 +48,9 @@ fn a_secret_is_found_where_its_source_says() {
     let known = Known { own: &own, beside: &beside };
     let (target, object) = (target(), object("pw"));
     let found = ObjectSecrets::of(&target, &object, known);
-    assert_eq!(found.marks(), marks_of(&target, &object, known));
+    let watched = watched_marks(&target, &object, known);
+    assert_eq!(watched.get("password"), found.marks().get("password"));
+    assert_eq!(watched.len(), 1, "only what cannot be read back");
     assert_eq!(found.marks().keys().collect::<Vec<_>>(), ["own", "password"]);
     assert_eq!(found.missing(&all(&["own", "password"])), None);
     let turned = Known { own: &beside, beside: &own };

@@ -46,6 +46,7 @@ fn describe_difference(difference: &Difference<'_, '_>) -> String {
         Change::Unexpected(item) => describe_element("unexpected", place, is_secret, path, item),
         Change::Repeated(2) => "observed twice".to_owned(),
         Change::Repeated(times) => format!("observed {times} times"),
+        Change::Moved => "changed".to_owned(),
         Change::Order if place.is_redacted() || place.redacts_below() => REDACTED.to_owned(),
         Change::Order => "in another order".to_owned(),
         Change::Length { desired, observed } => format!("desired {desired} items, observed {observed}"),

@@ -7,6 +7,7 @@
 mod elements;
 mod fulfilment;
 mod keyed;
+mod moved;
 mod order;
 mod path;
 mod sets;
@@ -17,6 +18,7 @@ use drift_target::{Form, ListKind, Place, Rules, json_of};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
+pub use moved::moved;
 pub use path::{Key, Segment};
 
 use fulfilment::Comparison;
@@ -48,6 +50,8 @@ pub enum Change<'v> {
     Unexpected(Cow<'v, Value>),
     /// Items that their keys should tell apart are there so many times.
     Repeated(usize),
+    /// It cannot be read back, and was sent in another version.
+    Moved,
     /// The items are there in another order.
     Order,
     /// A long list has more or fewer items.
@@ -191,6 +195,7 @@ impl<'r> Difference<'r, '_> {
             Change::Missing(item) => Change::Missing(owned(item)),
             Change::Unexpected(item) => Change::Unexpected(owned(item)),
             Change::Repeated(times) => Change::Repeated(times),
+            Change::Moved => Change::Moved,
             Change::Order => Change::Order,
             Change::Length { desired, observed } => Change::Length { desired, observed },
         };

@@ -144,3 +144,29 @@ fn our_own_published_field_makes_the_next_poll_whole() {
         assert_eq!(track.known_tag(), None, "while polled: {while_polled}");
     }
 }
+
+#[test]
+fn a_secret_that_moved_is_polled_for_at_once() {
+    let mut track = tagged();
+    let noted = |track: &Track, ending: &str, version: u32| {
+        let mut object = object(&spec(), 0, version);
+        let condition = object.conditions.corrected.as_mut().unwrap();
+        condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]");
+        (object, track.rendered().clone())
+    };
+    let (sent, rendered) = noted(&track, "", 2);
+    track.see(sent, rendered, at(1).moment);
+    assert!(!track.wants_prompt_poll() && track.known_tag().is_some(), "nothing differs");
+    let begun = track.begin_poll(at(30));
+    let (moved, rendered) = noted(&track, ", moved password", 3);
+    track.see(moved, rendered, at(31).moment);
+    assert_eq!(track.known_tag(), None, "what was in sync says nothing");
+    assert!(track.wants_prompt_poll());
+    assert!(!track.finish_poll(begun, Finding::InSync, at(32).moment), "it began before");
+    poll(&mut track, 33, Finding::Differs("x".into()), None);
+    assert!(
+        matches!(track.next_write(at(33).moment), NextWrite::Write(verdict, _) if verdict.reason == ObservedReason::FieldsDiffer)
+    );
+    poll(&mut track, 34, Finding::InSync, named("\"a\""));
+    assert_eq!(track.known_tag(), None, "it still stands as moved");
+}

@@ -112,6 +112,9 @@ pub fn is_later(time: &str, other: &str) -> bool {
     matches!((time.parse::<Timestamp>(), other.parse::<Timestamp>()), (Ok(time), Ok(other)) if time > other)
 }
 
+/// What a note has in it that says of a secret that it moved.
+const MOVED: &str = ", moved ";
+
 /// A condition and its index in the list it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
@@ -170,6 +173,15 @@ impl Conditions {
     pub fn correction_status(&self) -> super::CorrectionStatus {
         let standing = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
         super::CorrectionStatus { correction: self.correction(), ..standing }
+    }
+
+    /// The names of the secrets that moved since the controller sent them.
+    #[must_use]
+    pub fn moved_secrets(&self) -> Vec<String> {
+        // Most notes say nothing of secrets, and this is asked of every object at every poll.
+        let noted = self.corrected().filter(|condition| condition.message.contains(MOVED));
+        let secrets = noted.and_then(super::CorrectionStatus::read).unwrap_or_default().secrets;
+        secrets.moved().map(str::to_owned).collect()
     }
 
     /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.

@@ -57,6 +57,12 @@ impl NotedSecrets {
         Self(says_something.then(|| Box::new(Noted { sent, moved })))
     }
 
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The names of those that moved since they were sent.
     pub fn moved(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|noted| &noted.moved).map(String::as_str)

@@ -11,6 +11,7 @@ mod provable;
 mod removal;
 mod rule_tree;
 mod rules;
+mod write_only;
 mod written;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use self::effects::Effects;
 use self::provable::{Known, check_constants, ignored_item, look_up};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
+use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
@@ -29,6 +31,7 @@ pub use self::effects::ListKind;
 pub use self::fitness::{item_key, json_of};
 pub use self::form::{Form, Meaning};
 pub use self::rules::{Place, Rules};
+pub use self::write_only::WriteOnly;
 
 /// Rules of one target.
 const MAX_RULES: usize = 200;
@@ -40,6 +43,8 @@ pub struct Compare {
     pub desired: ValueTemplate,
     /// How it is compared, by path.
     pub rules: Rules,
+    /// What cannot be read back.
+    pub write_only: Vec<WriteOnly>,
     /// Where an error of the rules is said to be.
     site: Site,
 }
@@ -68,15 +73,18 @@ impl Compare {
 }
 
 pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
-    let fields = reader.fields(node, place, &["desired", "rules"])?;
+    let fields = reader.fields(node, place, &["desired", "rules", "writeOnly"])?;
     let desired = reader
         .required(&fields, "desired")
         .and_then(|node| read_value(reader, node, &reader.site(&fields.place("desired"), Scope::Wish)));
     let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
         read_rules(reader, node, place, desired.as_ref())
     });
+    let write_only = reader.or(&fields, "writeOnly", Vec::new(), |reader, node, place| {
+        read_write_only(reader, node, place, desired.as_ref())
+    });
     let site = reader.site(&fields.place("rules"), Scope::Wish);
-    Some(Compare { desired: desired?, rules: rules?, site })
+    Some(Compare { desired: desired?, rules: rules?, write_only: write_only?, site })
 }
 
 fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {

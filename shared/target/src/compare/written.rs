@@ -136,7 +136,7 @@ fn read_flag(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<bool> 
 }
 
 /// A JSON Pointer: the empty text is the whole of `desired`.
-fn read_pointer(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Position, String, Vec<Step>)> {
+pub(super) fn read_pointer(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Position, String, Vec<Step>)> {
     if matches!(&node.content, Content::Text(text) if text.is_empty()) {
         return Some((node.at, String::new(), Vec::new()));
     }

@@ -110,6 +110,12 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("compare", "What the real state is compared with."),
     ("compare.desired", "The wish: a tree of ${…} over self. A field that is left out is not managed."),
     ("compare.rules", "How it is compared, by path."),
+    (
+        "compare.writeOnly",
+        "What corrections send and no read gives back: it differs when its Secret moved since it was sent.",
+    ),
+    ("compare.writeOnly[].path", "A JSON Pointer to the field, which desired does not have: /password."),
+    ("compare.writeOnly[].secret", "The name of the secret that stands there."),
     ("compare.rules[].path", "A JSON Pointer into desired; * stands for every key or item."),
     ("compare.rules[].list", "How a list is compared: ordered (default), set, or map with keys."),
     ("compare.rules[].keys", "The fields that tell the items of a map-like list apart."),
@@ -246,6 +252,8 @@ pub(super) const REQUIRED: &[&str] = &[
     "compare",
     "compare.desired",
     "compare.rules[].path",
+    "compare.writeOnly[].path",
+    "compare.writeOnly[].secret",
     "correct.http.create[].method",
     "correct.http.delete[].method",
 ];

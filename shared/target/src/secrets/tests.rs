@@ -118,6 +118,70 @@ fn every_mistake_with_a_secret_is_told() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+const WRITE_ONLY: &str =
+    "compare: {desired: {a: \"${self.spec.a}\"}, writeOnly: [{path: /password, secret: password}]}";
+
+#[test]
+fn what_cannot_be_read_back_is_sent_by_every_change() {
+    let with = |write_only: &str| {
+        TEXT.replace(
+            "compare: {desired: {a: \"${self.spec.a}\"}}",
+            &WRITE_ONLY.replace("[{path: /password, secret: password}]", write_only),
+        )
+    };
+    let said = |text: &str| parse(text).map(drop).err().unwrap_or_default();
+    let target = parse(&with("[{path: /password, secret: password}]")).unwrap();
+    assert_eq!(target.compare.write_only[0].field(), "password");
+    let table: &[(&str, &str)] = &[
+        (
+            "[{path: /a, secret: password}]",
+            "12:64 compare.writeOnly[0].path: desired says what is to be there, so it is compared; take it out of one of the two",
+        ),
+        (
+            "[{path: /b, secret: pasword}]",
+            "12:76 compare.writeOnly[0].secret: spec.secrets has no `pasword`: did you mean `password`?",
+        ),
+        (
+            "[{path: /b/*, secret: password}]",
+            "12:64 compare.writeOnly[0].path: write out one field, for example /password",
+        ),
+        (
+            "[{path: b, secret: password}]",
+            "12:64 compare.writeOnly[0].path: `b` is no path; write for example /listen or /labels/tier",
+        ),
+        (
+            "[{path: /b, secret: password}, {path: /b, secret: password}]",
+            "12:87 compare.writeOnly[1].path: it stands here twice",
+        ),
+        ("[{path: /b}]", "12:57 compare.writeOnly[0].secret is missing"),
+        ("[]", "12:56 compare.writeOnly: the list is empty; leave the key out instead"),
+        (
+            "[{path: /b, secret: token}]",
+            "12:56 compare.writeOnly[0].secret: no write of correct.http.create sends secrets.token",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (written, expected) in table {
+        let found = said(&with(written));
+        if found != [*expected] {
+            wrong.push(format!("{written}\n   found    {found:?}\n   expected {expected:?}"));
+        }
+    }
+    let without = |action: &str| {
+        let lines = TEXT.lines().filter(|line| !line.trim_start().starts_with(action)).collect::<Vec<_>>().join("\n");
+        lines.replace("compare: {desired: {a: \"${self.spec.a}\"}}", WRITE_ONLY)
+    };
+    let update = without("update").lines().filter(|line| !line.contains("x-auth")).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        said(&update),
+        ["12:56 compare.writeOnly[0].secret: no write of correct.http.update sends secrets.password"]
+    );
+    let observing = with("[{path: /password, secret: password}]");
+    let observing = observing.split_once("  correct:").unwrap().0;
+    assert_eq!(said(observing), ["12:56 compare.writeOnly[0].secret: correct has no steps that could send it"]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_statement_quotes_what_it_sends() {
     let steps = TEXT.split_once("    http:\n").unwrap().0;

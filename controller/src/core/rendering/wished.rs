@@ -1,0 +1,52 @@
+//! What the steps of a correction see of the wish, and of what differs from it.
+//!
+//! This file must not know what a step sends.
+
+use std::collections::BTreeSet;
+
+use drift_model::condition::DifferingFields;
+use drift_model::object::LeanObject;
+use drift_target::{Target, WriteOnly};
+use serde_json::{Map, Value};
+
+use super::Unrenderable;
+use crate::core::claim::Action;
+use crate::core::correction::Correction;
+
+/// What the object wishes for, and which of its keys differ, as the steps see them.
+pub(in crate::core) fn wish_of(
+    target: &Target,
+    object: &LeanObject,
+    correction: &Correction,
+    is_anew: bool,
+) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
+    let desired = match target.wish_of(&object.view) {
+        Ok(wished) => Some(wished.desired),
+        // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
+        Err(_) if correction.action == Action::Delete => None,
+        Err(error) => return Err(Unrenderable::new(error)),
+    };
+    // What is taken away and made anew lacks every field, whatever the verdict says of the one before.
+    let anew = DifferingFields::every();
+    let differs = match &desired {
+        Some(Value::Object(fields)) => {
+            Some(differing(target, if is_anew { &anew } else { &correction.fields }, fields))
+        }
+        _ if target.uses_differs() && correction.action != Action::Delete => {
+            return Err(Unrenderable::new("desired is no map, so it has no keys that could be in `differs`"));
+        }
+        _ => None,
+    };
+    Ok((desired, differs))
+}
+
+/// Which of the fields of a wish differ, and of those that cannot be read back.
+fn differing(target: &Target, fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
+    match fields.names() {
+        Some(names) => names.collect(),
+        None => {
+            let write_only = target.compare.write_only.iter().map(WriteOnly::field);
+            desired.keys().map(String::as_str).chain(write_only).collect::<BTreeSet<_>>().into_iter().collect()
+        }
+    }
+}
