@@ -18,7 +18,8 @@ import (
 const Ready = "Ready"
 
 // LookAgain is how long a correction has until the object is looked at once more: the poller answers a request for a poll
-// within seconds, and while nothing was healed its condition does not change, so nothing would wake us.
+// within seconds, and while nothing was healed its condition does not change, so nothing would wake us. An operator whose corrections
+// cost something lets it grow with each that did not help.
 const LookAgain = 30 * time.Second
 
 // Store is the external system.

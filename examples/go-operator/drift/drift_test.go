@@ -57,7 +57,7 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	lease := func(version, holder string) *coordinationv1.Lease {
 		lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 		lease.ResourceVersion = version
-		lease.Annotations = map[string]string{InForceAnnotation: `{"buckets":"3f2a9c71d0e4b5a6"}`}
+		lease.Annotations = map[string]string{InForceAnnotation: `{"buckets":"3f2a9c71d0e4b5a6 except u7 u9"}`}
 		return lease
 	}
 	var vouching Vouching
@@ -65,7 +65,7 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	expect := func(what, target string, seconds int, want bool) {
 		t.Helper()
-		if got := vouching.For(target, at(seconds)); got != want {
+		if got := vouching.For(target, "u1", at(seconds)); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
@@ -74,6 +74,9 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	vouching.Observe(lease("2", "a"), at(3))
 	expect("a renewed record", "buckets", 4, true)
 	expect("another target", "proxies", 4, false)
+	if vouching.For("buckets", "u9", at(4)) {
+		t.Error("an object that is excepted")
+	}
 	vouching.Observe(lease("2", "a"), at(30))
 	expect("a record that did not change", "buckets", 44, false)
 	vouching.Observe(lease("3", ""), at(45))

@@ -2,10 +2,13 @@ package drift
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // InForceAnnotation lists, on the poller's Lease, the targets whose verdicts are the poller's own at present.
@@ -42,10 +45,13 @@ func (vouching *Vouching) Observe(lease *coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// For tells whether the verdicts of this target are kept up to date now.
-func (vouching *Vouching) For(target string, now time.Time) bool {
+// For tells whether the verdict of this target on the object of this uid is kept up to date now.
+func (vouching *Vouching) For(target string, uid types.UID, now time.Time) bool {
 	vouching.mutex.Lock()
 	defer vouching.mutex.Unlock()
-	_, isListed := vouching.targets[target]
-	return isListed && !vouching.changed.IsZero() && now.Sub(vouching.changed) <= FreshFor
+	word, isListed := vouching.targets[target]
+	// "HASH", or "HASH except UID UID".
+	_, except, _ := strings.Cut(word, " except ")
+	isExcepted := slices.Contains(strings.Fields(except), string(uid))
+	return isListed && !isExcepted && !vouching.changed.IsZero() && now.Sub(vouching.changed) <= FreshFor
 }

@@ -63,6 +63,7 @@ fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<Heard> {
         Err(ResourceError::Refused { status: 429, retry_after }) => {
             Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
         }
+        Err(ResourceError::Refused { status: 503, retry_after: Some(pause) }) => Heard::AskedToWait(*pause),
         _ => Heard::Answer,
     })
 }

@@ -23,7 +23,7 @@ pub(super) const NAMESPACE: &str = "team-a";
 /// The examples' files in the order in which they are applied.
 const FILES: [(&str, &[&str]); 2] = [
     ("postgres-roles", &["kind.yaml", "rbac.yaml", "network-policy.yaml", "secrets.yaml", "targets.yaml"]),
-    ("postgres-rows", &["kind.yaml", "rbac.yaml", "secrets.yaml", "target.yaml"]),
+    ("postgres-rows", &["kind.yaml", "rbac.yaml", "network-policy.yaml", "secrets.yaml", "target.yaml"]),
 ];
 
 /// Where the table, its trigger and the programs' roles are written.
