@@ -10,6 +10,7 @@ use drift_cluster::client::{ObjectClient, WriteError};
 use drift_cluster::config::Configuration;
 use drift_cluster::events::EventWriter;
 use drift_cluster::identities::Identities;
+use drift_cluster::jobs::JobClient;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
 use drift_cluster::object_writer::{CallSlots, ObjectWriter};
@@ -98,6 +99,7 @@ impl Context {
         RequestSender {
             sender: self.sender.clone(),
             databases: self.databases.clone(),
+            jobs: JobClient::new(self.client.clone(), CONTROLLER_MANAGER),
             leadership: self.leadership.clone(),
             term: self.term.clone(),
             stop: self.stop.clone(),

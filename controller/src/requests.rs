@@ -3,6 +3,7 @@
 //! What they are and what their answers mean is the core's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
 pub mod held_hosts;
+mod job;
 mod nudge;
 mod prepared;
 mod statements;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use drift_cluster::jobs::JobClient;
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
 use drift_outside::{
@@ -21,11 +23,13 @@ use drift_outside::{
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
+use job::JobRequest;
 use nudge::NudgeRequest;
 use prepared::Means;
 
 pub use prepared::{Requests, Ways, render};
 
+use crate::core::job::JobEnd;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::Doubt;
 
@@ -62,6 +66,8 @@ pub enum Reply {
     Sql(Result<(), StatementFailure>),
     /// The API server, to a nudge.
     Nudge(NudgeReply),
+    /// A Job ended.
+    Job(JobEnd),
 }
 
 /// Sends requests while we lead.
@@ -71,6 +77,8 @@ pub struct RequestSender {
     pub sender: HttpSender,
     /// The connections to databases.
     pub databases: Databases,
+    /// Jobs in the cluster.
+    pub jobs: JobClient,
     /// Whether we lead, asked before each request and while it is under way.
     pub leadership: Leadership,
     /// Cancelled when we do not any more: what is under way is cut off.
@@ -99,7 +107,7 @@ impl RequestSender {
         let (rendering, options) = match &requests.means {
             Means::Http { rendering, options, .. } => (rendering, options),
             Means::Sql(statements) => return statements.has_connection(),
-            Means::Nudge(_) => return true,
+            Means::Job(_) | Means::Nudge(_) => return true,
         };
         rendering.probes().all(|probe| match self.sender.has_credential(&probe, options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
@@ -141,6 +149,7 @@ impl RequestSender {
         let host = match &requests.means {
             Means::Http { ready: Some(request), .. } => request.host(),
             Means::Sql(statements) => statements.host().unwrap_or_default(),
+            Means::Job(job) => return self.run_job(job, begins).await,
             Means::Nudge(nudge) => return self.send_to_api_server(nudge, begins).await,
             Means::Http { ready: None, .. } => return Sent::NotSent,
         };
@@ -160,7 +169,7 @@ impl RequestSender {
         let note = |heard| self.gate.note(&place.permit, &requests.object, heard, clock::now());
         let (request, options) = match &requests.means {
             Means::Http { ready: Some(request), options, .. } => (request, options),
-            Means::Http { ready: None, .. } | Means::Nudge(_) => return Sent::NotSent,
+            Means::Http { ready: None, .. } | Means::Job(_) | Means::Nudge(_) => return Sent::NotSent,
             Means::Sql(statements) => {
                 return match self.while_leading(statements.send(&self.databases)).await {
                     None => Sent::CutOff,
@@ -201,6 +210,19 @@ impl RequestSender {
             return Sent::NotSent;
         }
         self.while_leading(nudge.send(&slot)).await.unwrap_or(Sent::CutOff)
+    }
+
+    /// Follows a Job. When the program is to end that is left to the next: a Job may take hours, and its name is known.
+    async fn run_job(&self, job: &JobRequest<'_>, begins: bool) -> Sent {
+        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
+        if !may_send {
+            return Sent::NotSent;
+        }
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Sent::CutOff,
+            end = self.while_leading(job.run()) => end.map_or(Sent::CutOff, |end| Sent::Answered(Reply::Job(end))),
+        }
     }
 
     /// What `send` gives, or `None` where we do not lead any more. Asked each time that it goes on: a process that stood

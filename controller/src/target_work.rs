@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use drift_cluster::access::Right;
-use drift_cluster::access::rights::{rights_on, rights_to_tell};
+use drift_cluster::access::rights::{rights_on, rights_on_jobs, rights_to_tell};
 use drift_cluster::kinds::ResolvedKind;
 use drift_model::names::{NUDGE_VERB, STORE_VERB};
-use drift_target::{Mode, Target};
+use drift_target::{Destination, Mode, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +87,9 @@ fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
         rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
         if target.correct.stored().next().is_some() {
             rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
+        }
+        if matches!(target.correct.destination, Some(Destination::Job(_))) {
+            rights.extend(rights_on_jobs(&target.objects, &["create", "delete", "get", "list"]));
         }
         if target.correct.actions().nudge {
             rights.extend(rights_on(kind, &target.objects, &["patch", NUDGE_VERB], ""));

@@ -14,6 +14,7 @@ mod destinations;
 mod ending;
 mod healing;
 mod host_outage;
+mod jobs;
 mod kinds;
 mod manifests;
 mod misbehaving;

@@ -38,8 +38,8 @@ pub struct Correction {
     pub before: CorrectionStatus,
     /// The outcome of the one before it is in doubt, so that this is its retry.
     pub was_in_doubt: bool,
-    /// It creates again what an earlier process was interrupted in creating. That counted as a correction, and yet the
-    /// external system must know the request for the same.
+    /// It creates again what an earlier process was interrupted in creating, or follows the Job that it began. That counted as
+    /// a correction, and yet the external system must know the request for the same.
     pub resumes: bool,
 }
 

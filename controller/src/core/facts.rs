@@ -8,7 +8,7 @@ use std::time::Duration;
 use drift_model::condition::Wish;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::object::LeanObject;
-use drift_target::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
+use drift_target::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct TargetFacts {
     pub limits: CorrectLimits,
     /// Which actions it has.
     pub actions: Actions,
+    /// Whether Jobs do them, which go on when this process ends.
+    pub by_job: bool,
     /// The fingerprint of what its requests are made of.
     pub correct_hash: u64,
     /// Where its identities hold.
@@ -34,8 +36,18 @@ impl TargetFacts {
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let actions = target.correct.actions();
+        let by_job = matches!(target.correct.destination, Some(Destination::Job(_)));
         let Correct { mode, existing, settle, limits, .. } = target.correct;
-        Self { mode, existing, settle, limits, actions, correct_hash: target.correct_hash, scope: target.scope.id }
+        Self {
+            mode,
+            existing,
+            settle,
+            limits,
+            actions,
+            by_job,
+            correct_hash: target.correct_hash,
+            scope: target.scope.id,
+        }
     }
 
     /// The external resource of that identity.

@@ -58,6 +58,7 @@ pub(super) fn target() -> TargetFacts {
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
         actions: Actions { create: true, update: true, ..Actions::default() },
+        by_job: false,
         settle: Duration::ZERO,
         correct_hash: CORRECT_HASH,
         scope: ScopeId::of("GET http://h/${…}"),

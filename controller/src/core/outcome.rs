@@ -45,6 +45,8 @@ pub enum Code {
     Status(u16),
     /// The SQLSTATE of a statement.
     SqlState(SqlState),
+    /// The end of a Job.
+    Job,
 }
 
 impl Code {
@@ -54,6 +56,7 @@ impl Code {
         match self {
             Self::Status(status) => status.to_string(),
             Self::SqlState(state) => format!("SQLSTATE {state}"),
+            Self::Job => "the Job".to_owned(),
         }
     }
 }
@@ -63,6 +66,7 @@ impl fmt::Display for Code {
         match self {
             Self::Status(status) => write!(formatter, "status {status}"),
             Self::SqlState(state) => write!(formatter, "SQLSTATE {state}"),
+            Self::Job => formatter.write_str("the Job"),
         }
     }
 }
@@ -205,7 +209,8 @@ impl Outcome {
     #[must_use]
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
-        step.reach == Reach::FirstWrite && matches!(why, Doubt::CredentialRefused | Doubt::RateLimited)
+        step.reach == Reach::FirstWrite
+            && matches!(why, Doubt::CredentialRefused | Doubt::RightMissing | Doubt::RateLimited)
     }
 
     /// The label of the metric.

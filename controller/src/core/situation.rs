@@ -66,7 +66,8 @@ impl Situation<'_> {
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
         // What was sent to another resource, or to one that is given up, says nothing.
         let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
-        let resumes = action == Action::Create && status.is_interrupted();
+        let goes_on = action == Action::Create || self.target.by_job;
+        let resumes = goes_on && status.is_interrupted();
         Correction {
             action,
             number: status.correction.saturating_add(1),

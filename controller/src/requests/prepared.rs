@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use drift_cluster::jobs::JobClient;
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
 use drift_model::condition::StatusFields;
@@ -15,10 +16,13 @@ use drift_outside::{Databases, HttpOptions, retry_after};
 use drift_target::{Destination, HttpCorrect, Target};
 
 use super::Reply;
+use super::job::JobRequest;
 use super::nudge::NudgeRequest;
 use super::statements::StatementRequests;
+use crate::core::claim::Action;
 use crate::core::correction::Correction;
 use crate::core::execution::Rendered;
+use crate::core::job::CorrectionJob;
 use crate::core::nudge::Nudge;
 use crate::core::outcome::StepOutcome;
 use crate::core::plan::Plan;
@@ -33,6 +37,7 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Requests<'a> {
     pub(super) object: Uid,
+    pub(super) action: Action,
     /// What the target allows at once.
     pub(super) concurrent: u32,
     pub(super) means: Means<'a>,
@@ -49,6 +54,7 @@ pub(super) enum Means<'a> {
         ready: Option<HttpRequest>,
     },
     Sql(StatementRequests<'a>),
+    Job(JobRequest<'a>),
     Nudge(NudgeRequest<'a>),
 }
 
@@ -61,6 +67,8 @@ pub struct Ways<'a> {
     pub writer: &'a ObjectWriter,
     /// What is sent of Secrets.
     pub secrets: ObjectSecrets,
+    /// Jobs.
+    pub jobs: &'a JobClient,
 }
 
 /// The requests of a correction, none of which was sent.
@@ -83,12 +91,17 @@ pub fn render<'a>(
             let statements = Statements::new(target, postgres, (object, correction), ways.secrets)?;
             Means::Sql(StatementRequests::new(target, postgres, statements, ways.databases))
         }
+        Some(Destination::Job(job)) => {
+            let job = CorrectionJob::new(target, job, object, correction)?;
+            Means::Job(JobRequest::new(job, ways.jobs, &ways.writer.slots))
+        }
         Some(Destination::Nudge(nudge)) => {
             let nudge = Nudge::new(target, nudge, object, correction)?;
             Means::Nudge(NudgeRequest::new(nudge, object.id.clone(), ways.writer))
         }
     };
-    Ok(Requests { object: object.id.uid.clone(), concurrent: target.correct.limits.concurrent, means })
+    let action = correction.action;
+    Ok(Requests { object: object.id.uid.clone(), action, concurrent: target.correct.limits.concurrent, means })
 }
 
 fn options_of<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOptions<'a> {
@@ -107,7 +120,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().next().map(|probe| probe.host()),
             Means::Sql(statements) => statements.host(),
-            Means::Nudge(_) => None,
+            Means::Job(_) | Means::Nudge(_) => None,
         }
     }
 
@@ -116,7 +129,7 @@ impl Requests<'_> {
     #[must_use]
     pub fn may_send_secrets(&self) -> bool {
         match &self.means {
-            Means::Http { .. } | Means::Nudge(_) => true,
+            Means::Http { .. } | Means::Job(_) | Means::Nudge(_) => true,
             Means::Sql(statements) => statements.may_send_secrets(),
         }
     }
@@ -127,6 +140,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.plan(),
             Means::Sql(statements) => statements.plan(),
+            Means::Job(_) => CorrectionJob::plan(self.action),
             Means::Nudge(_) => Nudge::plan(),
         }
     }
@@ -142,7 +156,7 @@ impl Requests<'_> {
                 ready.is_some()
             }
             Means::Sql(statements) => statements.make_ready(index),
-            Means::Nudge(_) => true,
+            Means::Job(_) | Means::Nudge(_) => true,
         };
         Ok(if is_ready { Rendered::Ready } else { Rendered::Skipped })
     }
@@ -155,7 +169,8 @@ impl Requests<'_> {
             }
             (Means::Sql(statements), Reply::Sql(Err(failure))) => statements.judge(index, failure),
             (Means::Nudge(request), Reply::Nudge(reply)) => (None, request.nudge.judge(reply)),
-            (Means::Http { .. } | Means::Sql(_) | Means::Nudge(_), _) => (None, StepOutcome::Accepted),
+            (Means::Job(request), Reply::Job(end)) => (None, request.job.judge(end)),
+            (Means::Http { .. } | Means::Sql(_) | Means::Job(_) | Means::Nudge(_), _) => (None, StepOutcome::Accepted),
         }
     }
 
@@ -165,7 +180,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().map(|probe| probe.host()).collect(),
             Means::Sql(statements) => statements.host().into_iter().collect(),
-            Means::Nudge(_) => BTreeSet::new(),
+            Means::Job(_) | Means::Nudge(_) => BTreeSet::new(),
         }
     }
 
@@ -173,7 +188,7 @@ impl Requests<'_> {
     pub fn take_stored(&mut self) -> StatusFields {
         match &mut self.means {
             Means::Http { rendering, .. } => rendering.take_stored(),
-            Means::Sql(_) | Means::Nudge(_) => StatusFields::default(),
+            Means::Sql(_) | Means::Job(_) | Means::Nudge(_) => StatusFields::default(),
         }
     }
 }

@@ -55,8 +55,12 @@ fn every_target_in_the_documentation_parses() {
 
 #[test]
 fn an_example_with_a_page_has_its_documents() {
-    let pages =
-        [("docker-engine", "docker-engine"), ("postgres-rows", "postgres-rows"), ("postgres", "postgres-roles")];
+    let pages = [
+        ("docker-engine", "docker-engine"),
+        ("postgres-rows", "postgres-rows"),
+        ("postgres", "postgres-roles"),
+        ("backup-job", "backup-job"),
+    ];
     for (page_name, folder) in pages {
         let text = page(&format!("docs/cookbook/{page_name}.md"));
         let folder = root().join("manifests/examples").join(folder);

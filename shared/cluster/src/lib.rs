@@ -9,6 +9,7 @@ pub mod client;
 pub mod config;
 pub mod events;
 pub mod identities;
+pub mod jobs;
 pub mod kinds;
 pub mod lease;
 pub mod object_writer;

@@ -34,6 +34,11 @@ pub const NUDGE_VERB: &str = "nudge";
 /// Field manager of what the controller writes to wake an operator: such fields are nobody's wish.
 pub const NUDGE_MANAGER: &str = "drift-controller-nudge";
 
+/// Label of a Job, and of its Pods: the uid of the object that it corrects for.
+pub const JOB_OBJECT_LABEL: &str = "driftpoller.dev/object";
+/// Label of a Job, and of its Pods: the target that says what it runs.
+pub const JOB_TARGET_LABEL: &str = "driftpoller.dev/target";
+
 /// The finalizer that the controller puts on an object whose external resource it will delete.
 pub const FINALIZER: &str = "driftpoller.dev/external";
 

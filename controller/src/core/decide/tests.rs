@@ -422,6 +422,21 @@ fn an_interrupted_create_is_asked_for_again_by_its_key() {
     assert_ne!(key(failed.observed(ObservedReason::NotCreated).decide()), first, "that one was answered");
 }
 
+#[test]
+fn an_interrupted_job_is_followed_whatever_it_does() {
+    let asked_as = |by_job: bool| {
+        let started = status(7, owns("db")).keeping(CorrectedReason::CorrectionStarted, "adopting", Some(3));
+        let mut scene = Scene::new();
+        scene.target.by_job = by_job;
+        set_corrected(&mut scene.object.conditions, &started.interrupted(Some(3)));
+        let decision = scene.observed(ObservedReason::FieldsDiffer).decide();
+        let Decision::Correct(correction) = decision else { unreachable!("{decision:?}") };
+        (correction.number, correction.asked_as())
+    };
+    assert_eq!(asked_as(true), (9, 8), "it goes on without us");
+    assert_eq!(asked_as(false), (9, 9));
+}
+
 /// A scene in which another operator corrects.
 fn nudged() -> Scene {
     Scene::new().with(|scene| {

@@ -95,6 +95,20 @@ pub fn rights_on(
     places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }
 
+/// `verbs` on Jobs, in every namespace of a selection.
+#[must_use]
+pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {
+    let right = |namespace: &Option<String>, verb: &'static str| Right {
+        verb,
+        group: "batch".to_owned(),
+        resource: "jobs".to_owned(),
+        subresource: "",
+        name: None,
+        namespace: namespace.clone(),
+    };
+    places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+}
+
 /// To create Events about objects, in every namespace of a selection.
 #[must_use]
 pub fn rights_to_tell(selection: &ObjectSelection) -> Vec<Right> {

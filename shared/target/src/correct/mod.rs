@@ -1,6 +1,7 @@
 //! `correct`: what the controller does about drift, one file for each kind of destination.
 
 mod http;
+mod job;
 mod nudge;
 mod postgres;
 mod replacement;
@@ -14,6 +15,7 @@ use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
 
 pub use self::http::HttpCorrect;
+pub use self::job::{JobCorrect, JobTemplate};
 pub use self::nudge::NudgeCorrect;
 pub(crate) use self::nudge::check_nudge;
 pub use self::postgres::{PostgresCorrect, SqlStatement};
@@ -34,7 +36,7 @@ const MAX_ATTEMPTS: u32 = 1_000;
 /// What says when is corrected, and whether.
 const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
 /// The ways to correct, of which a target has one.
-const DESTINATIONS: &[&str] = &["http", "postgres", "nudge"];
+const DESTINATIONS: &[&str] = &["http", "postgres", "job", "nudge"];
 
 /// What the controller does.
 #[derive(Debug)]
@@ -107,6 +109,8 @@ pub enum Destination {
     Http(HttpCorrect),
     /// Statements to a PostgreSQL server.
     Postgres(PostgresCorrect),
+    /// Jobs in the object's namespace.
+    Job(JobCorrect),
     /// A change of the object's metadata that wakes the operator that owns it.
     Nudge(NudgeCorrect),
 }
@@ -140,6 +144,7 @@ impl Correct {
                 replace: !http.replace.is_empty() || !http.create.is_empty() && !http.delete.is_empty(),
                 nudge: false,
             },
+            Some(Destination::Job(job)) => job.actions(),
             Some(Destination::Nudge(_)) => Actions { nudge: true, ..Actions::default() },
         }
     }
@@ -150,6 +155,7 @@ impl Correct {
             None => false,
             Some(Destination::Http(http)) => http.reads_differs(),
             Some(Destination::Postgres(postgres)) => postgres.reads_differs(),
+            Some(Destination::Job(job)) => job.reads_differs(),
             Some(Destination::Nudge(nudge)) => nudge.reads_differs(),
         }
     }
@@ -158,7 +164,7 @@ impl Correct {
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         let http = self.destination.iter().filter_map(|destination| match destination {
             Destination::Http(http) => Some(http),
-            Destination::Postgres(_) | Destination::Nudge(_) => None,
+            Destination::Postgres(_) | Destination::Job(_) | Destination::Nudge(_) => None,
         });
         let steps = http.flat_map(HttpCorrect::steps);
         steps.flat_map(|step| step.store.names())
@@ -170,6 +176,7 @@ impl Correct {
             None => FieldPaths::default(),
             Some(Destination::Http(http)) => http.fields(),
             Some(Destination::Postgres(postgres)) => postgres.fields(),
+            Some(Destination::Job(job)) => job.fields(),
             Some(Destination::Nudge(nudge)) => nudge.fields(),
         }
     }
@@ -219,6 +226,7 @@ fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Opti
     match key {
         "http" => http::read_http(reader, node, &place).map(Destination::Http),
         "postgres" => postgres::read_postgres(reader, node, &place).map(Destination::Postgres),
+        "job" => job::read_job(reader, node, &place).map(Destination::Job),
         _ => nudge::read_nudge(reader, node, &place).map(Destination::Nudge),
     }
     .map(Some)

@@ -13,7 +13,12 @@ pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &
         None => return,
         Some(Destination::Http(http)) => ("http", !http.replace.is_empty()),
         Some(Destination::Postgres(postgres)) => ("postgres", !postgres.replace.is_empty()),
-        Some(Destination::Nudge(_)) => return refuse_with_nudge(reader, spec),
+        Some(Destination::Job(_)) => {
+            return refuse(reader, spec, "what a difference needs is for the Job of update to find out");
+        }
+        Some(Destination::Nudge(_)) => {
+            return refuse(reader, spec, "how it is corrected is for the operator that is nudged to say");
+        }
     };
     let rules = rules_that_replace(spec);
     let actions = correct.actions();
@@ -38,11 +43,9 @@ pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &
     }
 }
 
-fn refuse_with_nudge(reader: &mut Reader<'_>, spec: &Node) {
+fn refuse(reader: &mut Reader<'_>, spec: &Node, why: &str) {
     for (position, rule) in rules_that_replace(spec) {
-        let message =
-            format!("compare.rules[{position}].change: how it is corrected is for the operator that is nudged to say");
-        reader.refuse::<()>(rule.at, message);
+        reader.refuse::<()>(rule.at, format!("compare.rules[{position}].change: {why}"));
     }
 }
 

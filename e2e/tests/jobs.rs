@@ -1,0 +1,188 @@
+//! Jobs correct: each is begun once, found again by a controller that comes after, and its end is noted.
+//!
+//! No kubelet runs here and no Job controller: the test plays both. It does what a Job's Pod would do with the variables that it
+//! was given, and writes the Job's end into its status, as the API server demands it of the real one.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::programs::{Program, Which};
+use drift_e2e::toxiproxy::ToxiproxyApi;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, message, note, right};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+const BEGAN: &str = "2026-01-01T00:00:00Z";
+/// What an object may say: it stays one text, whatever a shell or the kubelet would make of it.
+const ODD: &str = "a\"; rm -rf / #$(TOKEN)\n- name: X";
+
+fn target(world: &World, url: &str) -> Result<Target> {
+    let job = |action: &str| {
+        let variable = |name: &str, value: &str| json!({"name": name, "value": value});
+        let env = [
+            variable("ACTION", action),
+            variable("NAME", "${self.metadata.name}"),
+            variable("LISTEN", "${self.spec.listen}"),
+            variable("UPSTREAM", "${self.spec.upstream}"),
+            variable("ODD", "${self.metadata.?annotations[?'example.org/odd'].orValue('')}"),
+        ];
+        json!({"activeDeadlineSeconds": 300, "template": {"spec": {
+            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{"name": "tool", "image": "registry.example/tool:1", "args": [action], "env": env,
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}]}}})
+    };
+    let jobs = json!({"create": job("create"), "update": job("update"), "delete": job("delete")});
+    let target = Target::shipped(world, url)?;
+    Ok(target.with("/spec/correct", json!({"mode": "Correct", "limits": {"maxDriftedPercent": 100}, "job": jobs})))
+}
+
+async fn grant_jobs(world: &World) -> Result<()> {
+    let name = format!("{}-jobs", world.programs_namespace());
+    let rule = json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list"]});
+    let account =
+        json!({"kind": "ServiceAccount", "name": Which::Controller.name(), "namespace": world.programs_namespace()});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    world
+        .apply(&json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]}))
+        .await?;
+    let binding = json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": role, "subjects": [account]});
+    world.apply(&binding).await?;
+    let list = right("batch", "jobs", "list", world.objects_namespace());
+    world.wait_for_right(Which::Controller, list, true).await
+}
+
+/// The Jobs of the world, and what the test does in the place of a cluster.
+struct Cluster<'w> {
+    world: &'w World,
+    jobs: Api<DynamicObject>,
+    outside: ToxiproxyApi,
+}
+
+impl Cluster<'_> {
+    async fn all(&self) -> Result<BTreeMap<String, Value>> {
+        let jobs = self.jobs.list(&ListParams::default()).await?;
+        jobs.into_iter()
+            .map(|job| Ok((job.metadata.name.clone().context("a Job without name")?, serde_json::to_value(job)?)))
+            .collect()
+    }
+
+    /// The Job of this action that has not ended.
+    async fn begun(&self, action: &str) -> Result<Value> {
+        wait::until(format!("a Job to {action}"), wait::DEADLINE, async || {
+            let jobs = self.all().await?;
+            let mut open = jobs.values().filter(|job| job["status"]["conditions"].is_null());
+            let found = open.find(|job| variables(job).get("ACTION").is_some_and(|word| word == action)).cloned();
+            Ok(found.map_or_else(|| Seen::Instead(format!("{:?}", jobs.keys())), Seen::Met))
+        })
+        .await
+    }
+
+    /// What the Pod of the Job would do.
+    async fn run(&self, job: &Value) -> Result<()> {
+        let given = variables(job);
+        let value = |name: &str| given.get(name).map(String::as_str).context("a variable is missing");
+        match value("ACTION")? {
+            "create" => self.outside.create(value("NAME")?, value("LISTEN")?, value("UPSTREAM")?).await.map(drop),
+            "update" => self.outside.update(value("NAME")?, json!({"upstream": value("UPSTREAM")?})).await.map(drop),
+            _ => self.outside.delete(value("NAME")?).await,
+        }
+    }
+
+    /// The end of a Job, with the condition that announces it, as the API server wants it.
+    async fn end(&self, job: &Value, before: &str, kind: &str, reason: &str) -> Result<()> {
+        let condition = |kind: &str| {
+            json!({"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": BEGAN,
+                "lastProbeTime": BEGAN})
+        };
+        let mut status = json!({"startTime": BEGAN, "conditions": [condition(before), condition(kind)]});
+        if kind == "Complete" {
+            status["completionTime"] = json!(BEGAN);
+            status["succeeded"] = json!(1);
+        }
+        let name = job["metadata"]["name"].as_str().context("a Job without name")?;
+        let patch = Patch::Merge(json!({ "status": status }));
+        self.jobs.patch_status(name, &PatchParams::default(), &patch).await.map(drop).context("ending a Job")
+    }
+
+    async fn complete(&self, action: &str) -> Result<()> {
+        let job = self.begun(action).await?;
+        self.run(&job).await?;
+        self.end(&job, "SuccessCriteriaMet", "Complete", "CompletionsReached").await
+    }
+}
+
+fn variables(job: &Value) -> BTreeMap<String, String> {
+    let env = job["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    env.map(|variable| (text(&variable["name"]), text(&variable["value"]))).collect()
+}
+
+async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
+    let world = cluster.world;
+    let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
+    let object = world.create_proxy_with("web", json!({"annotations": {"example.org/odd": ODD}}), spec).await?;
+    let first = cluster.begun("create").await?;
+    is_its_own(&first, &object)?;
+
+    // Whoever comes after a controller that died finds the Job, and begins no other.
+    let claimed = world.wait_for_note("web", "Unknown", "CorrectionStarted").await?;
+    ensure!(note(&claimed).claim.is_some(), "{claimed}");
+    controller.kill().await?;
+    world.start_controller().await?;
+    world.wait_for_note("web", "False", "CorrectionFailed").await?;
+    cluster.complete("create").await?;
+    world.wait_until_verified("web").await?;
+    ensure!(cluster.all().await?.len() == 1, "{:?}", cluster.all().await?.keys());
+
+    cluster.outside.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
+    let failing = cluster.begun("update").await?;
+    cluster.end(&failing, "FailureTarget", "Failed", "DeadlineExceeded").await?;
+    let failed = world.wait_for_note("web", "False", "CorrectionFailed").await?;
+    let words = message(&failed, "driftCorrected");
+    let name = failing["metadata"]["name"].as_str().unwrap_or_default();
+    ensure!(words.contains(&format!("update: the Job: {name}: it failed with DeadlineExceeded")), "{words}");
+    cluster.complete("update").await?;
+    world.wait_until_verified("web").await?;
+
+    world.delete_proxy("web").await?;
+    let deleting = cluster.begun("delete").await?;
+    ensure!(
+        world.proxy("web").await?.is_some_and(|object| object["metadata"]["finalizers"][0].is_string()),
+        "{deleting}"
+    );
+    cluster.complete("delete").await?;
+    world.wait_until_gone("web").await?;
+    ensure!(cluster.outside.proxy("web").await?.is_none(), "it stays outside");
+    ensure!(cluster.all().await?.len() == 4, "{:?}", cluster.all().await?.keys());
+    Ok(())
+}
+
+fn is_its_own(job: &Value, object: &Value) -> Result<()> {
+    let owner = &job["metadata"]["ownerReferences"][0];
+    ensure!(owner["uid"] == object["metadata"]["uid"] && owner["kind"] == "Proxy", "{job}");
+    let spec = &job["spec"];
+    ensure!(spec["activeDeadlineSeconds"] == 300 && spec["ttlSecondsAfterFinished"] == 3600, "{spec}");
+    let pod = &spec["template"]["spec"];
+    ensure!(pod["automountServiceAccountToken"] == false && pod["restartPolicy"] == "Never", "{pod}");
+    let container = &pod["containers"][0];
+    ensure!(container["env"].as_array().is_some_and(|env| env.len() == 5), "{container}");
+    ensure!(container["env"][4] == json!({"name": "ODD", "value": ODD.replace('$', "$$")}), "{container}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn jobs_correct_and_are_never_begun_twice() -> Result<()> {
+    World::run("jobs", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        grant_jobs(world).await?;
+        world.apply_target(&target(world, toxiproxy.url())?).await?;
+        world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        let jobs = world.api("batch/v1", "Job", Some(world.objects_namespace()))?;
+        story(&Cluster { world, jobs, outside: toxiproxy.api() }, &controller).await
+    })
+    .await
+}
