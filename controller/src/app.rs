@@ -20,6 +20,7 @@ use drift_cluster::process::settings::{CleanUpSettings, HomeSettings, LogSetting
 use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
 use drift_cluster::process::site::Site;
 use drift_cluster::process::{supervise, tasks};
+use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
 use drift_cluster::under_way::UnderWay;
@@ -96,10 +97,11 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let client = client::connect().await?;
+    let resources = ResourceClient::connect().await?;
     let site = Site::new(client, &settings.run.home, CONTROLLER_MANAGER);
     site.spawn("signals", signals.forward(site.stop.clone()));
 
-    let program = Program::assemble(&site, settings, admin);
+    let program = Program::assemble(&site, settings, (admin, resources));
     tokio::select! {
         () = program.lead() => {}
         () = site.failed.cancelled() => {}
@@ -125,7 +127,7 @@ struct Program {
 }
 
 impl Program {
-    fn assemble(site: &Site, settings: &Settings, admin: AdminServer) -> Self {
+    fn assemble(site: &Site, settings: &Settings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
         let mut registry = metrics::registry("controller");
         // Its own end, since what ends while the program drains is told too.
         let events_stop = CancellationToken::new();
@@ -146,6 +148,7 @@ impl Program {
             sender: HttpSender::new(secrets.clone(), CONTROLLER_MANAGER),
             databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
             secrets: Secrets::new(secrets, site.readable_secrets()),
+            resources,
             gate: Arc::default(),
             slots: CallSlots::default(),
             rights,

@@ -14,6 +14,7 @@ use drift_cluster::jobs::JobClient;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::Leadership;
 use drift_cluster::object_writer::{CallSlots, ObjectWriter};
+use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
@@ -49,6 +50,8 @@ pub struct Context {
     pub databases: Databases,
     /// What is sent of Secrets.
     pub secrets: Secrets,
+    /// The objects of the cluster that are external resources.
+    pub resources: ResourceClient,
     /// What all targets together may do to one host.
     pub gate: Arc<HostGate>,
     /// The limit of calls to the API server over all targets.
@@ -100,6 +103,7 @@ impl Context {
             sender: self.sender.clone(),
             databases: self.databases.clone(),
             jobs: JobClient::new(self.client.clone(), CONTROLLER_MANAGER),
+            resources: self.resources.clone(),
             leadership: self.leadership.clone(),
             term: self.term.clone(),
             stop: self.stop.clone(),

@@ -132,8 +132,8 @@ impl Executor {
     /// The requests of a correction; `None` while it is not known yet which Secrets there are.
     fn render(&self, object: &LeanObject, correction: &Correction) -> Option<Result<Requests<'_>, Unrenderable>> {
         let secrets = self.secrets.of(&self.target, object)?;
-        let (databases, jobs) = (&self.requests.databases, &self.requests.jobs);
-        let ways = Ways { databases, writer: &self.writer, jobs, secrets };
+        let RequestSender { databases, jobs, resources, .. } = &self.requests;
+        let ways = Ways { databases, jobs, resources, writer: &self.writer, secrets };
         Some(render(&self.target, object, correction, ways))
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod held_hosts;
 mod job;
+mod manifests;
 mod nudge;
 mod prepared;
 mod statements;
@@ -17,8 +18,10 @@ use std::time::Duration;
 use drift_cluster::jobs::JobClient;
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
+use drift_cluster::resources::ResourceClient;
 use drift_outside::{
-    Databases, ExchangeProgress, HostGate, HttpFailure, HttpReply, HttpSender, StatementFailure, before_deadline, heard,
+    Databases, ExchangeProgress, Heard, HostGate, HttpFailure, HttpReply, HttpSender, StatementFailure,
+    before_deadline, heard,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +33,7 @@ use prepared::Means;
 pub use prepared::{Requests, Ways, render};
 
 use crate::core::job::JobEnd;
+use crate::core::manifests::ManifestReply;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::Doubt;
 
@@ -68,6 +72,8 @@ pub enum Reply {
     Nudge(NudgeReply),
     /// A Job ended.
     Job(JobEnd),
+    /// The API server, to a manifest.
+    Manifest(ManifestReply),
 }
 
 /// Sends requests while we lead.
@@ -79,6 +85,8 @@ pub struct RequestSender {
     pub databases: Databases,
     /// Jobs in the cluster.
     pub jobs: JobClient,
+    /// The objects of the cluster that are external resources.
+    pub resources: ResourceClient,
     /// Whether we lead, asked before each request and while it is under way.
     pub leadership: Leadership,
     /// Cancelled when we do not any more: what is under way is cut off.
@@ -107,7 +115,7 @@ impl RequestSender {
         let (rendering, options) = match &requests.means {
             Means::Http { rendering, options, .. } => (rendering, options),
             Means::Sql(statements) => return statements.has_connection(),
-            Means::Job(_) | Means::Nudge(_) => return true,
+            Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => return true,
         };
         rendering.probes().all(|probe| match self.sender.has_credential(&probe, options) {
             Err(HttpFailure::CredentialUnavailable(cause)) => {
@@ -150,6 +158,7 @@ impl RequestSender {
             Means::Http { ready: Some(request), .. } => request.host(),
             Means::Sql(statements) => statements.host().unwrap_or_default(),
             Means::Job(job) => return self.run_job(job, begins).await,
+            Means::Manifest(manifests) => manifests.host(),
             Means::Nudge(nudge) => return self.send_to_api_server(nudge, begins).await,
             Means::Http { ready: None, .. } => return Sent::NotSent,
         };
@@ -171,14 +180,10 @@ impl RequestSender {
             Means::Http { ready: Some(request), options, .. } => (request, options),
             Means::Http { ready: None, .. } | Means::Job(_) | Means::Nudge(_) => return Sent::NotSent,
             Means::Sql(statements) => {
-                return match self.while_leading(statements.send(&self.databases)).await {
-                    None => Sent::CutOff,
-                    Some((sent, heard)) => {
-                        heard.map(note);
-                        sent
-                    }
-                };
+                let done = self.while_leading(statements.send(&self.databases)).await;
+                return told(done, note);
             }
+            Means::Manifest(manifests) => return told(self.while_leading(manifests.send()).await, note),
         };
         let progress = ExchangeProgress::default();
         let sending = self.sender.send(request, options, &progress);
@@ -240,6 +245,13 @@ impl RequestSender {
         })
         .await
     }
+}
+
+/// What became of a request that was cut off where it gave nothing; `note` takes what it heard.
+fn told(done: Option<(Sent, Option<Heard>)>, note: impl FnOnce(Heard)) -> Sent {
+    let Some((sent, heard)) = done else { return Sent::CutOff };
+    heard.map(note);
+    sent
 }
 
 fn doubt(host: &str, failure: &HttpFailure) -> Doubt {

@@ -3,6 +3,7 @@
 mod admission;
 mod claim;
 mod cleanup;
+mod cluster_resources;
 mod comparison;
 mod configuration;
 mod control_plane;

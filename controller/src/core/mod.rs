@@ -18,6 +18,7 @@ pub mod finalizer;
 pub mod held;
 pub mod job;
 pub mod limits;
+pub mod manifests;
 pub mod memory;
 pub mod nudge;
 pub mod outcome;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use drift_cluster::jobs::JobClient;
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
+use drift_cluster::resources::ResourceClient;
 use drift_model::condition::StatusFields;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
@@ -17,12 +18,14 @@ use drift_target::{Destination, HttpCorrect, Target};
 
 use super::Reply;
 use super::job::JobRequest;
+use super::manifests::ManifestRequests;
 use super::nudge::NudgeRequest;
 use super::statements::StatementRequests;
 use crate::core::claim::Action;
 use crate::core::correction::Correction;
 use crate::core::execution::Rendered;
 use crate::core::job::CorrectionJob;
+use crate::core::manifests::Manifests;
 use crate::core::nudge::Nudge;
 use crate::core::outcome::StepOutcome;
 use crate::core::plan::Plan;
@@ -56,6 +59,7 @@ pub(super) enum Means<'a> {
     Sql(StatementRequests<'a>),
     Job(JobRequest<'a>),
     Nudge(NudgeRequest<'a>),
+    Manifest(ManifestRequests<'a>),
 }
 
 /// What the requests go out by, besides the way over HTTP, and what is sent with them.
@@ -63,6 +67,8 @@ pub(super) enum Means<'a> {
 pub struct Ways<'a> {
     /// The connections to databases.
     pub databases: &'a Databases,
+    /// The objects of the cluster that are external resources.
+    pub resources: &'a ResourceClient,
     /// Reads and writes of the target's objects.
     pub writer: &'a ObjectWriter,
     /// What is sent of Secrets.
@@ -95,6 +101,10 @@ pub fn render<'a>(
             let job = CorrectionJob::new(target, job, object, correction)?;
             Means::Job(JobRequest::new(job, ways.jobs, &ways.writer.slots))
         }
+        Some(Destination::Kubernetes(kubernetes)) => {
+            let manifests = Manifests::new(target, kubernetes, object, correction)?;
+            Means::Manifest(ManifestRequests::new(manifests, ways.resources))
+        }
         Some(Destination::Nudge(nudge)) => {
             let nudge = Nudge::new(target, nudge, object, correction)?;
             Means::Nudge(NudgeRequest::new(nudge, object.id.clone(), ways.writer))
@@ -120,6 +130,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().next().map(|probe| probe.host()),
             Means::Sql(statements) => statements.host(),
+            Means::Manifest(manifests) => Some(manifests.host()),
             Means::Job(_) | Means::Nudge(_) => None,
         }
     }
@@ -129,7 +140,7 @@ impl Requests<'_> {
     #[must_use]
     pub fn may_send_secrets(&self) -> bool {
         match &self.means {
-            Means::Http { .. } | Means::Job(_) | Means::Nudge(_) => true,
+            Means::Http { .. } | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => true,
             Means::Sql(statements) => statements.may_send_secrets(),
         }
     }
@@ -141,6 +152,7 @@ impl Requests<'_> {
             Means::Http { rendering, .. } => rendering.plan(),
             Means::Sql(statements) => statements.plan(),
             Means::Job(_) => CorrectionJob::plan(self.action),
+            Means::Manifest(manifests) => manifests.manifests.plan(),
             Means::Nudge(_) => Nudge::plan(),
         }
     }
@@ -156,6 +168,7 @@ impl Requests<'_> {
                 ready.is_some()
             }
             Means::Sql(statements) => statements.make_ready(index),
+            Means::Manifest(manifests) => manifests.make_ready(index),
             Means::Job(_) | Means::Nudge(_) => true,
         };
         Ok(if is_ready { Rendered::Ready } else { Rendered::Skipped })
@@ -170,7 +183,10 @@ impl Requests<'_> {
             (Means::Sql(statements), Reply::Sql(Err(failure))) => statements.judge(index, failure),
             (Means::Nudge(request), Reply::Nudge(reply)) => (None, request.nudge.judge(reply)),
             (Means::Job(request), Reply::Job(end)) => (None, request.job.judge(end)),
-            (Means::Http { .. } | Means::Sql(_) | Means::Job(_) | Means::Nudge(_), _) => (None, StepOutcome::Accepted),
+            (Means::Manifest(request), Reply::Manifest(reply)) => (None, request.manifests.judge(index, reply)),
+            (Means::Http { .. } | Means::Sql(_) | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_), _) => {
+                (None, StepOutcome::Accepted)
+            }
         }
     }
 
@@ -180,6 +196,7 @@ impl Requests<'_> {
         match &self.means {
             Means::Http { rendering, .. } => rendering.probes().map(|probe| probe.host()).collect(),
             Means::Sql(statements) => statements.host().into_iter().collect(),
+            Means::Manifest(manifests) => BTreeSet::from([manifests.host()]),
             Means::Job(_) | Means::Nudge(_) => BTreeSet::new(),
         }
     }
@@ -188,7 +205,7 @@ impl Requests<'_> {
     pub fn take_stored(&mut self) -> StatusFields {
         match &mut self.means {
             Means::Http { rendering, .. } => rendering.take_stored(),
-            Means::Sql(_) | Means::Job(_) | Means::Nudge(_) => StatusFields::default(),
+            Means::Sql(_) | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => StatusFields::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ use drift_cluster::identities::Identities;
 use drift_cluster::kinds::{KindSearch, ResolvedKind};
 use drift_cluster::lease::{LeaseSettings, lease};
 use drift_cluster::object_writer::CallSlots;
+use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::{KindWatches, ReadableSecrets};
@@ -274,6 +275,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         secrets: no_secrets(client),
         sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
         databases: Databases::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
+        resources: ResourceClient::new(client.clone(), "api:443"),
         gate: Arc::default(),
         slots: CallSlots::new(CALLS),
         rights: RightsNeeded::default(),

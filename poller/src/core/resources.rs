@@ -121,7 +121,7 @@ spec:
         use ObservedReason::{
             ExternalError, ExternalUnreachable, PollTimedOut, RateLimited, ResponseInvalid, RuleError, Unauthorized,
         };
-        let answered = |status| ResourceError::Refused { status, retry_after: None };
+        let answered = |status| ResourceError::Refused { status, sentence: String::new(), retry_after: None };
         let not_served = ResourceError::NotServed { api_version: "apps/v1".into(), kind: "X".into() };
         for (error, reason) in [
             (answered(401), Unauthorized),

@@ -60,10 +60,10 @@ fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<Heard> {
         Err(ResourceError::NoNamespace(_)) => return None,
         Err(ResourceError::TimedOut) => Heard::TimedOut,
         Err(ResourceError::Unreachable(_)) => Heard::Unreachable,
-        Err(ResourceError::Refused { status: 429, retry_after }) => {
+        Err(ResourceError::Refused { status: 429, retry_after, .. }) => {
             Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
         }
-        Err(ResourceError::Refused { status: 503, retry_after: Some(pause) }) => Heard::AskedToWait(*pause),
+        Err(ResourceError::Refused { status: 503, retry_after: Some(pause), .. }) => Heard::AskedToWait(*pause),
         _ => Heard::Answer,
     })
 }

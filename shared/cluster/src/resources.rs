@@ -1,23 +1,35 @@
-//! Objects of the cluster as external resources: read by their names, over connections of their own.
+//! Objects of the cluster as external resources: read, made, changed and deleted by their names, over connections of their own.
 //!
 //! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the
 //! watches and the writes to objects. A kind is looked up before the first of its objects and remembered until the API server
-//! does not know its path any more. This file must not know what a read is for.
+//! does not know its path any more. This file must not know what is read or written, or why.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::Method;
+use http::header::CONTENT_TYPE;
 use kube::api::GetParams;
 use kube::core::{DynamicObject, Request, Resource, Status};
 use kube::discovery::verbs;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::client;
-use crate::client::{CallError, ConnectError, MAX_ANSWER_BYTES};
+use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
 use crate::kinds::{ResolvedKind, discover_kind};
 use drift_model::cluster_resource::{ClusterResource, ResourceError};
+use drift_model::names::MANIFEST_MANAGER;
+
+/// How a JSON body is sent.
+const JSON: &str = "application/json";
+/// How a manifest is sent that is applied: JSON is YAML.
+const APPLY: &str = "application/apply-patch+yaml";
+/// With every manifest: whose fields they are, and that a field which the kind lacks is no silent loss.
+fn writing() -> String {
+    format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
+}
 
 /// A kind as targets name it: its `apiVersion`, and its `kind`.
 type KindKey = (Arc<str>, Arc<str>);
@@ -70,11 +82,68 @@ impl ResourceClient {
     /// [`ResourceError`].
     pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
         let kind = self.kind_of(resource).await?;
-        let request = request_for(&kind, resource)?;
+        let request = Request::new(collection_of(&kind, resource)?)
+            .get(&resource.name, &GetParams::default())
+            .map_err(|error| ResourceError::Unreachable(error.to_string()))?;
         match client::read_bytes(&self.client, deadline, request, MAX_ANSWER_BYTES).await {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| ResourceError::Unreadable),
             Err(CallError::Answered(status)) if says_absent(&status, &kind, &resource.name) => Ok(None),
             Err(CallError::Answered(status)) if status.code == 404 => {
+                self.forget(resource).await;
+                Err(not_served(resource))
+            }
+            Err(error) => Err(error_of(error)),
+        }
+    }
+
+    /// Makes an object that must not exist yet; gives it as it is then.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 409 where there is one of that name.
+    pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
+        let path = self.collection(resource).await?;
+        self.write(resource, (Method::POST, &format!("{path}?{}", writing())), (JSON, manifest)).await
+    }
+
+    /// Applies a manifest, taking over whatever it says from other field managers. With the `resourceVersion` of an object
+    /// that was read it lands on that very state or not at all.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 409 where the object is in another state.
+    pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
+        let path = self.collection(resource).await?;
+        let path = format!("{path}/{}?{}&force=true", resource.name, writing());
+        self.write(resource, (Method::PATCH, &path), (APPLY, manifest)).await
+    }
+
+    /// Deletes the object of that uid; what depends on it is collected after it. Gives what is left of it: the object itself
+    /// where its finalizers have work to do.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 404 where it is gone, 409 where another has its name.
+    pub async fn delete(&self, resource: &ClusterResource, uid: &str) -> Result<Value, ResourceError> {
+        let path = self.collection(resource).await?;
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": uid}});
+        self.write(resource, (Method::DELETE, &format!("{path}/{}", resource.name)), (JSON, &options)).await
+    }
+
+    async fn collection(&self, resource: &ClusterResource) -> Result<String, ResourceError> {
+        collection_of(&self.kind_of(resource).await?, resource)
+    }
+
+    async fn write(
+        &self,
+        resource: &ClusterResource,
+        (method, path): (Method, &str),
+        (content_type, body): (&str, &Value),
+    ) -> Result<Value, ResourceError> {
+        let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
+        let request = request.body(body.to_string().into_bytes());
+        let request = request.map_err(|error| ResourceError::Unreachable(error.to_string()))?;
+        match client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ResourceError::Unreadable),
+            Err(CallError::Answered(status)) if status.code == 404 && status.details.is_none() => {
                 self.forget(resource).await;
                 Err(not_served(resource))
             }
@@ -110,14 +179,13 @@ fn not_served(resource: &ClusterResource) -> ResourceError {
     ResourceError::NotServed { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
 }
 
-fn request_for(kind: &ResolvedKind, resource: &ClusterResource) -> Result<http::Request<Vec<u8>>, ResourceError> {
+/// The path of the objects of the kind, in the namespace of this one.
+fn collection_of(kind: &ResolvedKind, resource: &ClusterResource) -> Result<String, ResourceError> {
     let namespace = resource.namespace.as_deref().filter(|_| kind.namespaced);
     if kind.namespaced && namespace.is_none() {
         return Err(ResourceError::NoNamespace(resource.kind.clone()));
     }
-    Request::new(DynamicObject::url_path(&kind.resource, namespace))
-        .get(&resource.name, &GetParams::default())
-        .map_err(|error| ResourceError::Unreachable(error.to_string()))
+    Ok(DynamicObject::url_path(&kind.resource, namespace))
 }
 
 fn error_of(error: CallError) -> ResourceError {
@@ -125,10 +193,9 @@ fn error_of(error: CallError) -> ResourceError {
         CallError::TimedOut(_) => ResourceError::TimedOut,
         CallError::TooLarge(_) => ResourceError::TooLarge,
         CallError::Transport(cause) => ResourceError::Unreachable(cause),
-        CallError::Answered(status) => {
-            let seconds = status.details.as_ref().map_or(0, |details| u64::from(details.retry_after_seconds));
-            let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
-            ResourceError::Refused { status: status.code, retry_after }
+        CallError::Answered(ref status) => {
+            let (status, retry_after) = (status.code, error.retry_after());
+            ResourceError::Refused { status, sentence: error.to_string(), retry_after }
         }
     }
 }
@@ -222,7 +289,7 @@ mod tests {
         }
         for code in [401, 403, 410, 429, 500, 503] {
             let found = client(move |_| refuse(code, "x", "x")).get(&resource(Some("n")), DEADLINE).await;
-            assert_eq!(found, Err(ResourceError::Refused { status: code, retry_after: None }));
+            assert!(matches!(found, Err(ResourceError::Refused { status, .. }) if status == code), "{found:?}");
         }
     }
 

@@ -46,6 +46,8 @@ pub enum ResourceError {
     Refused {
         /// Of the answer.
         status: u16,
+        /// What it says for people: names at most, no value.
+        sentence: String,
         /// How long it asks to be left alone.
         retry_after: Option<Duration>,
     },

@@ -31,8 +31,14 @@ pub const STORE_VERB: &str = "store";
 
 /// The right, on a kind, to wake its operator by a change of annotations and labels; the admission policy asks for it.
 pub const NUDGE_VERB: &str = "nudge";
+/// The right, on a kind, to make, change and delete its objects by the manifest of a target.
+pub const CORRECT_VERB: &str = "correct";
 /// Field manager of what the controller writes to wake an operator: such fields are nobody's wish.
 pub const NUDGE_MANAGER: &str = "drift-controller-nudge";
+/// Field manager of the objects of the cluster that the controller makes and keeps by a manifest.
+pub const MANIFEST_MANAGER: &str = "drift-controller-manifest";
+/// Annotation on such an object: the uid of the object that it was made for.
+pub const MADE_FOR_ANNOTATION: &str = "driftpoller.dev/made-for";
 
 /// Label of a Job, and of its Pods: the uid of the object that it corrects for.
 pub const JOB_OBJECT_LABEL: &str = "driftpoller.dev/object";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
-use crate::correct::{Correct, Destination, check_nudge, check_replacement, read_correct};
+use crate::correct::{Correct, Destination, check_manifest, check_nudge, check_replacement, read_correct};
 use crate::destinations::read_allow_networks;
 use crate::durations::KIB;
 use crate::hash::{correct_hash, document_hash, verdict_hash};
@@ -245,9 +245,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     }
     check_secrets(reader, spec, (&secrets, insecure?), (&compare, &correct));
     check_replacement(reader, spec, &correct);
-    if let (Some(Destination::Nudge(nudge)), Some(objects)) = (&correct.destination, &objects) {
-        check_nudge(reader, spec, nudge, &objects.label_selector);
-    }
+    check_destination(reader, spec, (objects.as_ref(), &read), &correct);
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -266,6 +264,20 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         hints: hints?,
         correct,
     })
+}
+
+/// Refuses a correction that does not fit the objects, or what is read of them.
+fn check_destination(
+    reader: &mut Reader<'_>,
+    spec: &Node,
+    (objects, read): (Option<&ObjectSelection>, &Read),
+    correct: &Correct,
+) {
+    match (&correct.destination, objects) {
+        (Some(Destination::Nudge(nudge)), Some(objects)) => check_nudge(reader, spec, nudge, &objects.label_selector),
+        (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),
+        _ => {}
+    }
 }
 
 fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {

@@ -47,8 +47,8 @@ pub use catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use checked::{Confirm, Requirement, Target, Wished};
 pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, WriteOnly, item_key, json_of};
 pub use correct::{
-    Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, JobCorrect, JobTemplate, Mode,
-    NudgeCorrect, PostgresCorrect, SqlStatement,
+    Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, JobCorrect, JobTemplate,
+    KubernetesCorrect, Mode, NudgeCorrect, PostgresCorrect, SqlStatement,
 };
 pub use decimal::Decimal;
 pub use document::parse_document;

@@ -66,6 +66,10 @@ fn sent_by(destination: &Destination, secret: &str) -> [(&'static str, bool, Opt
         Destination::Job(_) => [("job.create", false, None), ("job.update", true, None), ("job.update", false, None)],
         // The operator that is woken corrects by itself.
         Destination::Nudge(_) => [("nudge", true, None), ("nudge", false, None), ("nudge", false, None)],
+        // A manifest is read by whoever may read the object that it makes, so no secret stands in it.
+        Destination::Kubernetes(_) => {
+            [("kubernetes", true, None), ("kubernetes", false, None), ("kubernetes", false, None)]
+        }
     }
 }
 
@@ -76,12 +80,12 @@ fn check_deletion(reader: &mut Reader<'_>, spec: &Node, secrets: &[DeclaredSecre
     let (kind, steps) = match destination {
         Destination::Http(http) => ("http", http.delete.len()),
         Destination::Postgres(postgres) => ("postgres", postgres.delete.len()),
-        Destination::Job(_) | Destination::Nudge(_) => return,
+        Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_) => return,
     };
     let sends = |index: usize, name: &str| match destination {
         Destination::Http(http) => http.delete.get(index).is_some_and(|step| step.sends(name)),
         Destination::Postgres(postgres) => postgres.delete.get(index).is_some_and(|statement| statement.sends(name)),
-        Destination::Job(_) | Destination::Nudge(_) => false,
+        Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_) => false,
     };
     let node = spec.get("correct").and_then(|correct| correct.get(kind)?.get("delete"));
     for secret in secrets.iter().filter(|secret| secret.is_of_object()) {

@@ -2,6 +2,7 @@
 
 mod http;
 mod job;
+mod kubernetes;
 mod nudge;
 mod postgres;
 mod replacement;
@@ -16,6 +17,8 @@ use drift_model::field_paths::FieldPaths;
 
 pub use self::http::HttpCorrect;
 pub use self::job::{JobCorrect, JobTemplate};
+pub use self::kubernetes::KubernetesCorrect;
+pub(crate) use self::kubernetes::check_manifest;
 pub use self::nudge::NudgeCorrect;
 pub(crate) use self::nudge::check_nudge;
 pub use self::postgres::{PostgresCorrect, SqlStatement};
@@ -36,7 +39,7 @@ const MAX_ATTEMPTS: u32 = 1_000;
 /// What says when is corrected, and whether.
 const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
 /// The ways to correct, of which a target has one.
-const DESTINATIONS: &[&str] = &["http", "postgres", "job", "nudge"];
+const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
 
 /// What the controller does.
 #[derive(Debug)]
@@ -111,6 +114,8 @@ pub enum Destination {
     Postgres(PostgresCorrect),
     /// Jobs in the object's namespace.
     Job(JobCorrect),
+    /// A manifest of an object of the cluster.
+    Kubernetes(KubernetesCorrect),
     /// A change of the object's metadata that wakes the operator that owns it.
     Nudge(NudgeCorrect),
 }
@@ -137,6 +142,7 @@ impl Correct {
         match &self.destination {
             None => Actions::default(),
             Some(Destination::Postgres(postgres)) => postgres.actions(),
+            Some(Destination::Kubernetes(kubernetes)) => kubernetes.actions(),
             Some(Destination::Http(http)) => Actions {
                 create: !http.create.is_empty(),
                 update: !http.update.is_empty(),
@@ -156,6 +162,7 @@ impl Correct {
             Some(Destination::Http(http)) => http.reads_differs(),
             Some(Destination::Postgres(postgres)) => postgres.reads_differs(),
             Some(Destination::Job(job)) => job.reads_differs(),
+            Some(Destination::Kubernetes(kubernetes)) => kubernetes.reads_differs(),
             Some(Destination::Nudge(nudge)) => nudge.reads_differs(),
         }
     }
@@ -164,7 +171,7 @@ impl Correct {
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         let http = self.destination.iter().filter_map(|destination| match destination {
             Destination::Http(http) => Some(http),
-            Destination::Postgres(_) | Destination::Job(_) | Destination::Nudge(_) => None,
+            Destination::Postgres(_) | Destination::Kubernetes(_) | Destination::Job(_) | Destination::Nudge(_) => None,
         });
         let steps = http.flat_map(HttpCorrect::steps);
         steps.flat_map(|step| step.store.names())
@@ -177,6 +184,7 @@ impl Correct {
             Some(Destination::Http(http)) => http.fields(),
             Some(Destination::Postgres(postgres)) => postgres.fields(),
             Some(Destination::Job(job)) => job.fields(),
+            Some(Destination::Kubernetes(kubernetes)) => kubernetes.fields(),
             Some(Destination::Nudge(nudge)) => nudge.fields(),
         }
     }
@@ -227,6 +235,7 @@ fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Opti
         "http" => http::read_http(reader, node, &place).map(Destination::Http),
         "postgres" => postgres::read_postgres(reader, node, &place).map(Destination::Postgres),
         "job" => job::read_job(reader, node, &place).map(Destination::Job),
+        "kubernetes" => kubernetes::read_kubernetes(reader, node, &place).map(Destination::Kubernetes),
         _ => nudge::read_nudge(reader, node, &place).map(Destination::Nudge),
     }
     .map(Some)

@@ -36,10 +36,10 @@ pub struct NudgeCorrect {
 
 /// One annotation or label.
 #[derive(Debug)]
-struct Mark {
-    name: String,
+pub(super) struct Mark {
+    pub(super) name: String,
     /// `None` takes it away.
-    value: Option<TextTemplate>,
+    pub(super) value: Option<TextTemplate>,
 }
 
 impl NudgeCorrect {
@@ -151,7 +151,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(V
 }
 
 /// Annotations or labels; with `may_remove` null takes one away.
-fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
+pub(super) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
     let fields = reader.any_fields(node, place)?;
     if !(1..=MAX_ENTRIES).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_ENTRIES} names are needed"));

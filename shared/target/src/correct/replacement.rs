@@ -16,6 +16,7 @@ pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &
         Some(Destination::Job(_)) => {
             return refuse(reader, spec, "what a difference needs is for the Job of update to find out");
         }
+        Some(Destination::Kubernetes(_)) => ("kubernetes", false),
         Some(Destination::Nudge(_)) => {
             return refuse(reader, spec, "how it is corrected is for the operator that is nudged to say");
         }
