@@ -72,6 +72,8 @@ struct Traversed {
     /// The last one.
     began: Option<Moment>,
     under_way: bool,
+    /// When the next one may begin, where somebody came while one was under way.
+    next: Option<Moment>,
     unnamed: Unnamed,
 }
 
@@ -87,7 +89,7 @@ impl Traversals {
         let known = self.known.entry(RequestKey::of(&request));
         // Objects with one request share its key.
         let asked = Asked { view, request: known.key().clone(), name };
-        known.or_insert(Traversed { request, began: None, under_way: false, unnamed: Unnamed::default() });
+        known.or_insert(Traversed { request, began: None, under_way: false, next: None, unnamed: Unnamed::default() });
         self.asked.insert(uid.clone(), asked.clone());
         if self.known.len() > self.asked.len().saturating_mul(2) {
             self.forget_what_nobody_asks();
@@ -117,18 +119,25 @@ impl Traversals {
     }
 
     /// When one with that request may begin; `None` for now. They begin at least [`PROMPT_SPACING`] apart, and never two at
-    /// once.
+    /// once. Who comes while one is under way waits for the next, and whoever comes before that waits with him: else objects that
+    /// come a moment earlier each time would begin without him for ever.
     #[must_use]
-    pub fn not_before(&self, key: &RequestKey, now: Moment) -> Option<Moment> {
-        let known = self.known.get(key)?;
-        let until = if known.under_way { now + PROMPT_SPACING } else { known.began? + PROMPT_SPACING };
+    pub fn not_before(&mut self, key: &RequestKey, now: Moment) -> Option<Moment> {
+        let known = self.known.get_mut(key)?;
+        let spaced = known.began? + PROMPT_SPACING;
+        if known.under_way {
+            let sooner = if spaced > now { spaced } else { now + PROMPT_SPACING };
+            known.next = Some(known.next.filter(|next| *next > now).unwrap_or(sooner));
+            return known.next;
+        }
+        let until = known.next.map_or(spaced, |next| next.max(spaced));
         (until > now).then_some(until)
     }
 
     /// One begins.
     pub fn begin(&mut self, key: &RequestKey, now: Moment) {
         if let Some(known) = self.known.get_mut(key) {
-            (known.began, known.under_way) = (Some(now), true);
+            (known.began, known.under_way, known.next) = (Some(now), true, None);
         }
     }
 
@@ -188,11 +197,34 @@ mod tests {
         let (one, other) = (ask(&mut traversals, "u", "http://h/a"), ask(&mut traversals, "v", "http://h/b"));
         assert_eq!(traversals.not_before(&one, at(0).moment), None);
         traversals.begin(&one, at(0).moment);
-        assert_eq!(traversals.not_before(&one, at(5).moment), Some(at(6).moment), "one is under way");
         assert_eq!(traversals.not_before(&other, at(0).moment), None);
         traversals.end(&one);
         assert_eq!(traversals.not_before(&one, at(0).moment), Some(at(1).moment));
         assert_eq!(traversals.not_before(&one, at(1).moment), None);
+    }
+
+    #[test]
+    fn who_comes_during_a_traversal_joins_the_next() {
+        let mut traversals = Traversals::default();
+        let key = ask(&mut traversals, "u", "http://h/a");
+        let milliseconds = |count| at(0).moment + std::time::Duration::from_millis(count);
+        let mut begins = milliseconds(0);
+        for _ in 0..10 {
+            traversals.begin(&key, begins);
+            let waits = traversals.not_before(&key, begins + std::time::Duration::from_millis(2));
+            traversals.end(&key);
+            // Another comes as soon as the distance is kept, or a moment later.
+            assert_eq!(waits, Some(begins + PROMPT_SPACING));
+            assert_eq!(traversals.not_before(&key, begins + PROMPT_SPACING), None);
+            begins += PROMPT_SPACING;
+        }
+        traversals.begin(&key, begins);
+        let late = begins + PROMPT_SPACING * 5;
+        assert_eq!(traversals.not_before(&key, late), Some(late + PROMPT_SPACING), "it is still under way");
+        traversals.end(&key);
+        let between = late + PROMPT_SPACING / 2;
+        assert_eq!(traversals.not_before(&key, between), Some(late + PROMPT_SPACING), "they begin together");
+        assert_eq!(traversals.not_before(&key, late + PROMPT_SPACING), None);
     }
 
     #[test]
