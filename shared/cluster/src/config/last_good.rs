@@ -4,7 +4,7 @@
 //! of kinds: an edit that reads a field which its kind lacks is a bad document like any other, and its last good text stays.
 //! A target that never was in force has none; it waits for its kind, which says the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::config::watch::{Configuration, Documents, Judge};
@@ -71,11 +71,13 @@ impl Judge for LastGood {
         let look_again = self.count_looks(&refused);
         let problems = self.catalogue.problems();
         let is_whole = |map: &&String| !problems.iter().any(|problem| problem.document.config_map == **map);
-        let is_told = |document| self.looks.get(document).is_none_or(|looks| *looks >= UNTOLD_LOOKS);
+        let unsettled = self.looks.iter().filter(|(_, looks)| **looks < UNTOLD_LOOKS);
+        let unsettled: BTreeSet<_> = unsettled.map(|(document, _)| document.clone()).collect();
         Configuration {
             targets: self.catalogue.targets().clone(),
             whole: documents.keys().filter(is_whole).cloned().collect(),
-            problems: problems.iter().filter(|problem| is_told(&problem.document)).cloned().collect(),
+            problems: problems.iter().filter(|problem| !unsettled.contains(&problem.document)).cloned().collect(),
+            unsettled,
             loaded: true,
             look_again,
         }
@@ -142,14 +144,16 @@ mod tests {
         let (good, wrong) = (documents("self.spec.ttl"), documents("self.spec.?tll.orValue(300)"));
         let (first, problems, is_whole) = judged(&mut judge, &good).await;
         assert!(problems.is_empty() && is_whole);
-        for look in 1..=UNTOLD_LOOKS {
+        assert_eq!(judge.judge(&wrong).await.unsettled.len(), 1, "it is not told, and not good either");
+        for look in 2..=UNTOLD_LOOKS {
             let (standing, problems, is_whole) = judged(&mut judge, &wrong).await;
             assert!(standing == first && !is_whole, "look {look}");
             let said = "m/a line 8 column 42: demo.example/v1 Record has no field spec.tll, which a template reads: did you mean `ttl`?";
             let said: &[&str] = if look < UNTOLD_LOOKS { &[] } else { &[said] };
             assert_eq!(problems, said, "look {look}");
         }
-        assert_eq!(judge.judge(&wrong).await.look_again, Some(LOOK_UP_AGAIN));
+        let told = judge.judge(&wrong).await;
+        assert!(told.look_again == Some(LOOK_UP_AGAIN) && told.unsettled.is_empty());
         *published.lock().unwrap() = Some(schema(&["ttl", "tll"]));
         let found = judge.judge(&wrong).await;
         assert!(found.targets["records"].document_hash != first && found.problems.is_empty());

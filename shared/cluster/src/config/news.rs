@@ -3,7 +3,7 @@
 //! A bad document stays bad for hours and is read again with every change nearby; saying so each time would bury the
 //! news. Pure; this file must not know who is told, or how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_target::{DocumentName, Problem};
 
@@ -23,10 +23,17 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What is new, and counts as told with this. `is_there` says whether a document still exists: one that was
-    /// deleted is neither bad nor mended.
-    pub(crate) fn catch_up(&mut self, problems: &[Problem], is_there: impl Fn(&DocumentName) -> bool) -> Vec<News> {
-        let bad = texts(problems);
+    /// What is new, and counts as told with this. Nothing is new of what is `unsettled`. `is_there` says whether a
+    /// document still exists: one that was deleted is neither bad nor mended.
+    pub(crate) fn catch_up(
+        &mut self,
+        problems: &[Problem],
+        unsettled: &BTreeSet<DocumentName>,
+        is_there: impl Fn(&DocumentName) -> bool,
+    ) -> Vec<News> {
+        let mut bad = texts(problems);
+        let standing = self.bad.iter().filter(|(document, _)| unsettled.contains(document));
+        bad.extend(standing.map(|(document, text)| (document.clone(), text.clone())));
         let invalid = bad.iter().filter(|(document, text)| self.bad.get(document) != Some(text));
         let mended = self.bad.keys().filter(|document| !bad.contains_key(document) && is_there(document));
         let news = invalid
@@ -64,18 +71,29 @@ mod tests {
     }
 
     #[test]
+    fn what_may_still_be_bad_is_not_called_mended() {
+        let mut told = Told::default();
+        let unsettled = BTreeSet::from([document("a")]);
+        told.catch_up(&[problem("a", "x")], &BTreeSet::new(), |_| true);
+        assert_eq!(told.catch_up(&[], &unsettled, |_| true), []);
+        assert_eq!(told.catch_up(&[], &BTreeSet::new(), |_| true), [News::Mended(document("a"))]);
+    }
+
+    #[test]
     fn each_change_is_told_once() {
         let mut told = Told::default();
+        let mut catch_up =
+            |problems: &[Problem], is_there: bool| told.catch_up(problems, &BTreeSet::new(), |_| is_there);
         let bad = [problem("a", "x"), problem("a", "y"), problem("b", "z")];
         let first = "targets/a line 1 column 2: x; targets/a line 1 column 2: y".to_owned();
         let other = "targets/b line 1 column 2: z".to_owned();
         let news = [News::Invalid(document("a"), first), News::Invalid(document("b"), other)];
-        assert_eq!(told.catch_up(&bad, |_| true), news);
-        assert_eq!(told.catch_up(&bad, |_| true), []);
+        assert_eq!(catch_up(&bad, true), news);
+        assert_eq!(catch_up(&bad, true), []);
         let later = "targets/b line 1 column 2: worse".to_owned();
         let news = [News::Invalid(document("b"), later), News::Mended(document("a"))];
-        assert_eq!(told.catch_up(&[problem("b", "worse")], |_| true), news);
-        assert_eq!(told.catch_up(&[], |_| false), [], "a deleted document is not mended");
-        assert_eq!(told.catch_up(&[], |_| true), []);
+        assert_eq!(catch_up(&[problem("b", "worse")], true), news);
+        assert_eq!(catch_up(&[], false), [], "a deleted document is not mended");
+        assert_eq!(catch_up(&[], true), []);
     }
 }

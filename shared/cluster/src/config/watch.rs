@@ -20,7 +20,7 @@ use crate::config::document_counts::DocumentCounts;
 use crate::config::news::{News, Told, texts};
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::lease::Leadership;
-use crate::telemetry::health::Part;
+use crate::telemetry::health::{Part, Remark};
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};
 use drift_model::names::{TARGETS_LABEL, TRUE};
@@ -40,6 +40,8 @@ pub struct Configuration {
     pub targets: BTreeMap<String, Arc<Target>>,
     /// What is wrong with documents that are not in force.
     pub problems: Vec<Problem>,
+    /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
+    pub unsettled: BTreeSet<DocumentName>,
     /// ConfigMaps that exist and of which every document is in force as it stands: what these do not say is not wanted.
     pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
@@ -90,6 +92,7 @@ pub struct ConfigWatch<J> {
     published: watch::Sender<Arc<Configuration>>,
     logged: Told,
     told: Told,
+    remarks: Vec<Remark>,
     is_failing: bool,
 }
 
@@ -105,7 +108,7 @@ impl<J: Judge> ConfigWatch<J> {
     pub fn new(settings: ConfigSettings<J>) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
         let (store, logged, told) = (Store::default(), Told::default(), Told::default());
-        (Self { settings, store, published, logged, told, is_failing: false }, receiver)
+        (Self { settings, store, published, logged, told, remarks: Vec::new(), is_failing: false }, receiver)
     }
 
     /// Follows the ConfigMaps until `stop`.
@@ -202,8 +205,13 @@ impl<J: Judge> ConfigWatch<J> {
         let present = self.store.present().iter();
         let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
         let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&documents).await };
-        self.settings.documents.judged(configuration.targets.len(), texts(&configuration.problems).len());
-        for news in self.logged.catch_up(&configuration.problems, |document| is_there(&self.store, document)) {
+        let bad = texts(&configuration.problems);
+        self.settings.documents.judged(configuration.targets.len(), bad.len());
+        // The lines that stood go only when their successors stand.
+        let remark = |text: &String| self.settings.part.remark("document", format!("not in force: {text}"));
+        self.remarks = bad.values().map(remark).collect();
+        let is_there = |document: &DocumentName| is_there(&self.store, document);
+        for news in self.logged.catch_up(&configuration.problems, &configuration.unsettled, is_there) {
             match news {
                 News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
                 News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
@@ -216,7 +224,8 @@ impl<J: Judge> ConfigWatch<J> {
     fn tell(&mut self) {
         let configuration = Arc::clone(&self.published.borrow());
         let Some((writer, _)) = &self.settings.teller else { return };
-        for news in self.told.catch_up(&configuration.problems, |document| is_there(&self.store, document)) {
+        let is_there = |document: &DocumentName| is_there(&self.store, document);
+        for news in self.told.catch_up(&configuration.problems, &configuration.unsettled, is_there) {
             let (document, kind, reason, note) = match news {
                 News::Invalid(document, text) => (document, NoticeKind::Warning, "TargetInvalid", text),
                 News::Mended(document) => {
@@ -398,6 +407,7 @@ mod tests {
             assert!(!published.borrow().loaded);
             until("the first list", || published.borrow().loaded && problems() == ["bad one"]).await;
             until("an Event", || events(&log).len() == 1).await;
+            assert_eq!(health.remarks()[0].trouble.as_deref(), Some("not in force: targets/a: bad one"));
             assert!(metrics::text(&registry).unwrap().contains("state=\"bad\"} 1"));
             for text in ["bad two", "bad three"] {
                 say("MODIFIED", text);
@@ -405,6 +415,7 @@ mod tests {
             until("the change", || problems() == ["bad three"]).await;
             say("MODIFIED", "good");
             until("the mending", || problems().is_empty() && events(&log).len() == 3).await;
+            assert!(health.remarks().is_empty());
             say("DELETED", "good");
             tokio::time::sleep(Duration::from_secs(1)).await;
             let expected = [

@@ -160,6 +160,12 @@ impl Part {
         self.set(Some(sentence.into()));
     }
 
+    /// Adds a line about something that this part came upon and that is no reason to call it unready.
+    #[must_use]
+    pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
+        self.health.remark(about, sentence)
+    }
+
     fn set(&self, trouble: Option<String>) {
         self.health.board().parts.insert(self.key.clone(), trouble);
     }
