@@ -36,7 +36,7 @@ impl Outside {
         let host = match (request, &target.read.source) {
             (Request::Http(request), _) => request.host(),
             (Request::Sql(_), Source::Postgres(read)) => {
-                self.databases.parameters(&read.connection).ok()?.host_and_port()
+                self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
             }
             (Request::Sql(_), _) => return None,
             (Request::Kubernetes(_), _) => self.resources.host().to_owned(),

@@ -36,7 +36,7 @@ impl<'a> StatementRequests<'a> {
         statements: Statements,
         databases: &Databases,
     ) -> Self {
-        let parameters = databases.parameters(&postgres.connection);
+        let parameters = databases.parameters(&postgres.connection, target.insecure);
         Self { target, postgres, statements, parameters, ready: Vec::new() }
     }
 

@@ -37,7 +37,7 @@ impl Ours {
         let parameters = parameters.iter().map(|parameter| parameter.map(str::to_owned)).collect();
         let query = SqlQuery { text: text.into(), parameters };
         let options = QueryOptions { timeout: self.timeout, max_bytes: 1024 * 1024, max_rows: Some(2) };
-        let server = self.databases.parameters(&self.connection).map_err(|error| error.to_string())?;
+        let server = self.databases.parameters(&self.connection, false).map_err(|error| error.to_string())?;
         let way = Way { parameters: &server, allow_networks: &[] };
         let mut place = self.databases.enter("target").await;
         let mut rows = Vec::new();
@@ -199,7 +199,7 @@ async fn tls_is_what_sslmode_says() -> Result<()> {
 async fn a_listener_hears_its_channel_and_notices_silence() -> Result<()> {
     let mut server = server().await?;
     let ours = Ours::new(&server.address(), "reader", "sslmode=disable");
-    let parameters = ours.databases.parameters(&ours.connection)?;
+    let parameters = ours.databases.parameters(&ours.connection, false)?;
     let way = Way { parameters: &parameters, allow_networks: &[] };
     let channel = r#"A "channel"; DROP TABLE facts"#;
     let mut listener = ours.databases.listen(way, channel).await?;
@@ -214,7 +214,7 @@ async fn a_listener_hears_its_channel_and_notices_silence() -> Result<()> {
     ensure!(listener.next().await?.is_none(), "the server says in the silence that it is there");
     ensure!(listener.serves(&parameters));
     let other = Ours::of(&[("host", "127.0.0.1"), ("user", "reader"), ("password", "other"), ("sslmode", "disable")]);
-    ensure!(!listener.serves(&other.databases.parameters(&other.connection)?));
+    ensure!(!listener.serves(&other.databases.parameters(&other.connection, false)?));
     server.stop().await?;
     let lost = listener.next().await.map_err(|failure| failure.to_string());
     ensure!(lost == Err("SQLSTATE 57P01".to_owned()), "{lost:?}");

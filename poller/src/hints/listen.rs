@@ -54,14 +54,16 @@ async fn hear_once(
         if let Some(text) = listener.next().await? {
             inbox.take(source, &Value::from(text)).await;
         }
-        if is_due(&mut looked) && !listener.serves(&outside.databases.parameters(&listen.connection)?) {
+        if is_due(&mut looked)
+            && !listener.serves(&outside.databases.parameters(&listen.connection, inbox.target.insecure)?)
+        {
             return Ok(());
         }
     }
 }
 
 async fn connect(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<Listener, SqlFailure> {
-    let parameters = outside.databases.parameters(&listen.connection)?;
+    let parameters = outside.databases.parameters(&listen.connection, inbox.target.insecure)?;
     let way = Way { parameters: &parameters, allow_networks: &inbox.target.allow_networks };
     let connecting = outside.databases.listen(way, &listen.channel);
     let in_time = tokio::time::timeout(inbox.target.timeout, connecting).await;

@@ -31,7 +31,7 @@ pub(crate) async fn ask(
         let cause = Failure::of(ObservedReason::Unauthorized);
         return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
     }
-    let parameters = match outside.databases.parameters(&read.connection) {
+    let parameters = match outside.databases.parameters(&read.connection, target.insecure) {
         Ok(parameters) => parameters,
         Err(error) => return failed(outside, target, &error.into(), Duration::ZERO),
     };

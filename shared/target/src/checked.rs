@@ -47,6 +47,8 @@ pub struct Target {
     pub suspend_when: Option<Expression>,
     /// How many polls in a row confirm a change of verdict.
     pub confirm: Confirm,
+    /// Whether credentials and secrets may go where others can read them.
+    pub insecure: bool,
     /// Networks that requests may go to though a guard would refuse them.
     pub allow_networks: Vec<Network>,
     /// What its corrections send of Secrets.

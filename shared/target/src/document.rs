@@ -140,6 +140,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         suspend: target.suspend,
         suspend_when: target.suspend_when,
         confirm: target.confirm,
+        insecure: target.insecure,
         allow_networks: target.allow_networks,
         secrets: target.secrets,
         read: target.read,
@@ -174,6 +175,7 @@ struct Spec {
     suspend: bool,
     suspend_when: Option<Expression>,
     confirm: Confirm,
+    insecure: bool,
     allow_networks: Vec<Network>,
     secrets: Vec<DeclaredSecret>,
     read: Read,
@@ -240,10 +242,11 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     {
         return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
     }
-    if !insecure? {
+    let insecure = insecure?;
+    if !insecure {
         check_credentials(reader, spec, &read, &correct);
     }
-    check_secrets(reader, spec, (&secrets, insecure?), (&compare, &correct));
+    check_secrets(reader, spec, (&secrets, insecure), (&compare, &correct));
     check_replacement(reader, spec, &correct);
     check_destination(reader, spec, (objects.as_ref(), &read), &correct);
     Some(Spec {
@@ -256,6 +259,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         suspend: suspend?,
         suspend_when: suspend_when?,
         confirm: confirm?,
+        insecure,
         allow_networks: allow_networks?,
         secrets,
         read,

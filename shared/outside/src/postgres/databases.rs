@@ -51,12 +51,18 @@ impl Databases {
         self.secrets.load().are_listed()
     }
 
-    /// What the Secret says of the connection.
+    /// What the Secret says of the connection; with `insecure` it may be one that others can read.
     ///
     /// # Errors
-    /// When it is missing, or says nothing that can be connected by.
-    pub fn parameters(&self, connection: &Connection) -> Result<ConnectionParameters, CredentialError> {
-        ConnectionParameters::of(&connection.secret, &self.secrets.load())
+    /// When it is missing, or says nothing that may be connected by.
+    pub fn parameters(&self, connection: &Connection, insecure: bool) -> Result<ConnectionParameters, CredentialError> {
+        let parameters = ConnectionParameters::of(&connection.secret, &self.secrets.load())?;
+        if insecure || parameters.is_unread() {
+            return Ok(parameters);
+        }
+        let problem = "disable, for a host that is neither loopback nor a cluster Service: \
+                       use TLS, or write insecure: true in the target";
+        Err(CredentialError::unusable(&connection.secret, "sslmode", problem))
     }
 
     /// Waits until nobody else uses the target's connection.

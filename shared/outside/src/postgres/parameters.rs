@@ -120,6 +120,13 @@ impl ConnectionParameters {
         }
     }
 
+    /// Whether nobody on the way can read what is sent there.
+    pub(super) fn is_unread(&self) -> bool {
+        self.ssl_mode != SslMode::Disable
+            || self.host.starts_with('/')
+            || drift_target::is_unread(&format!("http://{}", self.host_and_port()))
+    }
+
     /// Tells whether a connection was made by the same.
     pub(super) fn hash(&self) -> [u8; 32] {
         let secret = |value: &Option<SecretString>| value.as_ref().map(|value| value.expose_secret().to_owned());
@@ -190,10 +197,13 @@ mod tests {
     fn of(data: &[(&str, &str)]) -> Result<String, String> {
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
         let secrets: LabelledSecrets =
-            [("s".to_owned(), LabelledSecret::new(Some("db,unix:/run/.s.PGSQL.5432"), data))].into_iter().collect();
+            [("s".to_owned(), LabelledSecret::new(Some("db,db.orders.svc,127.0.0.1,unix:/run/.s.PGSQL.5432"), data))]
+                .into_iter()
+                .collect();
         let parameters = ConnectionParameters::of("s", &secrets).map_err(|error| error.to_string())?;
         assert!(!format!("{parameters:?}").contains("canary"));
         let password = parameters.password.as_ref().map(|password| password.expose_secret().to_owned());
+        assert_eq!(parameters.is_unread(), parameters.host != "db" || parameters.ssl_mode != SslMode::Disable);
         Ok(format!(
             "{} {} {} {} {:?}",
             parameters.host_and_port(),
@@ -214,6 +224,8 @@ mod tests {
                 &[("host", "db"), ("user", "u"), ("password", "p\n"), ("dbname", "d"), ("sslmode", "disable")],
                 "db:5432 u d p Disable",
             ),
+            (&[("uri", "postgres://u@db.orders.svc?sslmode=disable")], "db.orders.svc:5432 u - - Disable"),
+            (&[("uri", "postgres://u@127.0.0.1?sslmode=disable")], "127.0.0.1:5432 u - - Disable"),
             (&[("host", "db"), ("username", "u"), ("port", "1"), ("ca.crt", "x")], "db:1 u - - VerifyFull"),
         ];
         for (data, expected) in table {
