@@ -30,6 +30,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clean_up::VerdictCleaner;
+use crate::commands::check::{self, CheckSettings};
+use crate::commands::ending::end;
 use crate::commands::schema::print_schema;
 use crate::context::Context;
 use crate::in_force::{InForceList, annotations};
@@ -52,6 +54,8 @@ pub struct CommandLine {
 enum Command {
     /// Poll until told to end
     Run(Settings),
+    /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
+    Check(CheckSettings),
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
     Schema,
 }
@@ -69,8 +73,14 @@ struct Settings {
 /// # Errors
 /// When it cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
-    telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
+    let logs = if matches!(command_line.command, Command::Run(_)) {
+        command_line.logs
+    } else {
+        command_line.logs.of_command()
+    };
+    telemetry::start(&logs.log_level, logs.log_format)?;
     match command_line.command {
+        Command::Check(settings) => Ok(end(check::run(&settings))),
         Command::Run(settings) => run_until_told(&settings),
         Command::Schema => print_schema().context("writing the schema"),
     }

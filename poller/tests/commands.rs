@@ -1,12 +1,103 @@
-//! Commands that end by themselves.
+//! Commands that end by themselves, through the program: what they print, where, and their exit codes.
 
 #![allow(clippy::unwrap_used)]
 
-use std::process::Command;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// ConfigMaps as they are shipped.
+const SHIPPED: &str = include_str!("../../manifests/components/proxies/targets.yaml");
+
+fn run_in(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drift-poller"));
+    command.args(arguments).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// The exit code, standard output and standard error.
+fn ended(output: Output) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
 
 #[test]
 fn schema_prints_what_is_checked_in() {
-    let output = Command::new(env!("CARGO_BIN_EXE_drift-poller")).arg("schema").output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), include_str!("../../docs/target.schema.json"));
+    let (code, printed, _) = ended(run_in(Path::new("."), &["schema"], ""));
+    assert_eq!((code, printed.as_str()), (0, include_str!("../../docs/target.schema.json")));
+}
+
+/// A folder with a target that is good but for what is put into it.
+fn folder(from: &str, to: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let text = SHIPPED.replace(from, to);
+    assert!(from == to || text != SHIPPED, "{from}");
+    std::fs::create_dir(folder.path().join("targets")).unwrap();
+    std::fs::write(folder.path().join("targets/proxies.yaml"), text).unwrap();
+    std::fs::write(folder.path().join("targets/notes.txt"), "kind: PollTarget").unwrap();
+    std::fs::write(folder.path().join("targets/service.yaml"), "kind: Service\n").unwrap();
+    folder
+}
+
+#[test]
+fn check_says_what_is_good() {
+    let folder = folder("", "");
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets"], ""));
+    assert_eq!((code, said.as_str()), (0, ""));
+    let expected = "proxies: Proxy of demo.driftpoller.dev/v1, every 30s 1 request to toxiproxy.drift-demo.svc:8474 for each object\n\
+                    1 good target, 0 errors, 0 warnings\n";
+    assert_eq!(printed, expected);
+    let (code, from_input, _) = ended(run_in(folder.path(), &["check", "-"], SHIPPED));
+    assert_eq!((code, from_input.as_str()), (0, expected));
+}
+
+#[test]
+fn check_shows_the_line_of_a_mistake() {
+    let folder = folder("identity:", "identitie:");
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets/proxies.yaml"], ""));
+    let expected = "error: identity is missing
+  --> targets/proxies.yaml:16:7
+   |
+16 |       objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy, namespaces: [drift-demo]}
+   |       ^^^^^^^
+
+error: unknown key `identitie` in spec: did you mean `identity`?
+  --> targets/proxies.yaml:17:7
+   |
+17 |       identitie: \"${self.metadata.name}\"
+   |       ^^^^^^^^^
+
+";
+    assert_eq!(said, expected);
+    assert_eq!((code, printed.as_str()), (3, "0 good targets, 2 errors, 0 warnings\n"));
+}
+
+#[test]
+fn check_speaks_to_programs() {
+    let folder = folder("identity:", "identitie:");
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "-o", "json", "targets"], ""));
+    let found: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, said.as_str()), (3, ""));
+    let problem = serde_json::json!({"severity": "error", "file": "targets/proxies.yaml", "line": 17, "column": 7,
+        "message": "unknown key `identitie` in spec: did you mean `identity`?"});
+    assert_eq!(found["problems"][1], problem);
+    let (code, printed, _) = ended(run_in(folder.path(), &["check", "-o", "github", "targets"], ""));
+    let line = "::error file=targets/proxies.yaml,line=17,col=7,title=drift-poller check::unknown key `identitie` in spec: did you mean `identity`?";
+    assert_eq!((code, printed.lines().nth(1)), (3, Some(line)));
+}
+
+#[test]
+fn check_refuses_what_holds_no_target() {
+    let folder = folder("", "");
+    for (arguments, expected) in [
+        (&["check", "targets/service.yaml"][..], "targets/service.yaml: no target document here"),
+        (&["check", "missing.yaml"], "missing.yaml: No such file"),
+        (&["check", "-"], "no target document here"),
+        (&["check"], "required arguments were not provided"),
+    ] {
+        let (code, printed, said) = ended(run_in(folder.path(), arguments, "kind: Service"));
+        assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
+    }
 }

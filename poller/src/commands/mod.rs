@@ -1,3 +1,5 @@
 //! What the program does once and then ends, one file a command. It must not know how the program runs on.
 
+pub(crate) mod check;
+pub(crate) mod ending;
 pub(crate) mod schema;

@@ -4,6 +4,7 @@
 //! done goes out as one.
 
 pub mod announcement;
+pub mod check;
 pub mod confirmation;
 pub mod description;
 pub mod difference;

@@ -1,0 +1,66 @@
+//! The texts that a command line names: files, what lies below folders, standard input.
+//!
+//! It must not know what stands in them.
+
+use std::fs;
+use std::io::{Read as _, stdin};
+use std::path::{Path, PathBuf};
+
+use drift_target::find_documents;
+
+use crate::commands::ending::CommandError;
+use crate::core::check::Source;
+
+/// What standard input is called on a command line, and to people.
+const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
+/// How the names of files end that are read where a folder is named.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Reads all of them; each path has to hold at least one target document.
+///
+/// # Errors
+/// When one cannot be read, or holds none.
+pub(crate) fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
+    let mut sources: Vec<Source> = Vec::new();
+    for path in paths {
+        let read = read_path(path)?;
+        if !read.iter().any(|source| !find_documents(&source.text).is_empty()) {
+            let message = format!(
+                "{}: no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in a \
+                 ConfigMap",
+                path.display()
+            );
+            return Err(CommandError::BadUsage(message));
+        }
+        // A file that is named beside its folder is read once.
+        sources.extend(
+            read.into_iter().filter(|new| !sources.iter().any(|known| known.name == new.name)).collect::<Vec<_>>(),
+        );
+    }
+    Ok(sources)
+}
+
+fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
+    let unreadable = |error: std::io::Error| CommandError::BadUsage(format!("{}: {error}", path.display()));
+    if path.as_os_str() == STANDARD_INPUT.0 {
+        let mut text = String::new();
+        stdin().read_to_string(&mut text).map_err(unreadable)?;
+        return Ok(vec![Source { name: STANDARD_INPUT.1.to_owned(), text }]);
+    }
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        return Ok(vec![Source { name: path.display().to_string(), text }]);
+    }
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut below: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(|path| is_read(path)).collect();
+    below.sort();
+    let sources = below.iter().map(|path| read_path(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sources.into_iter().flatten().collect())
+}
+
+/// Whether what lies in a folder is read.
+fn is_read(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let ends_so = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    !is_hidden && (ends_so || path.is_dir())
+}

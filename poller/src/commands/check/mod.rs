@@ -1,0 +1,71 @@
+//! `drift-poller check`: whether target documents are good, before anybody applies them.
+//!
+//! Thin: what is wrong is decided in the core. It must not know the language.
+
+mod files;
+mod rendering;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use drift_cluster::process::settings::BAD_USAGE;
+
+use crate::commands::ending::CommandError;
+use crate::core::check::{Report, check, documents_of};
+use files::read_sources;
+use rendering::{annotations, json, people, summary};
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  drift-poller check targets/
+  kubectl kustomize overlays/production | drift-poller check -
+
+Exit codes: 0 good (perhaps with warnings), 3 bad";
+
+/// What to check, and how to say what was found.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckSettings {
+    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, or ConfigMaps that hold them
+    #[arg(required = true, value_name = "FILE|FOLDER|-")]
+    paths: Vec<PathBuf>,
+    /// How what was found is told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: CheckOutput,
+}
+
+/// How what was found is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CheckOutput {
+    /// For people: mistakes to stderr, with the line they stand in, and what is good to stdout
+    #[default]
+    Text,
+    /// One JSON object on stdout
+    Json,
+    /// Workflow commands on stdout, which GitHub shows beside the lines of a change
+    Github,
+}
+
+/// Checks what it is told to.
+///
+/// # Errors
+/// When a file cannot be read, or nobody takes what is printed.
+pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
+    let report = check(&documents_of(read_sources(&settings.paths)?));
+    print(&report, settings.output)?;
+    Ok(if report.is_bad() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS })
+}
+
+fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {
+    match output {
+        CheckOutput::Text => {
+            // It takes the colours out where no terminal shows them, or NO_COLOR is set.
+            anstream::stderr().write_all(people(report).as_bytes())?;
+            anstream::stdout().write_all(summary(report).as_bytes())?;
+        }
+        CheckOutput::Json => writeln!(anstream::stdout(), "{:#}", json(report))?,
+        CheckOutput::Github => anstream::stdout().write_all(annotations(report).as_bytes())?,
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! How a command ends: its exit code, and what it says where it cannot do what was asked.
+//!
+//! It must not know what was asked.
+
+use std::io;
+use std::process::ExitCode;
+
+use drift_cluster::process::settings::BAD_USAGE;
+
+/// The exit code of a command that cannot tell; 1 says that something drifted.
+pub(crate) const CANNOT_TELL: u8 = 2;
+
+/// Why a command cannot do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// It was asked for something that cannot be, or what it was given is bad.
+    #[error("{0}")]
+    BadUsage(String),
+    /// Nobody takes what it prints.
+    #[error("what was to be printed cannot be written: {0}")]
+    Unwritable(#[from] io::Error),
+}
+
+/// Says why, if it failed, and gives the exit code.
+pub(crate) fn end(result: Result<ExitCode, CommandError>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        // Where nobody takes that either, the exit code is all that can be told.
+        let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
+        match error {
+            CommandError::BadUsage(_) => ExitCode::from(BAD_USAGE),
+            CommandError::Unwritable(_) => ExitCode::from(CANNOT_TELL),
+        }
+    })
+}

@@ -1,0 +1,69 @@
+//! What is allowed and perhaps not meant: targets that write where another one does, and corrections that lack their half.
+//!
+//! It must not know whether a document is good; only good ones come here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use drift_target::{Destination, Mode, Target, place_of_key};
+
+use super::{Document, Remark, Severity};
+
+/// What is doubtful about these targets.
+pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
+    let mut remarks = shared_scopes(targets);
+    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
+        let actions = target.correct.actions();
+        let half = match (actions.create, actions.update) {
+            (false, true) => Some(("update", "create: what does not exist outside is told and never made")),
+            (true, false) => Some(("create", "update: what differs outside is told and never changed")),
+            _ => None,
+        };
+        if let Some((has, lacks)) = half {
+            let place = place_of_key(&document.text, &["spec", "correct", kind_of(target), has]);
+            remarks.push(document.remark(Severity::Warning, place, format!("it has {has} without {lacks}")));
+        }
+    }
+    remarks
+}
+
+/// Targets that write outside and whose identities name things in one scope.
+fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
+    let mut scopes = BTreeMap::<&str, &Target>::new();
+    let mut remarks = Vec::new();
+    for (document, target) in targets.iter().filter(|(_, target)| writes(target)) {
+        let Some(first) = scopes.get(&*target.scope.name) else {
+            scopes.insert(&target.scope.name, target);
+            continue;
+        };
+        let message = format!(
+            "it writes to the scope that target `{}` writes to ({}): of objects with one identity only one has the external \
+             resource, the others become Unknown/IdentityTaken; give the targets a `scope` each if they mean different systems",
+            first.name, target.scope.name
+        );
+        let path: &[&str] =
+            if place_of_key(&document.text, &["spec", "scope"]) == place_of_key(&document.text, &["spec"]) {
+                &["spec", "identity"]
+            } else {
+                &["spec", "scope"]
+            };
+        remarks.push(document.remark(Severity::Warning, place_of_key(&document.text, path), message));
+    }
+    remarks
+}
+
+/// Whether its corrections change the external system by themselves.
+fn writes(target: &Target) -> bool {
+    target.correct.mode == Mode::Correct && !matches!(target.correct.destination, None | Some(Destination::Nudge(_)))
+}
+
+/// The key of the destination.
+fn kind_of(target: &Target) -> &'static str {
+    match target.correct.destination {
+        Some(Destination::Http(_)) => "http",
+        Some(Destination::Postgres(_)) => "postgres",
+        Some(Destination::Job(_)) => "job",
+        Some(Destination::Kubernetes(_)) => "kubernetes",
+        Some(Destination::Nudge(_)) | None => "nudge",
+    }
+}

@@ -1,0 +1,190 @@
+//! What is wrong or doubtful about target documents, as far as they say themselves, and what their polls ask of whom.
+//!
+//! Pure: it must not know where the documents come from, nor how a report is shown.
+
+mod doubts;
+mod rates;
+
+use std::sync::Arc;
+
+use drift_target::{Catalogue, DocumentName, FoundDocument, Target, Texts, find_documents};
+
+pub use rates::{Rate, Requests, requests_of, total_rates};
+
+use doubts::doubts;
+
+/// A text that people wrote, and what they call it.
+#[derive(Debug)]
+pub struct Source {
+    /// A file's path, or a ConfigMap and its key.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// A target document in a source.
+#[derive(Debug)]
+pub struct Document {
+    name: DocumentName,
+    text: String,
+    source: Arc<Source>,
+    /// How it stands in the source; `None` where it is all of it.
+    found: Option<FoundDocument>,
+}
+
+/// How much something matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The target would not come into force, or would not work.
+    Error,
+    /// It would, and perhaps not as it is meant.
+    Warning,
+}
+
+/// One thing to say about a place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The source's name.
+    pub source: String,
+    /// 1-based line and column; `None` where it is about the whole source.
+    pub place: Option<(usize, usize)>,
+    /// The text of that line.
+    pub line: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+/// A target that would come into force.
+#[derive(Debug)]
+pub struct Good {
+    /// The target.
+    pub target: Arc<Target>,
+    /// The name of the source it stands in.
+    pub source: String,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// In the order of the sources.
+    pub remarks: Vec<Remark>,
+    /// By name.
+    pub targets: Vec<Good>,
+}
+
+impl Report {
+    /// Whether something would not work.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.severity == Severity::Error)
+    }
+
+    /// Adds to what is said of one document.
+    pub fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
+        self.remarks.push(document.remark(severity, (0, 0), message.into()));
+    }
+
+    fn sort(&mut self) {
+        self.remarks.sort_by(|left, right| (&left.source, left.place).cmp(&(&right.source, right.place)));
+        self.remarks.dedup();
+    }
+}
+
+impl Document {
+    /// A document that is all of its source, under the name by which the catalogue is to know it.
+    #[must_use]
+    pub fn whole(name: DocumentName, source: Source) -> Self {
+        Self { name, text: source.text.clone(), source: Arc::new(source), found: None }
+    }
+
+    /// The document that has this name.
+    #[must_use]
+    pub fn find<'d>(documents: &'d [Self], name: &DocumentName) -> Option<&'d Self> {
+        documents.iter().find(|document| document.name == *name)
+    }
+
+    fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
+        let (line, column) = match &self.found {
+            Some(found) => found.place(line, column),
+            None => (line.max(1), column.max(1)),
+        };
+        let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+        Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
+    }
+}
+
+/// The documents of some sources.
+#[must_use]
+pub fn documents_of(sources: Vec<Source>) -> Vec<Document> {
+    let mut documents: Vec<Document> = Vec::new();
+    for source in sources {
+        let source = Arc::new(source);
+        let found = find_documents(&source.text);
+        let several = found.len() > 1;
+        for (number, found) in found.into_iter().enumerate() {
+            let mut name = name_of(&source.name, &found, several.then_some(number + 1));
+            if documents.iter().any(|known| known.name == name) {
+                // Of two ConfigMaps of one name, say for two namespaces.
+                name.config_map = format!("{} (document {})", name.config_map, number + 1);
+            }
+            let (text, source) = (found.text.clone(), source.clone());
+            documents.push(Document { name, text, source, found: Some(found) });
+        }
+    }
+    documents
+}
+
+/// What messages call a document: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
+fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> DocumentName {
+    if let Some(holder) = &found.holder {
+        return DocumentName { config_map: format!("{source}:{}", holder.config_map), key: holder.key.clone() };
+    }
+    let (folder, file) = source.rsplit_once('/').unwrap_or((".", source));
+    let number = number.map(|number| format!(" document {number}")).unwrap_or_default();
+    DocumentName { config_map: folder.to_owned(), key: format!("{file}{number}") }
+}
+
+/// Checks documents together: each for itself, and whether they go with one another.
+#[must_use]
+pub fn check(documents: &[Document]) -> Report {
+    let mut texts = Texts::new();
+    for document in documents {
+        let keys = texts.entry(document.name.config_map.clone()).or_default();
+        keys.insert(document.name.key.clone(), document.text.clone());
+    }
+    let catalogue = Catalogue::default().update(&texts);
+    let mut report = Report::default();
+    for problem in catalogue.problems() {
+        let remark = Document::find(documents, &problem.document)
+            .map(|document| document.remark(Severity::Error, (problem.line, problem.column), problem.message.clone()));
+        report.remarks.extend(remark);
+    }
+    let good = |target: &Arc<Target>| {
+        let document = Document::find(documents, &target.document)?;
+        Some((document, target.clone()))
+    };
+    let good: Vec<_> = catalogue.targets().values().filter_map(good).collect();
+    report.remarks.extend(unlabelled(documents));
+    report.remarks.extend(doubts(&good));
+    report.targets =
+        good.into_iter().map(|(document, target)| Good { target, source: document.source.name.clone() }).collect();
+    report.sort();
+    report
+}
+
+/// The ConfigMaps that hold documents and lack the label by which they are found; it may come from elsewhere, say kustomize.
+fn unlabelled(documents: &[Document]) -> impl Iterator<Item = Remark> {
+    documents.iter().filter_map(|document| {
+        let holder = document.found.as_ref()?.holder.as_ref().filter(|holder| !holder.is_labelled)?;
+        let message = format!(
+            "ConfigMap {} holds a target and has no label driftpoller.dev/targets: \"true\": unless something adds it, nobody reads it",
+            holder.config_map
+        );
+        Some(document.remark(Severity::Warning, (0, 0), message))
+    })
+}
+
+#[cfg(test)]
+mod tests;

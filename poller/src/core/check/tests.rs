@@ -1,0 +1,89 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use std::time::Duration;
+
+fn target(name: &str, kind: &str, more: &str) -> String {
+    format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {name}}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: {kind}}}\n  identity: \"${{self.metadata.name}}\"\n  interval: 30s\n  read: {{http: {{url: \"https://h.example/x/${{self.metadata.name}}\"}}}}\n  compare: {{desired: {{a: 1}}}}\n{more}"
+    )
+}
+
+fn source(name: &str, text: &str) -> Source {
+    Source { name: name.to_owned(), text: text.to_owned() }
+}
+
+fn checked(sources: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let documents = documents_of(sources.iter().map(|(name, text)| source(name, text)).collect());
+    let report = check(&documents);
+    let shown = |remark: &Remark| {
+        let (line, column) = remark.place.unwrap();
+        let word = if remark.severity == Severity::Error { "error" } else { "warning" };
+        format!("{word} {}:{line}:{column} {}", remark.source, remark.message)
+    };
+    let names = report.targets.iter().map(|good| format!("{} in {}", good.target.name, good.source));
+    (names.collect(), report.remarks.iter().map(shown).collect())
+}
+
+const CORRECT: &str = "  correct: {mode: Correct, http: {create: [{method: POST, url: \"https://h.example/x\"}], update: [{method: PUT, url: \"https://h.example/x\"}]}}\n";
+
+#[test]
+fn a_mistake_is_told_in_its_file() {
+    let wrong = target("a", "A", "").replace("identity", "identiti");
+    let inside = wrong.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let map = format!(
+        "kind: ConfigMap\nmetadata: {{name: m, labels: {{driftpoller.dev/targets: \"true\"}}}}\ndata:\n  a.yaml: |\n{inside}"
+    );
+    let (targets, remarks) = checked(&[("t/a.yaml", &wrong), ("t/m.yaml", &map)]);
+    assert!(targets.is_empty());
+    let said = "unknown key `identiti` in spec: did you mean `identity`?";
+    assert!(remarks.contains(&format!("error t/a.yaml:6:3 {said}")), "{remarks:#?}");
+    assert!(remarks.contains(&format!("error t/m.yaml:10:7 {said}")), "{remarks:#?}");
+}
+
+#[test]
+fn documents_are_checked_together() {
+    let (one, other) = (target("a", "A", ""), target("a", "B", ""));
+    let (targets, remarks) =
+        checked(&[("t/a.yaml", &one), ("b.yaml", &format!("{other}---\n{}", target("c", "A", "")))]);
+    assert_eq!(targets, ["a in b.yaml", "c in b.yaml"]);
+    assert_eq!(remarks, ["error t/a.yaml:3:18 the target name `a` is already taken by ./b.yaml document 1"]);
+    let (_, remarks) = checked(&[("a.yaml", &one), ("b.yaml", &target("b", "A", ""))]);
+    assert_eq!(remarks, ["error b.yaml:5:12 these objects already belong to target `a` of ./a.yaml"]);
+}
+
+#[test]
+fn what_is_perhaps_not_meant_is_a_warning() {
+    let (one, other) = (target("a", "A", CORRECT), target("b", "B", CORRECT));
+    let (targets, remarks) = checked(&[("a.yaml", &one), ("b.yaml", &other)]);
+    assert_eq!(targets.len(), 2);
+    assert!(
+        remarks[0].starts_with("warning b.yaml:6:3 it writes to the scope that target `a` writes to"),
+        "{remarks:#?}"
+    );
+    assert_eq!(remarks.len(), 1);
+    let scoped = target("b", "B", &format!("  scope: other\n{CORRECT}"));
+    assert!(checked(&[("a.yaml", &one), ("b.yaml", &scoped)]).1.is_empty());
+
+    let half = one.replace("create: [{method: POST, url: \"https://h.example/x\"}], ", "");
+    let (_, remarks) = checked(&[("a.yaml", &half)]);
+    let said = "warning a.yaml:10:35 it has update without create: what does not exist outside is told and never made";
+    assert_eq!(remarks, [said]);
+
+    let inside = target("a", "A", "").lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let (targets, remarks) =
+        checked(&[("m.yaml", &format!("kind: ConfigMap\nmetadata: {{name: m}}\ndata:\n  a: |\n{inside}"))]);
+    assert_eq!(targets, ["a in m.yaml"]);
+    assert!(remarks[0].contains("has no label driftpoller.dev/targets"), "{remarks:#?}");
+}
+
+#[test]
+fn rates_follow_objects_and_intervals() {
+    let documents = documents_of(vec![source("a.yaml", &target("a", "A", ""))]);
+    let target = check(&documents).targets[0].target.clone();
+    let rates = Rate::of(&target, 600);
+    let expected =
+        Rate { host: "h.example:443".to_owned(), objects: 600, interval: Duration::from_secs(30), requests: 600 };
+    assert_eq!(rates, [expected]);
+    assert_eq!(total_rates(rates.iter().chain(&rates))["h.example:443"], 40.0);
+}
