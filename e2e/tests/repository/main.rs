@@ -6,6 +6,7 @@
 
 mod documentation;
 mod functions;
+mod monitoring;
 mod sources;
 mod structure;
 

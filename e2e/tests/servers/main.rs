@@ -12,6 +12,7 @@ mod docker_engine;
 mod git;
 mod installed;
 mod load_balancer;
+mod monitoring;
 mod page;
 mod postgres;
 mod postgres_rows;

@@ -1,0 +1,84 @@
+//! Alerts and dashboard name what the programs measure, and the operations guide explains each.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::root;
+
+/// Where metrics are registered, with what their names begin with.
+const SOURCES: [(&str, &str); 3] =
+    [("poller/src", "drift_poller_"), ("controller/src", "drift_controller_"), ("shared/cluster/src", "drift_")];
+
+/// What the text form puts behind a name.
+const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
+
+fn component(file: &str) -> String {
+    fs::read_to_string(root().join("manifests/components/monitoring").join(file)).unwrap()
+}
+
+fn bare(name: &str) -> String {
+    SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name).to_owned()
+}
+
+/// The metrics that a text speaks of.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.filter(|word| word.starts_with("drift_")).map(bare).collect()
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// The metrics that the programs register, tests apart.
+fn registered() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (folder, prefix) in SOURCES {
+        for file in rust_files(&root().join(folder)) {
+            let text = fs::read_to_string(&file).unwrap();
+            let program = text.split("#[cfg(test)]").next().unwrap();
+            let calls = program.split(".register(").skip(1);
+            let literals = calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next());
+            names.extend(literals.map(|name| format!("{prefix}{name}")));
+        }
+    }
+    names
+}
+
+#[test]
+fn the_guide_lists_every_metric_and_no_other() {
+    let guide = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let rows = guide.lines().filter(|line| line.starts_with("| `drift_"));
+    let listed: BTreeSet<String> = rows.flat_map(|row| named(row.split('|').nth(1).unwrap())).collect();
+    assert_eq!(listed, registered());
+}
+
+#[test]
+fn alerts_and_dashboard_name_metrics_that_exist() {
+    let registered = registered();
+    for file in ["rules.yaml", "dashboard.json"] {
+        let text = component(file);
+        let unknown: Vec<String> = named(&text).difference(&registered).cloned().collect();
+        assert!(unknown.is_empty(), "{file} names {unknown:?}");
+    }
+    let dashboard: Value = serde_json::from_str(&component("dashboard.json")).unwrap();
+    let shown = named(&dashboard["panels"].to_string());
+    let missing: Vec<&String> = registered.difference(&shown).filter(|name| *name != "drift_cleaned_objects").collect();
+    assert!(missing.is_empty(), "no panel shows {missing:?}");
+}
+
+#[test]
+fn every_alert_stands_in_the_operations_guide() {
+    let rules: Value = serde_saphyr::from_str(&component("rules.yaml")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let rules = rules["spec"]["groups"][0]["rules"].as_array().unwrap();
+    let alerts: BTreeSet<&str> = rules.iter().map(|rule| rule["alert"].as_str().unwrap()).collect();
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `Drift")?.split('`').next());
+    let explained: BTreeSet<String> = rows.map(|name| format!("Drift{name}")).collect();
+    assert_eq!(explained.iter().map(String::as_str).collect::<BTreeSet<_>>(), alerts);
+}
