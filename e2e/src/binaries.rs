@@ -27,7 +27,7 @@ pub enum Tool {
     ApiServer,
     /// The command line that people use.
     Kubectl,
-    /// What makes Pods of Deployments and tokens' authorities known; for the node only.
+    /// What makes Pods of Deployments and Jobs, and tokens' authorities known; for the node, and for the cookbook's pages.
     ControllerManager,
     /// What gives Pods their node; for the node only.
     Scheduler,
@@ -128,6 +128,10 @@ fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
         given.map_or_else(|| cache.get_or_build(tool), Ok)
     };
+    if cfg!(feature = "servers") {
+        // Built before any test begins: a build takes both cores, and deadlines run in tests.
+        find(Tool::ControllerManager)?;
+    }
     Ok(Binaries {
         etcd: find(Tool::Etcd)?,
         toxiproxy: find(Tool::Toxiproxy)?,

@@ -9,6 +9,7 @@
 mod api_server;
 mod audit;
 mod certificates;
+mod controllers;
 mod etcd;
 mod kubeconfig;
 mod site;
@@ -52,6 +53,8 @@ pub struct ControlPlane {
     binaries: Binaries,
     api_server: Mutex<Process>,
     etcd: Mutex<Process>,
+    /// Only where somebody asked for them.
+    controllers: OnceCell<Process>,
     command: api_server::Settings,
 }
 
@@ -101,6 +104,7 @@ impl ControlPlane {
             binaries,
             api_server: Mutex::new(api_server),
             etcd: Mutex::new(etcd),
+            controllers: OnceCell::new(),
             command,
         };
         plane.wait_until_ready().await?;

@@ -8,6 +8,7 @@
 mod caddy;
 mod client_certificate;
 mod database;
+mod database_statefulset;
 mod docker_engine;
 mod git;
 mod installed;
@@ -19,3 +20,4 @@ mod postgres_rows;
 mod powerdns;
 mod registry;
 mod registry_tokens;
+mod service_load_balancer;

@@ -42,6 +42,15 @@ pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)])
 /// # Errors
 /// When a page lacks what is to be replaced, or the API server refuses something.
 pub(crate) async fn apply(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
+    let documents = documents(world, page, replaced)?;
+    apply_all(world, documents).await
+}
+
+/// The documents of a page, with what is replaced.
+///
+/// # Errors
+/// When the page lacks what is to be replaced.
+pub(crate) fn documents(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Vec<Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(page);
     let mut text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let of_the_world = [(NAMESPACE, world.programs_namespace()), (OBJECTS, world.objects_namespace())];
@@ -51,26 +60,44 @@ pub(crate) async fn apply(world: &World, page: &str, replaced: &[(&str, &str)]) 
         ensure!(text.contains(written), "{page} has no {written:?}");
         text = text.replace(written, own);
     }
-    let mut documents = parse_stream(&yaml_blocks(&text).join("---\n"))?;
+    parse_stream(&yaml_blocks(&text).join("---\n"))
+}
+
+/// Applies documents of which the last is the object.
+///
+/// # Errors
+/// When the API server refuses something.
+async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> {
     let object = documents.pop().context("a page without YAML")?;
     for document in &documents {
         world.apply(document).await?;
     }
-    let (group, _) = object["apiVersion"].as_str().unwrap_or_default().split_once('/').context("no group")?;
-    let of_kind = |document: &&Value| document["spec"]["names"]["kind"] == object["kind"];
-    let kind = documents.iter().find(of_kind).context("the page defines no such kind")?;
-    let plural = kind["spec"]["names"]["plural"].as_str().context("no plural")?;
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (word(&object["apiVersion"]), word(&object["kind"]));
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let plural = plural(&documents, &kind);
     for which in [Which::Poller, Which::Controller] {
         // A program that starts before the API server knows of it would ask again only after half a minute.
-        world.wait_for_right(which, right(group, plural, "list", world.objects_namespace()), true).await?;
+        world.wait_for_right(which, right(group, &plural, "list", world.objects_namespace()), true).await?;
     }
     wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(&object).await?))).await?;
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let api = world.api(&word(&object["apiVersion"]), &word(&object["kind"]), Some(world.objects_namespace()))?;
+    let api = world.api(&api_version, &kind, Some(world.objects_namespace()))?;
     Ok(Subject { api, name: word(&object["metadata"]["name"]) })
 }
 
+/// The plural of a kind that the page defines, or of a built-in one.
+fn plural(documents: &[Value], kind: &str) -> String {
+    let names = documents.iter().map(|document| &document["spec"]["names"]).find(|names| names["kind"] == kind);
+    let defined = names.and_then(|names| names["plural"].as_str()).map(str::to_owned);
+    defined.unwrap_or_else(|| format!("{}s", kind.to_lowercase()))
+}
+
 impl Subject {
+    /// As it is now.
+    pub(crate) async fn get(&self) -> Result<Value> {
+        Ok(serde_json::to_value(self.api.get(&self.name).await?)?)
+    }
+
     /// Everything that happens to it from now on.
     pub(crate) async fn watch(&self) -> Result<History> {
         History::of(self.api.clone(), &self.name).await
