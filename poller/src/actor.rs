@@ -24,6 +24,7 @@ use drift_model::voucher::Voucher;
 use drift_target::Target;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +66,8 @@ pub struct TargetActor {
     /// Live reads of objects that a list showed older than they are known.
     reads: Pending<Option<LeanObject>>,
     counts: TargetCounts,
+    /// Shows whether the target is vouched for.
+    vouched: Gauge,
     /// Objects that another target, first by name, has.
     skipped: HashSet<Uid>,
 }
@@ -83,6 +86,7 @@ impl TargetActor {
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, context.metrics.clone()),
+            vouched: context.metrics.vouched.get_or_create_owned(&of_target(&target.name)),
             skipped: HashSet::new(),
             target,
             context,
@@ -244,10 +248,14 @@ impl TargetActor {
     }
 
     fn vouch(&self, now: Moment) {
-        let hash = || self.target.verdict_hash.clone();
-        let voucher = self.roster.vouched_except(now).map(|except| Voucher { hash: hash(), except });
-        self.context.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(i64::from(voucher.is_some()));
-        self.context.in_force.set(&self.target.name, voucher);
+        let except = self.roster.vouched_except(now);
+        self.vouched.set(i64::from(except.is_some()));
+        let hash = &self.target.verdict_hash;
+        // Asked at every turn, and news hardly ever.
+        if !self.context.in_force.says(&self.target.name, except.as_ref().map(|except| (hash.as_str(), except))) {
+            let voucher = except.map(|except| Voucher { hash: hash.clone(), except });
+            self.context.in_force.set(&self.target.name, voucher);
+        }
     }
 
     fn next_wake(&self) -> Moment {
@@ -269,7 +277,7 @@ impl Drop for TargetActor {
         self.context.in_force.set(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);
         self.context.outside.databases.forget(&self.target.name);
-        self.context.metrics.vouched.get_or_create(&of_target(&self.target.name)).set(0);
+        self.vouched.set(0);
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! It must not know why anything happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use drift_model::moment::Moment;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
 
 use crate::core::finding::Finding;
 use crate::core::track::Track;
@@ -16,6 +18,9 @@ use crate::metrics::{Metrics, of_outcome, of_target};
 pub struct TargetCounts {
     target: String,
     metrics: Metrics,
+    /// By what they found: looked up once, since every poll is counted.
+    polls: HashMap<&'static str, Counter>,
+    poll_seconds: Option<Histogram>,
     reasons: BTreeMap<String, i64>,
 }
 
@@ -23,19 +28,21 @@ impl TargetCounts {
     /// For the target of that name.
     #[must_use]
     pub fn new(target: &str, metrics: Metrics) -> Self {
-        Self { target: target.to_owned(), metrics, reasons: BTreeMap::new() }
+        Self { target: target.to_owned(), metrics, polls: HashMap::new(), poll_seconds: None, reasons: BTreeMap::new() }
     }
 
     /// One poll ended.
-    pub fn poll(&self, finding: &Finding, took: Duration) {
+    pub fn poll(&mut self, finding: &Finding, took: Duration) {
         let word = match finding {
             Finding::InSync => "InSync",
             Finding::Differs(_) => "Differs",
             Finding::Absent => "Absent",
             Finding::Failed(failure) => failure.reason.as_str(),
         };
-        self.metrics.polls.get_or_create(&of_outcome(&self.target, word)).inc();
-        self.metrics.poll_seconds.get_or_create(&of_target(&self.target)).observe(took.as_secs_f64());
+        let counter = || self.metrics.polls.get_or_create_owned(&of_outcome(&self.target, word));
+        self.polls.entry(word).or_insert_with(counter).inc();
+        let histogram = || self.metrics.poll_seconds.get_or_create_owned(&of_target(&self.target));
+        self.poll_seconds.get_or_insert_with(histogram).observe(took.as_secs_f64());
     }
 
     /// One write ended.

@@ -3,8 +3,9 @@
 //! The controller acts only on verdicts of targets that are listed with the very text it holds itself. This file
 //! must not know when a target may be listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use drift_model::identity::Uid;
 use drift_model::names::IN_FORCE_ANNOTATION;
 use drift_model::voucher::Voucher;
 use tokio::sync::watch;
@@ -35,6 +36,13 @@ impl InForceList {
             }
             None => list.remove(target).is_some(),
         });
+    }
+
+    /// Whether a target is listed with just that word.
+    #[must_use]
+    pub fn says(&self, target: &str, word: Option<(&str, &BTreeSet<Uid>)>) -> bool {
+        let list = self.list.borrow();
+        list.get(target).map(|voucher| (voucher.hash.as_str(), &voucher.except)) == word
     }
 
     /// Follows the list.

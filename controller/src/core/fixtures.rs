@@ -178,7 +178,7 @@ impl Scene {
     }
 
     pub(super) fn observed_with(mut self, reason: ObservedReason, tag: Tag) -> Self {
-        let verdict = Verdict { reason, text: "text".to_owned(), tag, generation: self.object.generation };
+        let verdict = Verdict { reason, text: "text".into(), tag, generation: self.object.generation };
         set_observed(&mut self.object.conditions, &verdict);
         self
     }

@@ -53,8 +53,8 @@ impl TargetActor {
         match request {
             Ok(request) => {
                 let order = PollOrder { uid: uid.clone(), begun, view, moved, request, tag };
-                let (outside, target) = (self.context.outside.clone(), self.target.clone());
-                self.polls.push(Box::pin(async move { poll(&outside, &target, order).await }));
+                let (context, target) = (self.context.clone(), self.target.clone());
+                self.polls.push(Box::pin(async move { poll(&context.outside, &target, order).await }));
             }
             Err(found) => self.take_found(uid, begun, found),
         }

@@ -101,8 +101,8 @@ impl TargetActor {
         let _ = self.read_rate.take(now.moment);
         self.traversals.begin(&key, now.moment);
         let order = TraversalOrder { key, request, members };
-        let (outside, target, rate) = (self.context.outside.clone(), self.target.clone(), self.read_rate.clone());
-        self.polls.push(Box::pin(async move { traverse(&outside, &target, &rate, order).await }));
+        let (context, target, rate) = (self.context.clone(), self.target.clone(), self.read_rate.clone());
+        self.polls.push(Box::pin(async move { traverse(&context.outside, &target, &rate, order).await }));
     }
 
     fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {

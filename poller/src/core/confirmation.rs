@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn standing(reason: ObservedReason, correction: u64) -> Standing {
-        Standing { reason, text: String::new(), tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
+        Standing { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
     }
 
     /// How many polls in a row it takes.

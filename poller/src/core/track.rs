@@ -6,7 +6,6 @@
 mod polling;
 mod writing;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use drift_model::condition::{ObservedReason, Standing, StatusFields, Verdict};
@@ -99,6 +98,10 @@ struct Believed {
 pub struct Track {
     object: LeanObject,
     rendered: Rendered,
+    /// See [`Track::basis`].
+    basis: Basis,
+    /// The verdict that stands, read once.
+    standing: Option<Standing>,
     pace: Pace,
     schedule: Schedule,
     confirmation: Confirmation,
@@ -156,18 +159,20 @@ impl Track {
             flapping: Flapping::calm(now.moment),
             disturbed: false,
             owing: owes.then_some(owing),
+            basis: Basis::of(&object, rendered.wish),
+            standing,
             object,
             rendered,
             pace,
         };
         let may_be_late = track.schedule.may_have_been_missed(now.moment);
-        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished(standing.as_ref()) {
+        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished() {
             track.schedule.want_promptly(now.moment);
         }
-        let is_verified =
-            standing.as_ref().is_some_and(|standing| standing.tag.correction >= track.object.conditions.correction());
-        let is_judged = standing.is_some_and(|standing| standing.generation == track.object.generation);
-        if track.object.conditions.correction() > 0 && !is_verified || pace.settles_edits && !is_judged {
+        let standing = track.standing.as_ref();
+        let is_verified = standing.is_some_and(|standing| standing.tag.correction >= track.basis.correction);
+        let is_judged = standing.is_some_and(|standing| standing.generation == track.basis.generation);
+        if track.basis.correction > 0 && !is_verified || pace.settles_edits && !is_judged {
             track.settle_from(now.moment);
         }
         track.believe_bar();
@@ -203,13 +208,8 @@ impl Track {
 
     /// The state that a poll begun now would speak of.
     #[must_use]
-    pub fn basis(&self) -> Basis {
-        Basis {
-            generation: self.object.generation,
-            wish: self.rendered.wish,
-            correction: self.object.conditions.correction(),
-            moved: tell_apart(&self.object.conditions.moved_secrets()),
-        }
+    pub const fn basis(&self) -> Basis {
+        self.basis
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
@@ -217,15 +217,15 @@ impl Track {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
-        let before = self.basis();
+        let before = self.basis;
         let view_differs = object.view != self.object.view;
         let edited = view_differs && !self.writes.explain_view(&self.object.view, &object.view);
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         self.note_foreign_write(&object, now);
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
-        self.object = object;
-        self.rendered = rendered;
-        let after = self.basis();
+        let after = Basis::of(&object, rendered.wish);
+        self.standing = object.conditions.observed().and_then(Standing::read);
+        (self.object, self.rendered, self.basis) = (object, rendered, after);
         if after.correction > before.correction || self.pace.settles_edits && !after.has_the_spec_of(&before) {
             self.settle_from(now);
         }
@@ -257,13 +257,9 @@ impl Track {
         }
     }
 
-    fn standing(&self) -> Option<Standing> {
-        self.object.conditions.observed().and_then(Standing::read)
-    }
-
-    fn is_in_sync_as_wished(&self, standing: Option<&Standing>) -> bool {
-        let basis = self.basis();
-        standing.is_some_and(|standing| {
+    fn is_in_sync_as_wished(&self) -> bool {
+        let basis = self.basis;
+        self.standing.as_ref().is_some_and(|standing| {
             standing.reason == ObservedReason::InSync
                 && basis.is_spoken_of_by(standing)
                 && standing.tag.wish == basis.wish
@@ -271,13 +267,6 @@ impl Track {
                 && basis.moved == 0
         })
     }
-}
-
-/// A number for the names of what moved, so that a state can be copied; 0 for none.
-fn tell_apart(moved: &[String]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    moved.hash(&mut hasher);
-    if moved.is_empty() { 0 } else { hasher.finish().max(1) }
 }
 
 /// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so

@@ -55,7 +55,7 @@ impl Definite {
 /// Whether `verdict` changes anything of what stands, whoever wrote that.
 #[must_use]
 pub fn is_change(standing: Option<&Condition>, verdict: &Verdict) -> bool {
-    standing.is_none_or(|standing| !verdict.to_condition(Some(standing), "").says_the_same(standing))
+    standing.is_none_or(|standing| !verdict.is_said_by(standing))
 }
 
 /// How urgent a change is. `disturbed` says that somebody else wrote or removed our condition, which must not become a loop.
@@ -97,16 +97,11 @@ mod tests {
 
     fn verdict(reason: ObservedReason, correction: u64) -> Verdict {
         let tag = Tag { correction, wish: Some(Wish::of(&json!(1))), ..Tag::default() };
-        Verdict { reason, text: "text".to_owned(), tag, generation: Some(1) }
+        Verdict { reason, text: "text".into(), tag, generation: Some(1) }
     }
 
     fn standing(verdict: &Verdict) -> Standing {
-        Standing {
-            reason: verdict.reason,
-            text: verdict.text.clone(),
-            tag: verdict.tag.clone(),
-            generation: verdict.generation,
-        }
+        Standing { reason: verdict.reason, tag: verdict.tag.clone(), generation: verdict.generation }
     }
 
     #[test]

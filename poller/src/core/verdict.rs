@@ -3,7 +3,10 @@
 //! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll
 //! verified, and how many corrections in a row left it drifted. It must not know when or whether it is written.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use drift_model::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
+use drift_model::object::LeanObject;
 
 use super::finding::{Failure, Finding};
 
@@ -21,6 +24,17 @@ pub struct Basis {
 }
 
 impl Basis {
+    /// The state of an object as it is, with this wish.
+    #[must_use]
+    pub fn of(object: &LeanObject, wish: Option<Wish>) -> Self {
+        Self {
+            generation: object.generation,
+            wish,
+            correction: object.conditions.correction(),
+            moved: tell_apart(&object.conditions.moved_secrets()),
+        }
+    }
+
     /// Whether a standing verdict speaks of this spec.
     #[must_use]
     pub fn is_spoken_of_by(&self, standing: &Standing) -> bool {
@@ -48,25 +62,32 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standin
     let tag = |correction, unhealed| Tag { wish: basis.wish, correction, unhealed, ..Tag::default() };
     let (reason, text, tag) = match finding {
         Finding::InSync => {
-            (ObservedReason::InSync, closed_text(ObservedReason::InSync).to_owned(), tag(basis.correction, 0))
+            (ObservedReason::InSync, closed_text(ObservedReason::InSync).into(), tag(basis.correction, 0))
         }
         Finding::Differs(drift) => {
             let reason = if seen { ObservedReason::FieldsDiffer } else { ObservedReason::NotUpdated };
             let tag = tag(basis.correction, count_unhealed(basis, standing));
-            (reason, drift.text.clone(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
+            (reason, drift.text.clone().into(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
         }
         Finding::Absent => {
             let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
-            (reason, closed_text(reason).to_owned(), tag(basis.correction, count_unhealed(basis, standing)))
+            (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, standing)))
         }
         Finding::Failed(Failure { reason, text }) => {
             // A failed poll verified nothing, so it repeats what the verdict before it had verified.
             let (correction, unhealed) =
                 standing.map_or((basis.correction, 0), |standing| (standing.tag.correction, standing.tag.unhealed));
-            (*reason, text.clone(), Tag { seen, ..tag(correction, unhealed) })
+            (*reason, text.clone().into(), Tag { seen, ..tag(correction, unhealed) })
         }
     };
     Verdict { reason, text, tag, generation: basis.generation }
+}
+
+/// A number for the names of what moved, so that a state can be copied; 0 for none.
+fn tell_apart(moved: &[String]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    moved.hash(&mut hasher);
+    if moved.is_empty() { 0 } else { hasher.finish().max(1) }
 }
 
 /// Corrections in a row that were verified and left the object drifted, this poll included.
@@ -96,7 +117,7 @@ mod tests {
     }
 
     fn standing(reason: ObservedReason, generation: i64, tag: Tag) -> Standing {
-        Standing { reason, text: String::new(), tag: Tag { wish: wish(1), ..tag }, generation: Some(generation) }
+        Standing { reason, tag: Tag { wish: wish(1), ..tag }, generation: Some(generation) }
     }
 
     fn corrected(correction: u64, unhealed: u32) -> Tag {

@@ -105,8 +105,7 @@ impl<'r> HttpRequests<'r> {
         mut take: impl FnMut(&HttpReply) -> Progress<T>,
     ) -> Result<Heeded<T>, Postponed> {
         let mut request = first;
-        let mut host = request.host();
-        let mut permit = self.enter(&host).await?;
+        let mut permit = self.enter(&request.host()).await?;
         loop {
             let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
@@ -119,12 +118,12 @@ impl<'r> HttpRequests<'r> {
                 Ok(Progress::Ask(next)) => request = *next,
             }
             let next_host = request.host();
+            let moves_on = permit.host() != next_host;
             permit = match self.go_on(permit, &next_host).await {
                 // What was sent already must not be sent again for the sake of a host that comes later.
-                Err(postponed) if next_host != host => return Ok((Err(postponed.cause), None)),
+                Err(postponed) if moves_on => return Ok((Err(postponed.cause), None)),
                 entered => entered?,
             };
-            host = next_host;
         }
     }
 

@@ -196,12 +196,8 @@ mod tests {
             "status": {"conditions": [entry]}});
         let object = LeanObject::prune(&object, &FieldPaths::default());
         let placed = object.conditions.observed.clone();
-        let verdict = Verdict {
-            reason: ObservedReason::FieldsDiffer,
-            text: String::new(),
-            tag: Tag::default(),
-            generation: None,
-        };
+        let verdict =
+            Verdict { reason: ObservedReason::FieldsDiffer, text: "".into(), tag: Tag::default(), generation: None };
         let condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
         let written =
             writer.write_condition(&slot, (&object, None), placed.as_ref(), (&condition, &StatusFields::NONE)).await;

@@ -27,7 +27,7 @@ const REMEMBERED_HOSTS: usize = 1024;
 /// The gates of all hosts. Shared by every target of a program.
 #[derive(Debug, Default)]
 pub struct HostGate {
-    hosts: Mutex<HashMap<String, Host>>,
+    hosts: Mutex<HashMap<Arc<str>, Host>>,
 }
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ struct Host {
 #[derive(Debug)]
 #[must_use = "the slot is given back when this is dropped"]
 pub struct Permit {
-    host: String,
+    host: Arc<str>,
     epoch: Epoch,
     _slot: Option<OwnedSemaphorePermit>,
     probe: Option<Probe>,
@@ -73,21 +73,22 @@ impl HostGate {
     /// Waits for a slot among the requests to this host; first come, first served. A target that wants more than
     /// [`HOST_CONCURRENCY`] at once raises the host's cap to what it asks for.
     pub async fn enter(&self, host: &str, concurrent: u32) -> Permit {
-        let (slots, epoch) = self.with_host(host, |host| {
+        let (host, slots, epoch) = self.with_host(host, |name, host| {
             host.raise(concurrent as usize);
-            (host.slots.clone(), host.health.epoch())
+            (name.clone(), host.slots.clone(), host.health.epoch())
         });
         // Only a closed semaphore gives an error, and nobody closes this one.
         let slot = slots.acquire_owned().await.ok();
-        Permit { host: host.to_owned(), epoch, _slot: slot, probe: None }
+        Permit { host, epoch, _slot: slot, probe: None }
     }
 
     /// A slot, if one is free and nobody waits for it.
     #[must_use]
     pub fn try_enter(&self, host: &str) -> Option<Permit> {
-        let (slots, epoch) = self.with_host(host, |host| (host.slots.clone(), host.health.epoch()));
+        let (host, slots, epoch) =
+            self.with_host(host, |name, host| (name.clone(), host.slots.clone(), host.health.epoch()));
         let slot = slots.try_acquire_owned().ok()?;
-        Some(Permit { host: host.to_owned(), epoch, _slot: Some(slot), probe: None })
+        Some(Permit { host, epoch, _slot: Some(slot), probe: None })
     }
 
     /// Whether the host is to be left alone; `None` where it may be asked now.
@@ -117,7 +118,7 @@ impl HostGate {
     pub fn begin(&self, permit: &mut Permit, now: Moment) -> Result<(), Pause> {
         self.forget_quiet_hosts(now);
         let name = permit.host.clone();
-        self.with_host(&name, |host| {
+        self.with_host(&name, |_, host| {
             if let Some(pause) = host.health.paused(now) {
                 return Err(pause);
             }
@@ -131,12 +132,13 @@ impl HostGate {
 
     /// What the request that went out for that object heard.
     pub fn note(&self, permit: &Permit, object: &Uid, heard: Heard, now: Moment) {
-        self.with_host(&permit.host, |host| host.health.note(object, heard, permit.epoch, now));
+        self.with_host(&permit.host, |_, host| host.health.note(object, heard, permit.epoch, now));
     }
 
-    fn with_host<T>(&self, name: &str, act: impl FnOnce(&mut Host) -> T) -> T {
+    fn with_host<T>(&self, name: &str, act: impl FnOnce(&Arc<str>, &mut Host) -> T) -> T {
         let mut hosts = self.lock();
-        act(hosts.entry(name.to_owned()).or_insert_with(Host::new))
+        let name = hosts.get_key_value(name).map_or_else(|| Arc::from(name), |(known, _)| known.clone());
+        act(&name, hosts.entry(name.clone()).or_insert_with(Host::new))
     }
 
     fn forget_quiet_hosts(&self, now: Moment) {
@@ -156,7 +158,7 @@ impl HostGate {
         idle.iter().take(more).for_each(|(_, name)| drop(hosts.remove(name)));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Host>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Host>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -31,7 +31,7 @@ impl World {
         let replace = self.target.actions.replace
             && self.outside().is_some_and(|found| needs_replacement(found.value, self.spec));
         let tag = Tag { wish: Some(self.wish()), correction, unhealed, replace, ..Tag::default() };
-        let verdict = Verdict { reason, text: "text".to_owned(), tag, generation: self.object.generation };
+        let verdict = Verdict { reason, text: "text".into(), tag, generation: self.object.generation };
         self.poll = Some((self.object.generation, correction, verdict));
     }
 

@@ -54,7 +54,7 @@ impl Track {
         self.polling = Some(now.moment);
         self.edited_meanwhile = false;
         self.schedule.begin(now);
-        BegunPoll { basis: self.basis(), at: now.moment }
+        BegunPoll { basis: self.basis, at: now.moment }
     }
 
     /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed,
@@ -79,7 +79,7 @@ impl Track {
     #[must_use]
     pub fn known_tag(&self) -> Option<&EntityTag> {
         let tag = self.tag.as_ref()?.usable()?;
-        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_wished(self.standing().as_ref());
+        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_wished();
         is_quiet.then_some(tag)
     }
 
@@ -97,7 +97,7 @@ impl Track {
             return false;
         }
         let basis = begun.basis;
-        if basis != self.basis() || self.rendered.barred.is_some() {
+        if basis != self.basis || self.rendered.barred.is_some() {
             self.schedule.want_promptly(now);
             return false;
         }
@@ -106,8 +106,7 @@ impl Track {
             Finding::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
-        let standing = self.standing();
-        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
+        match self.confirmation.count(&finding, &basis, self.standing.as_ref(), &self.pace.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 self.drop_unwritten();
@@ -164,12 +163,12 @@ impl Track {
     }
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
-        let basis = self.basis();
+        let basis = self.basis;
         let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
         if *finding == Finding::InSync {
             self.seen_in_sync = Some(basis);
         }
-        let verdict = reach_verdict(finding, &basis, self.standing().as_ref(), seen);
+        let verdict = reach_verdict(finding, &basis, self.standing.as_ref(), seen);
         let before = self.believed.take();
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();

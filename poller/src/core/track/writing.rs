@@ -26,7 +26,7 @@ impl Track {
     /// What is to be written now.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         let Some(Believed { basis, verdict, .. }) = &self.believed else { return NextWrite::Nothing };
-        if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
+        if self.object.deleting || *basis != self.basis || self.writes.is_under_way() {
             return NextWrite::Nothing;
         }
         let is_change = is_change(self.object.conditions.observed(), verdict);
@@ -39,7 +39,7 @@ impl Track {
             }
         }
         let urgency = match is_change {
-            true => weigh(self.standing().as_ref(), self.last_definite.as_ref(), verdict, self.disturbed),
+            true => weigh(self.standing.as_ref(), self.last_definite.as_ref(), verdict, self.disturbed),
             // The controller waits for no field that is published.
             false => Urgency::Quiet,
         };

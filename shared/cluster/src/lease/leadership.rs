@@ -32,9 +32,9 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// Of a Lease that is never held.
-    #[cfg(test)]
-    pub(crate) fn never_held() -> Self {
+    /// Of a Lease that is never held: with it nothing is ever written.
+    #[must_use]
+    pub fn never_held() -> Self {
         Self { term: watch::channel(None).1 }
     }
 

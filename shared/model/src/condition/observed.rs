@@ -3,7 +3,9 @@
 //! The tag's meaning lives here: what a standing verdict proves about the past of the object.
 //! This file must not know how a verdict was reached or how it is written.
 
-use crate::condition::text::fit_message;
+use std::borrow::Cow;
+
+use crate::condition::text::{fit_message, is_fitted};
 use crate::condition::{Condition, ConditionStatus, ObservedReason, Tag, Wish};
 use crate::names::DRIFT_OBSERVED;
 
@@ -12,8 +14,6 @@ use crate::names::DRIFT_OBSERVED;
 pub struct Standing {
     /// Its reason; a word that is not ours is read as no standing verdict at all.
     pub reason: ObservedReason,
-    /// The sentence without the tag.
-    pub text: String,
     /// Its tag; the default where another writer broke it.
     pub tag: Tag,
     /// The generation it speaks of; `None` for a kind without generations.
@@ -25,13 +25,8 @@ impl Standing {
     #[must_use]
     pub fn read(condition: &Condition) -> Option<Self> {
         let reason = ObservedReason::parse(&condition.reason).filter(|reason| reason.status() == condition.status)?;
-        let (text, tag) = Tag::split(&condition.message);
-        Some(Self {
-            reason,
-            text: text.to_owned(),
-            tag: tag.unwrap_or_default(),
-            generation: condition.observed_generation,
-        })
+        let tag = Tag::find(&condition.message).unwrap_or_default();
+        Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
     /// Whether it speaks of the same spec: the same generation, or for a kind without generations the same wish.
@@ -60,7 +55,7 @@ pub struct Verdict {
     /// The reason; it fixes the status.
     pub reason: ObservedReason,
     /// The sentence for people, without the tag.
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// What machines read.
     pub tag: Tag,
     /// The generation that was compared; `None` for a kind without generations.
@@ -72,6 +67,15 @@ impl Verdict {
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {
         self.reason.status()
+    }
+
+    /// Whether a condition says just this, whoever wrote it and when.
+    #[must_use]
+    pub fn is_said_by(&self, condition: &Condition) -> bool {
+        self.status() == condition.status
+            && self.reason.as_str() == condition.reason
+            && self.generation == condition.observed_generation
+            && is_fitted(&condition.message, &self.text, &self.tag)
     }
 
     /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes,
@@ -95,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_moves_no_transition_back() {
-        let verdict = |reason| Verdict { reason, text: String::new(), tag: Tag::default(), generation: Some(1) };
+        let verdict = |reason| Verdict { reason, text: Cow::Borrowed(""), tag: Tag::default(), generation: Some(1) };
         let standing = verdict(ObservedReason::InSync).to_condition(None, "2026-01-01T00:00:10Z");
         for (now, expected) in
             [("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"), ("2026-01-01T00:00:11Z", "2026-01-01T00:00:11Z")]

@@ -81,14 +81,23 @@ fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
 
 impl fmt::Display for Tag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::with_capacity(6);
-        parts.extend(self.wish.map(|wish| format!("wish {wish}")));
-        parts.extend(self.seen.then(|| "seen".to_owned()));
-        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
-        parts.extend((self.unhealed > 0).then(|| format!("unhealed {}", self.unhealed)));
-        parts.extend((!self.fields.is_empty()).then(|| format!("fields {}", self.fields)));
-        parts.extend(self.replace.then(|| "replace".to_owned()));
-        if parts.is_empty() { Ok(()) } else { write!(formatter, "[{}]", parts.join(", ")) }
+        let mut opening = "[";
+        let mut write = |is_said: bool, part: fmt::Arguments<'_>| {
+            if !is_said {
+                return Ok(());
+            }
+            formatter.write_str(std::mem::replace(&mut opening, ", "))?;
+            formatter.write_fmt(part)
+        };
+        if let Some(wish) = self.wish {
+            write(true, format_args!("wish {wish}"))?;
+        }
+        write(self.seen, format_args!("seen"))?;
+        write(self.correction > 0, format_args!("correction {}", self.correction))?;
+        write(self.unhealed > 0, format_args!("unhealed {}", self.unhealed))?;
+        write(!self.fields.is_empty(), format_args!("fields {}", self.fields))?;
+        write(self.replace, format_args!("replace"))?;
+        if opening == "[" { Ok(()) } else { formatter.write_str("]") }
     }
 }
 

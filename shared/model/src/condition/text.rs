@@ -3,6 +3,8 @@
 //! An Unknown's sentence holds no number, address or time: a message that changes with every failed poll
 //! would be a write with every failed poll. This file must not know of values, objects or answers.
 
+use std::fmt::{self, Write as _};
+
 use crate::condition::{ObservedReason, Tag};
 
 /// Messages end here, in bytes: a page of `kubectl describe` stays readable, and 100,000 of them fit in etcd.
@@ -47,6 +49,29 @@ pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
     tag.append_to(&format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default()))
 }
 
+/// Whether a message is what [`fit_message`] makes of a text and a tag. This is asked with every poll, so where the message
+/// is as expected nothing is made for it.
+#[must_use]
+pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
+    let ends_with_tag = |rest: &str| {
+        let mut rest = Expected(rest);
+        let written = if *tag == Tag::default() { Ok(()) } else { write!(rest, " {tag}") };
+        written.is_ok() && rest.0.is_empty()
+    };
+    let is_whole = message.len() <= MAX_MESSAGE_BYTES && message.strip_prefix(text).is_some_and(ends_with_tag);
+    is_whole || message == fit_message(text, tag)
+}
+
+/// What is still to be written; writing anything else is an error.
+struct Expected<'t>(&'t str);
+
+impl fmt::Write for Expected<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +91,20 @@ mod tests {
             let message = fit_message(&text, &tag);
             prop_assert!(message.len() <= MAX_MESSAGE_BYTES);
             prop_assert_eq!(Tag::find(&message), Some(tag));
+        }
+
+        #[test]
+        fn a_message_is_known_without_being_made(
+            text in "\\PC{0,12}|\\PC{500,1100}", correction in 0..30_u64, seen: bool, other in 0..30_u64, cut in 0..9_usize,
+        ) {
+            let tag = Tag { correction, seen, ..Tag::default() };
+            let message = fit_message(&text, &tag);
+            prop_assert!(is_fitted(&message, &text, &tag));
+            let otherwise = fit_message(&text, &Tag { correction: other, ..tag.clone() });
+            prop_assert_eq!(is_fitted(&otherwise, &text, &tag), otherwise == message);
+            let end = message.char_indices().rev().nth(cut).map_or(0, |(at, _)| at);
+            prop_assert!(!is_fitted(&message[..end], &text, &tag) || message.is_empty());
+            prop_assert_eq!(is_fitted(&tag.append_to(&text), &text, &tag), tag.append_to(&text) == message);
         }
     }
 }

@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::ExchangeProgress;
 use crate::http::memory::BodyMemory;
+use drift_model::http_request::HttpRequest;
 
 /// Bytes of each body that are read unasked: so a slow large answer keeps no small one waiting. The limits of polls under
 /// way bound these.
@@ -43,8 +44,8 @@ pub(super) struct Bounds<'a> {
     pub(super) max_bytes: usize,
     /// Where a large one finds room.
     pub(super) memory: &'a BodyMemory,
-    /// `host:port`.
-    pub(super) host: &'a str,
+    /// What is answered: its host's room is taken.
+    pub(super) request: &'a HttpRequest,
     /// Where it is said that it waits.
     pub(super) progress: &'a ExchangeProgress,
 }
@@ -60,7 +61,7 @@ pub(super) async fn read(mut response: reqwest::Response, wants_body: bool, boun
 }
 
 async fn read_body(mut response: reqwest::Response, bounds: Bounds<'_>) -> ReplyBody {
-    let Bounds { max_bytes, memory, host, progress } = bounds;
+    let Bounds { max_bytes, memory, request, progress } = bounds;
     let announced = response.content_length().map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
     if announced.is_some_and(|announced| announced > max_bytes) {
         return ReplyBody::TooLarge;
@@ -74,10 +75,11 @@ async fn read_body(mut response: reqwest::Response, bounds: Bounds<'_>) -> Reply
             Ok(Some(chunk)) if chunk.len() > max_bytes - body.len() => return ReplyBody::TooLarge,
             Ok(Some(chunk)) => {
                 if room.is_none() && body.len() + chunk.len() > UNASKED_BYTES {
-                    room = memory.try_take(host, most);
+                    let host = request.host();
+                    room = memory.try_take(&host, most);
                     if room.is_none() {
                         progress.note_waiting();
-                        room = memory.take(host, most).await;
+                        room = memory.take(&host, most).await;
                     }
                 }
                 body.extend_from_slice(&chunk);

@@ -155,8 +155,7 @@ impl Shared {
         };
         let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
         progress.note_answered();
-        let (memory, host) = (&self.memory, &*request.host());
-        let bounds = Bounds { max_bytes: options.max_bytes, memory, host, progress };
+        let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
     }
 

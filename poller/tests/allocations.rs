@@ -1,0 +1,184 @@
+//! What a poll costs whose answer is as before, counted in allocations: the same on every machine, so that the number can
+//! be checked in.
+//!
+//! The target's own actor polls a server on loopback, with everything that belongs to a poll: schedule, limits, request,
+//! answer, judgement, what is believed, what is to be written, metrics. Only the thread of the actor is counted.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use drift_cluster::access::rights::RightsNeeded;
+use drift_cluster::cleanup::{CleanedObjects, NotedSelections};
+use drift_cluster::config::document_counts::DocumentCounts;
+use drift_cluster::events::event_writer;
+use drift_cluster::identities::Identities;
+use drift_cluster::kinds::{KindSearch, ResolvedKind};
+use drift_cluster::lease::Leadership;
+use drift_cluster::object_writer::CallSlots;
+use drift_cluster::process::tasks::spawn;
+use drift_cluster::resources::ResourceClient;
+use drift_cluster::telemetry::health::Health;
+use drift_cluster::watch::{KindWatches, ObjectEvent};
+use drift_model::names::POLLER_MANAGER;
+use drift_model::object::LeanObject;
+use drift_outside::{Databases, HttpSender};
+use drift_poller::actor::TargetActor;
+use drift_poller::context::Context;
+use drift_poller::in_force::InForceList;
+use drift_poller::metrics::{Metrics, of_outcome};
+use drift_poller::outside::Outside;
+use drift_poller::unnamed::UnnamedEntries;
+use drift_target::{DocumentName, Target, parse_document};
+use kube::core::{ApiResource, GroupVersionKind};
+use prometheus_client::registry::Registry;
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Allocations of one poll. Where it falls write the new number; where it rises say why.
+const ALLOCATIONS: u64 = 165;
+
+/// Polled once a second each.
+const OBJECTS: usize = 100;
+
+/// Until every object was polled twice and connections, tables and lines have their size.
+const WARM_UP: Duration = Duration::from_millis(2_500);
+
+/// For so long is counted.
+const COUNTED: Duration = Duration::from_secs(3);
+
+/// What is read of each resource: about as much as one of a cloud's API has that is small.
+fn document() -> String {
+    let labels: serde_json::Map<_, _> = (0..6).map(|number| (format!("label-{number}"), json!("some value"))).collect();
+    json!({"listen": "127.0.0.1:80", "upstream": "here:1", "enabled": true, "labels": labels}).to_string()
+}
+
+/// A server that gives every request the same answer.
+fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let document = document();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT";
+    let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{document}", document.len());
+    std::thread::Builder::new()
+        .spawn(move || {
+            for stream in listener.incoming() {
+                let answer = answer.clone();
+                std::thread::Builder::new().spawn(move || answer_all(stream.unwrap(), &answer)).unwrap();
+            }
+        })
+        .unwrap();
+    host
+}
+
+fn answer_all(mut stream: TcpStream, answer: &str) {
+    let mut request = [0; 4096];
+    while stream.read(&mut request).is_ok_and(|read| read > 0) {
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn target(host: &str) -> Arc<Target> {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: proxies}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  interval: 1s
+  read: {{http: {{url: "http://{host}/proxies/${{self.metadata.name}}"}}, limits: {{concurrent: 16, perSecond: 10000}}}}
+  compare: {{desired: {{listen: "${{self.spec.listen}}", upstream: "${{self.spec.upstream}}"}}}}
+"#
+    );
+    let document = DocumentName { config_map: "targets".to_owned(), key: "proxies.yaml".to_owned() };
+    Arc::new(parse_document(&document, &text).unwrap())
+}
+
+/// An object on which it stands already that it is in sync.
+fn object(target: &Target, number: usize) -> LeanObject {
+    let name = format!("proxy-{number}");
+    let mut object = json!({
+        "metadata": {
+            "name": name, "namespace": "team-a", "uid": format!("5b1f0c1e-0000-4000-8000-{number:012}"),
+            "resourceVersion": "5", "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"listen": "127.0.0.1:80", "upstream": "here:1"},
+    });
+    let wish = target.wish_of(&LeanObject::prune(&object, &target.poll_fields).view).unwrap().wish;
+    let message = format!("the external resource is as the spec wishes [wish {wish}]");
+    object["status"] = json!({"conditions": [{
+        "type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 3,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    LeanObject::prune(&object, &target.poll_fields)
+}
+
+/// An API server that has nothing and is never asked.
+fn context() -> Arc<Context> {
+    let client = kube::Client::new(axum::Router::new(), "drift-system");
+    let mut registry = Registry::default();
+    let (events, _task) = event_writer(client.clone(), POLLER_MANAGER, "test", &mut registry);
+    let secrets = Arc::new(ArcSwap::default());
+    Arc::new(Context {
+        home: "drift-system".to_owned(),
+        client: client.clone(),
+        kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),
+        configuration: watch::channel(Arc::default()).1,
+        outside: Outside {
+            sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+            databases: Databases::new(secrets, POLLER_MANAGER),
+            resources: ResourceClient::new(client, "api:443"),
+            gate: Arc::default(),
+            troubles: Arc::default(),
+        },
+        slots: CallSlots::default(),
+        slow_lane: Arc::default(),
+        rights: RightsNeeded::default(),
+        events,
+        metrics: Metrics::register(&mut registry),
+        cleaned: CleanedObjects::default(),
+        health: Health::default(),
+        leadership: Leadership::never_held(),
+        in_force: InForceList::default(),
+        notes: NotedSelections::default(),
+        watches: KindWatches::default(),
+        identities: Identities::default(),
+        unnamed: UnnamedEntries::default(),
+    })
+}
+
+#[test]
+fn a_poll_that_changes_nothing_allocates_little() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _in_runtime = runtime.enter();
+    drift_cluster::client::install_crypto();
+    let (target, context) = (target(&serve()), context());
+    let resource =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy"), "proxies");
+    let writer = context.writer(ResolvedKind { resource, namespaced: true }, target.poll_fields.clone());
+    let (events, inbox) = mpsc::channel(OBJECTS + 1);
+    let (_hints, hinted) = mpsc::channel(1);
+    for number in 0..OBJECTS {
+        events.try_send(ObjectEvent::Seen(Box::new(object(&target, number)))).unwrap();
+    }
+    events.try_send(ObjectEvent::Listed).unwrap();
+    let actor = TargetActor::new(target, context.clone(), writer);
+    spawn("actor", CancellationToken::new(), actor.run(inbox, hinted, CancellationToken::new()));
+    let polls = || context.metrics.polls.get_or_create(&of_outcome("proxies", "InSync")).get();
+    runtime.block_on(tokio::time::sleep(WARM_UP));
+    let before = polls();
+    let counted = allocation_counter::measure(|| runtime.block_on(tokio::time::sleep(COUNTED)));
+    let polls = polls() - before;
+    assert!(polls > OBJECTS as u64, "{polls} polls");
+    let each = (counted.count_total + polls / 2) / polls;
+    println!("{polls} polls, {each} allocations and {} bytes each", counted.bytes_total / polls);
+    assert!(each <= ALLOCATIONS, "{each} allocations a poll");
+}
