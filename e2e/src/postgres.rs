@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::net::TcpStream;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use crate::process::{Launch, Process};
@@ -130,7 +131,7 @@ impl Postgres {
             if let Some(obituary) = self.process.obituary()? {
                 return Ok(Seen::Hopeless(obituary));
             }
-            connect(self.port).await.map(|_| Seen::Met(()))
+            self.connect().await.map(|_| Seen::Met(()))
         })
         .await
     }
@@ -140,7 +141,7 @@ impl Postgres {
     /// # Errors
     /// When the server refuses one.
     pub async fn administrate(&self, statements: &str) -> Result<Vec<String>> {
-        let client = connect(self.port).await?;
+        let client = self.connect().await?;
         let messages = client.simple_query(statements).await.with_context(|| statements.to_owned())?;
         let row = |message: &SimpleQueryMessage| {
             let SimpleQueryMessage::Row(row) = message else { return None };
@@ -148,6 +149,20 @@ impl Postgres {
             Some(values.collect::<Vec<_>>().join("|"))
         };
         Ok(messages.iter().filter_map(row).collect())
+    }
+
+    /// Whether a role may log in with this password.
+    ///
+    /// # Errors
+    /// When the server refuses it for another reason, or does not answer.
+    pub async fn lets_in(&self, role: &str, password: &str) -> Result<bool> {
+        let Err(error) = connect(self.port, role, password).await else { return Ok(true) };
+        let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
+        if code == Some(&SqlState::INVALID_PASSWORD) { Ok(false) } else { Err(error) }
+    }
+
+    async fn connect(&self) -> Result<Client> {
+        connect(self.port, ADMINISTRATOR, PASSWORD).await
     }
 }
 
@@ -178,10 +193,10 @@ async fn run(launch: Launch, logs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A connection of the administrator's. It ends with its client.
-async fn connect(port: u16) -> Result<Client> {
+/// A connection of a role's. It ends with its client.
+async fn connect(port: u16, role: &str, password: &str) -> Result<Client> {
     let mut config = Config::new();
-    config.user(ADMINISTRATOR).password(PASSWORD).dbname("postgres");
+    config.user(role).password(password).dbname("postgres");
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     let (client, connection) = config.connect_raw(stream, NoTls).await?;
     tokio::spawn(async move {

@@ -59,6 +59,7 @@ fn an_example_with_a_page_has_its_documents() {
         ("docker-engine", "docker-engine"),
         ("postgres-rows", "postgres-rows"),
         ("postgres", "postgres-roles"),
+        ("postgres-all-roles", "postgres-all-roles"),
         ("backup-job", "backup-job"),
         ("load-balancer", "load-balancer"),
         ("database-statefulset", "database-statefulset"),

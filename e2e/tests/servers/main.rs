@@ -16,6 +16,7 @@ mod load_balancer;
 mod monitoring;
 mod page;
 mod postgres;
+mod postgres_all_roles;
 mod postgres_rows;
 mod powerdns;
 mod registry;

@@ -2,14 +2,16 @@
 
 use anyhow::{Result, ensure};
 use drift_e2e::postgres::Postgres;
+use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{World, condition, describe};
+use drift_e2e::world::{World, condition, describe, message, right};
+use drift_model::names::{READABLE_LABEL, TRUE};
 use serde_json::{Value, json};
 
-use crate::page;
+use crate::page::{self, Subject};
 
 /// What the page asks for, and the groups of its object.
-const BEFORE: &str = "CREATE ROLE drift_poller LOGIN PASSWORD 'change-me'; \
+pub(crate) const BEFORE: &str = "CREATE ROLE drift_poller LOGIN PASSWORD 'change-me'; \
      CREATE ROLE drift_controller LOGIN CREATEROLE PASSWORD 'change-me'; CREATE ROLE readers; CREATE ROLE writers";
 
 /// The role of the page's object.
@@ -22,12 +24,19 @@ const ALL_ROLES: &str = "SELECT rolname, rolcanlogin, rolsuper, rolconnlimit FRO
 /// Ends the sessions of both programs.
 const TERMINATE: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename LIKE 'drift\\_%'";
 
+/// The password on the page, the one after it, and one that the server is given as its verifier.
+const FIRST: &str = "change-me-too";
+const SECOND: &str = "second-5e0b71c9";
+const THIRD: &str = "third-5e0b71c9";
+
 #[tokio::test]
 async fn a_role_in_postgresql_is_kept() -> Result<()> {
     World::run("postgres", async |world| {
         let mut server = Postgres::start(world.folder(), "").await?;
         server.administrate(BEFORE).await?;
-        let subject = page::follow(world, "postgres.md", &[("orders.db.svc:5432", &server.address())]).await?;
+        let subject = page::apply(world, "postgres.md", &[("orders.db.svc:5432", &server.address())]).await?;
+        wait_for_passwords(world).await?;
+        world.start_both().await?;
         subject.wait_until_healed_by(1).await?;
         let wanted = ["t|10|{readers}"];
         ensure!(server.administrate(ROLE).await? == wanted);
@@ -70,6 +79,72 @@ async fn a_role_in_postgresql_is_kept() -> Result<()> {
             server.administrate("SELECT count(*) FROM pg_roles WHERE rolname IN ('readers', 'writers')").await?
                 == ["2"]
         );
+        Ok(())
+    })
+    .await
+}
+
+/// The page in a group of the world's own, since a kind has one page's text at a time.
+pub(crate) async fn apply_in_own_group(world: &World, server: &Postgres) -> Result<Subject> {
+    let roles = ["poller", "controller"].map(|program| {
+        let written = format!("drift-{program}-postgresroles");
+        (written, format!("drift-{program}-{}", world.objects_namespace()))
+    });
+    let address = server.address();
+    let mut replaced = vec![("orders.db.svc:5432", &*address), ("db.example", world.group())];
+    replaced.extend(roles.iter().map(|(written, own)| (&**written, &**own)));
+    let subject = page::apply(world, "postgres.md", &replaced).await?;
+    wait_for_passwords(world).await?;
+    Ok(subject)
+}
+
+/// Without the right the controller would ask again only after half a minute.
+async fn wait_for_passwords(world: &World) -> Result<()> {
+    world.wait_for_right(Which::Controller, right("", "secrets", "list", world.objects_namespace()), true).await
+}
+
+async fn set_password(world: &World, password: &str) -> Result<()> {
+    let metadata = json!({"name": "web-password", "namespace": world.objects_namespace(),
+        "labels": {READABLE_LABEL: TRUE}});
+    let data = json!({"password": password});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
+    world.apply(&secret).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_rotated_password_is_the_roles() -> Result<()> {
+    World::run("password", async |world| {
+        let server = Postgres::start(world.folder(), "").await?;
+        server.administrate(BEFORE).await?;
+        let subject = apply_in_own_group(world, &server).await?;
+        let programs = [world.start_poller().await?, world.start_controller().await?];
+        subject.wait_until_healed_by(1).await?;
+        ensure!(server.lets_in("web", FIRST).await?, "the page's password is not the role's");
+
+        let history = subject.watch().await?;
+        set_password(world, SECOND).await?;
+        let is_told =
+            |object: &Value| message(object, "driftObserved").starts_with("1 field differs: /password changed");
+        history.wait_for("the password differs", is_told).await?;
+        subject.wait_until_healed_by(2).await?;
+        ensure!(server.lets_in("web", SECOND).await? && !server.lets_in("web", FIRST).await?, "not the new one");
+
+        // Nobody can read back what somebody sets; whatever is corrected next brings the Secret's again.
+        server.administrate("ALTER ROLE web PASSWORD 'theirs' CONNECTION LIMIT 5").await?;
+        subject.wait_until_healed_by(3).await?;
+        ensure!(server.lets_in("web", SECOND).await? && !server.lets_in("web", "theirs").await?, "theirs stays");
+
+        server.administrate(&format!("CREATE ROLE pattern PASSWORD '{THIRD}'")).await?;
+        let verifier = server.administrate("SELECT rolpassword FROM pg_authid WHERE rolname = 'pattern'").await?;
+        set_password(world, &verifier.concat()).await?;
+        subject.wait_until_healed_by(4).await?;
+        ensure!(server.lets_in("web", THIRD).await?, "a verifier is taken for a password");
+
+        let object = subject.get().await?.to_string();
+        for program in programs {
+            let shown = [program.log_text()?, program.page("/metrics").await?.1, object.clone()].concat();
+            ensure!(!shown.contains(SECOND) && !shown.contains(&verifier.concat()), "a password is shown");
+        }
         Ok(())
     })
     .await
