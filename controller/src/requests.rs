@@ -32,7 +32,7 @@ use prepared::Means;
 
 pub use prepared::{Requests, Ways, render};
 
-use crate::core::job::JobEnd;
+use crate::core::job::JobReply;
 use crate::core::manifests::ManifestReply;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::Doubt;
@@ -70,8 +70,8 @@ pub enum Reply {
     Sql(Result<(), StatementFailure>),
     /// The API server, to a nudge.
     Nudge(NudgeReply),
-    /// A Job ended.
-    Job(JobEnd),
+    /// The API server, of a Job.
+    Job(JobReply),
     /// The API server, to a manifest.
     Manifest(ManifestReply),
 }
@@ -214,19 +214,26 @@ impl RequestSender {
         if !may_send {
             return Sent::NotSent;
         }
-        self.while_leading(nudge.send(&slot)).await.unwrap_or(Sent::CutOff)
+        let reply = self.while_leading(nudge.send(&slot)).await;
+        reply.map_or(Sent::CutOff, |reply| Sent::Answered(Reply::Nudge(reply)))
     }
 
-    /// Follows a Job. When the program is to end that is left to the next: a Job may take hours, and its name is known.
+    /// Does a step of a Job. When the program is to end a Job that was begun is left to the next: it may take hours, and its
+    /// name is known.
     async fn run_job(&self, job: &JobRequest<'_>, begins: bool) -> Sent {
         let may_send = if begins { self.may_begin() } else { self.may_go_on() };
         if !may_send {
             return Sent::NotSent;
         }
-        tokio::select! {
+        let reply = tokio::select! {
             biased;
-            () = self.stop.cancelled() => Sent::CutOff,
-            end = self.while_leading(job.run()) => end.map_or(Sent::CutOff, |end| Sent::Answered(Reply::Job(end))),
+            () = self.stop.cancelled() => None,
+            reply = self.while_leading(job.send()) => reply,
+        };
+        match reply {
+            Some(reply) => Sent::Answered(Reply::Job(reply)),
+            None if job.begins_job() => Sent::CutOff,
+            None => Sent::NotSent,
         }
     }
 

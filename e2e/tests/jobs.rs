@@ -10,7 +10,9 @@ use drift_e2e::programs::{Program, Which};
 use drift_e2e::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, message, note, right};
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use drift_model::names::{CORRECT_VERB, FINALIZER, JOB_OBJECT_LABEL};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
@@ -38,9 +40,10 @@ fn target(world: &World, url: &str) -> Result<Target> {
     Ok(target.with("/spec/correct", json!({"mode": "Correct", "limits": {"maxDriftedPercent": 100}, "job": jobs})))
 }
 
-async fn grant_jobs(world: &World) -> Result<()> {
-    let name = format!("{}-jobs", world.programs_namespace());
-    let rule = json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list"]});
+async fn grant_jobs(world: &World, verbs: &[&str]) -> Result<()> {
+    let last = verbs.last().context("no verb")?;
+    let name = format!("{}-jobs-{last}", world.programs_namespace());
+    let rule = json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": verbs});
     let account =
         json!({"kind": "ServiceAccount", "name": Which::Controller.name(), "namespace": world.programs_namespace()});
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
@@ -50,8 +53,7 @@ async fn grant_jobs(world: &World) -> Result<()> {
     let binding = json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": name},
         "roleRef": role, "subjects": [account]});
     world.apply(&binding).await?;
-    let list = right("batch", "jobs", "list", world.objects_namespace());
-    world.wait_for_right(Which::Controller, list, true).await
+    world.wait_for_right(Which::Controller, right("batch", "jobs", last, world.objects_namespace()), true).await
 }
 
 /// The Jobs of the world, and what the test does in the place of a cluster.
@@ -67,6 +69,12 @@ impl Cluster<'_> {
         jobs.into_iter()
             .map(|job| Ok((job.metadata.name.clone().context("a Job without name")?, serde_json::to_value(job)?)))
             .collect()
+    }
+
+    /// The names of those that have not ended.
+    async fn open(&self) -> Result<Vec<String>> {
+        let jobs = self.all().await?.into_iter();
+        Ok(jobs.filter(|(_, job)| job["status"]["conditions"].is_null()).map(|(name, _)| name).collect())
     }
 
     /// The Job of this action that has not ended.
@@ -114,6 +122,88 @@ impl Cluster<'_> {
     }
 }
 
+/// A Job with the object's label, and owned by it or by nobody.
+fn labelled(name: &str, object: &Value, is_owned: bool) -> Value {
+    let uid = &object["metadata"]["uid"];
+    let owner = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": "web", "uid": uid});
+    let owners = if is_owned { vec![owner] } else { Vec::new() };
+    let pod = json!({"restartPolicy": "Never", "automountServiceAccountToken": false,
+        "containers": [{"name": "tool", "image": "registry.example/tool:1"}]});
+    json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": {JOB_OBJECT_LABEL: uid}, "ownerReferences": owners},
+        "spec": {"suspend": is_owned, "template": {"spec": pod}}})
+}
+
+/// A Job that somebody holds before it began holds up nothing: it is deleted, and what is asked for begins once it is gone. One that
+/// merely carries the label counts for nothing.
+async fn a_held_job_makes_way(cluster: &Cluster<'_>, object: &Value) -> Result<()> {
+    let mut held = labelled("held", object, true);
+    // Stands for the one that the garbage collector takes off once no Pod is left.
+    held["metadata"]["finalizers"] = json!(["example.org/pods"]);
+    for job in [held, labelled("stranger", object, false)] {
+        cluster.jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
+    }
+    cluster.outside.update("web", json!({"upstream": "127.0.0.1:11"})).await?;
+    wait::until("the held Job to be deleted", wait::DEADLINE, async || {
+        let held = cluster.all().await?.remove("held").context("it is gone")?;
+        let deleted = held["metadata"].get("deletionTimestamp").is_some();
+        Ok(if deleted { Seen::Met(()) } else { Seen::Instead(held.to_string()) })
+    })
+    .await?;
+    ensure!(cluster.open().await? == ["held", "stranger"], "begun beside it: {:?}", cluster.open().await?);
+    let gone = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    cluster.jobs.patch("held", &PatchParams::default(), &gone).await?;
+    cluster.complete("update").await?;
+    cluster.world.wait_until_verified("web").await?;
+    ensure!(cluster.open().await? == ["stranger"], "{:?}", cluster.open().await?);
+    Ok(())
+}
+
+/// How the API server answers the controller that asks for this without effect: nothing where it takes it.
+async fn said(asked: impl Future<Output = kube::Result<DynamicObject>>) -> String {
+    asked.await.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+async fn the_api_server_holds_the_controller_to_its_jobs(world: &World, object: &Value) -> Result<()> {
+    let access = world.control_plane().service_account(world.programs_namespace(), Which::Controller.name()).await?;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("batch", "v1", "Job"));
+    let jobs: Api<DynamicObject> = Api::namespaced_with(access.client().await?, world.objects_namespace(), &kind);
+    let parameters = PostParams { dry_run: true, ..PostParams::default() };
+    let create = async |job: &Value| -> Result<String> {
+        Ok(said(jobs.create(&parameters, &serde_json::from_value(job.clone())?)).await)
+    };
+    let with_volume = |volume: Value| {
+        let mut job = labelled("new", object, true);
+        job["spec"]["template"]["spec"]["volumes"] = json!([volume]);
+        job
+    };
+    let token = json!({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}});
+    for volume in [json!({"name": "v", "hostPath": {"path": "/"}}), token] {
+        let words = create(&with_volume(volume.clone())).await?;
+        ensure!(words.contains("mounts no path of the node and no token"), "{volume}: {words}");
+    }
+    let words = create(&with_volume(json!({"name": "v", "emptyDir": {}}))).await?;
+    ensure!(words.is_empty(), "{words}");
+    let unowned = labelled("new", object, false);
+    let words = create(&unowned).await?;
+    ensure!(words.contains("belongs to one object"), "{words}");
+
+    // A Job that is an object of a target, or that a manifest makes.
+    grant_jobs(world, &["patch"]).await?;
+    let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
+    for (patch, expected) in
+        [(json!({"finalizers": [FINALIZER]}), ""), (json!({"labels": {"a": "b"}}), "its finalizer only")]
+    {
+        let patch = Patch::Merge(json!({ "metadata": patch }));
+        let words = said(jobs.patch("stranger", &parameters, &patch)).await;
+        ensure!(words.contains(expected) && words.is_empty() == expected.is_empty(), "{patch:?}: {words}");
+    }
+    grant_jobs(world, &[CORRECT_VERB]).await?;
+    let words = create(&unowned).await?;
+    ensure!(words.is_empty(), "{words}");
+    Ok(())
+}
+
 fn variables(job: &Value) -> BTreeMap<String, String> {
     let env = job["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -147,6 +237,8 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     cluster.complete("update").await?;
     world.wait_until_verified("web").await?;
 
+    a_held_job_makes_way(cluster, &object).await?;
+
     world.delete_proxy("web").await?;
     let deleting = cluster.begun("delete").await?;
     ensure!(
@@ -156,8 +248,8 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     cluster.complete("delete").await?;
     world.wait_until_gone("web").await?;
     ensure!(cluster.outside.proxy("web").await?.is_none(), "it stays outside");
-    ensure!(cluster.all().await?.len() == 4, "{:?}", cluster.all().await?.keys());
-    Ok(())
+    ensure!(cluster.all().await?.len() == 6, "{:?}", cluster.all().await?.keys());
+    the_api_server_holds_the_controller_to_its_jobs(world, &object).await
 }
 
 fn is_its_own(job: &Value, object: &Value) -> Result<()> {
@@ -177,7 +269,7 @@ fn is_its_own(job: &Value, object: &Value) -> Result<()> {
 async fn jobs_correct_and_are_never_begun_twice() -> Result<()> {
     World::run("jobs", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
-        grant_jobs(world).await?;
+        grant_jobs(world, &["create", "delete", "get", "list"]).await?;
         world.apply_target(&target(world, toxiproxy.url())?).await?;
         world.start_poller().await?;
         let controller = world.start_controller().await?;

@@ -32,7 +32,7 @@ pub fn judge_refusal(refusal: ApiRefusal) -> StepOutcome {
             StepOutcome::Refused { refusal: Refusal { code, because: Some(sentence) }, did_nothing: true }
         }
         _ => {
-            let why = Doubt::ApiServerUnavailable;
+            let why = if status == Some(429) { Doubt::ApiServerBusy } else { Doubt::ApiServerUnavailable };
             StepOutcome::Indefinite(Uncertainty { why, code, because: None, retry_after })
         }
     }
@@ -52,7 +52,8 @@ mod tests {
         }
         for status in [None, Some(408), Some(429), Some(500), Some(503), Some(504)] {
             let StepOutcome::Indefinite(Uncertainty { why, .. }) = judged(status) else { unreachable!("{status:?}") };
-            assert_eq!(why, Doubt::ApiServerUnavailable, "{status:?}");
+            let busy = status == Some(429);
+            assert_eq!(why, if busy { Doubt::ApiServerBusy } else { Doubt::ApiServerUnavailable }, "{status:?}");
         }
         let StepOutcome::Indefinite(lacking) = judged(Some(403)) else { unreachable!() };
         assert_eq!(lacking.to_string(), "the API server says that the controller lacks a right (403): why");

@@ -25,10 +25,14 @@ pub enum Doubt {
     AddressRefused,
     /// A template of the steps cannot be evaluated for the object: nothing was sent.
     TemplateFails,
-    /// The API server, to which the correction itself goes, does not answer, or with 5xx or 429.
+    /// The API server, to which the correction itself goes, does not answer, or with 5xx.
     ApiServerUnavailable,
+    /// The API server answers 429.
+    ApiServerBusy,
     /// The API server answers 401 or 403: the controller lacks a right.
     RightMissing,
+    /// A Job was begun, and the API server does not let us look at it.
+    JobUnseen,
     /// We stopped: leadership was lost or the process is ending.
     CutOff,
 }
@@ -45,6 +49,13 @@ impl Doubt {
                 | Self::AddressRefused
                 | Self::TemplateFails
         )
+    }
+
+    /// Whether the API server refused a correction that goes to itself, for a reason that may pass: it does so before it does
+    /// anything.
+    #[must_use]
+    pub const fn is_refusal_of_api_server(self) -> bool {
+        matches!(self, Self::RightMissing | Self::ApiServerBusy)
     }
 
     /// The closed sentence for people.
@@ -66,6 +77,8 @@ impl Doubt {
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
             Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
             Self::ApiServerUnavailable => "the API server gives no usable answer",
+            Self::ApiServerBusy => "the API server asks for fewer requests",
+            Self::JobUnseen => "a Job was begun, and what became of it cannot be seen",
             Self::RightMissing => "the API server says that the controller lacks a right",
             Self::CutOff => "the controller had to stop before the answer came",
         }
@@ -86,7 +99,9 @@ impl Doubt {
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",
             Self::ApiServerUnavailable => "api_server_unavailable",
+            Self::ApiServerBusy => "api_server_busy",
             Self::RightMissing => "right_missing",
+            Self::JobUnseen => "job_unseen",
             Self::CutOff => "cut_off",
         }
     }

@@ -1,5 +1,6 @@
 //! Objects and situations for the tests of the core.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::condition::{
@@ -11,15 +12,17 @@ use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
-use drift_target::{Actions, CorrectLimits, Existing, Mode};
+use drift_target::{Actions, CorrectLimits, Destination, DocumentName, Existing, Mode, parse_document};
 use serde_json::json;
 
 use super::claim::Action;
 use super::correction::Correction;
 use super::facts::{ObjectFacts, TargetFacts};
+use super::job::CorrectionJob;
 use super::limits::Room;
 use super::memory::ObjectMemory;
 use super::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
+use super::rendering::Unrenderable;
 use super::situation::{Situation, Surroundings};
 
 /// A situation that owns what it is made of; as it is made, a drifted object of ours is about to be updated.
@@ -144,6 +147,46 @@ pub(super) fn doubtful(why: Doubt) -> Outcome {
 pub(super) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
     let reach = if why.sent_nothing() { Reach::Unwritten } else { Reach::FirstWrite };
     Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { retry_after, ..Uncertainty::unanswered(why) })
+}
+
+/// A Job that updates.
+pub(super) fn job_of(change: impl FnOnce(&mut LeanObject, &mut Correction)) -> Result<CorrectionJob, Unrenderable> {
+    let text = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: tools}
+spec:
+  objects: {apiVersion: demo.example/v1, kind: Role}
+  identity: "${self.metadata.name}"
+  read: {http: {url: "https://h.example/x"}}
+  compare: {desired: {login: "${self.spec.login}"}}
+  correct:
+    mode: Correct
+    job:
+      update:
+        activeDeadlineSeconds: 60
+        template:
+          metadata: {labels: {app: tool}}
+          spec:
+            securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+            containers:
+            - name: tool
+              image: registry.example/tool:1
+              args: ["${correction}", "${desired.login}"]
+              securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+"#;
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    let target = parse_document(&document, text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
+    let Some(Destination::Job(job)) = &target.correct.destination else { return Err(Unrenderable::new("no Job")) };
+    let (mut object, mut correction) = (bare_object(), correction(Action::Update));
+    object.view = Arc::new(json!({"spec": {"login": true}}));
+    change(&mut object, &mut correction);
+    CorrectionJob::new(&target, job, &object, &correction)
+}
+
+/// The same, as a correction begins it.
+pub(crate) fn correction_job() -> CorrectionJob {
+    job_of(|_, _| {}).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 impl Scene {

@@ -1,8 +1,10 @@
 //! The Job of one correction: its name, its manifest, and what its end means.
 //!
-//! The name is made of the object, its generation, what is to be done and the number of the correction, so that a process that
-//! finds the correction begun finds its Job by the name and follows it: it is never begun twice. This file must not know how a
-//! Job is begun or followed.
+//! The name is made of the object, its generation and its wish, what is to be done and the number of the correction, so that a
+//! process that finds the correction begun finds its Job by the name and follows it: it is never begun twice. This file must not
+//! know how a Job is begun or followed.
+
+mod course;
 
 use std::time::Duration;
 
@@ -16,14 +18,18 @@ use sha2::{Digest, Sha256};
 use super::api_refusal::{ApiRefusal, judge_refusal};
 use super::claim::Action;
 use super::correction::Correction;
-use super::outcome::{Code, Refusal, StepOutcome};
+use super::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 use super::plan::{Plan, PlannedStep};
 use super::rendering::{Unrenderable, wish_of};
+
+pub use course::{Course, Turn};
 
 /// Characters of the object's name that are kept in the Job's: with the rest they fit the 63 of a label, which Kubernetes makes of it.
 const MAX_NAME_CHARS: usize = 24;
 /// Bytes of the hash in the name.
 const HASH_BYTES: usize = 5;
+/// How long an object is left alone whose other Jobs have not ended: they may take hours, and nobody waits for a second of it.
+const UNTIL_OTHERS_END: Duration = Duration::from_secs(10);
 
 /// The Job of one correction.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +44,30 @@ pub struct CorrectionJob {
     pub manifest: Value,
     /// How long Kubernetes lets it run.
     pub deadline: Duration,
+    /// Since when the verdict stands that asks for it; none for a deletion, which needs no verdict.
+    asked_at: Option<String>,
+}
+
+/// What is to be done with the API server, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobStep {
+    /// See whether it is this Job's turn. That comes before the claim, and the object is read once more after it.
+    Look,
+    /// Begin it, and follow it to its end.
+    Run,
+}
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobReply {
+    /// It is its turn.
+    Clear,
+    /// Another Job of the object is still there.
+    Occupied,
+    /// The API server refused what had to be done before the Job was begun, or did not answer.
+    Refused(ApiRefusal),
+    /// It was begun, and how it ended.
+    Ended(JobEnd),
 }
 
 /// How a Job ended, as far as could be seen.
@@ -51,12 +81,12 @@ pub enum JobEnd {
     NeverStarted,
     /// It was gone before its end was seen.
     Gone,
+    /// It was to be deleted after its time, and is still there.
+    Lasting,
     /// A Job of its name belongs to somebody else.
     Foreign,
-    /// Another Job of the object did not end in time.
-    Busy,
-    /// The API server refused it, or did not answer.
-    Refused(ApiRefusal),
+    /// The API server does not let us look at it any more, or does not answer. It runs on.
+    Unseen(ApiRefusal),
 }
 
 impl CorrectionJob {
@@ -86,9 +116,11 @@ impl CorrectionJob {
         };
         let spec = template.render(&variables).map_err(Unrenderable::new)?;
         let name = name_of(object, correction);
+        let verdict = object.conditions.observed().filter(|_| correction.action != Action::Delete);
+        let asked_at = verdict.map(|verdict| verdict.last_transition_time.clone());
         let manifest = manifest((&name, namespace), target, object, spec);
         let (namespace, object) = (namespace.to_owned(), object.id.uid.to_string());
-        Ok(Self { namespace, name, object, manifest, deadline: template.deadline })
+        Ok(Self { namespace, name, object, manifest, deadline: template.deadline, asked_at })
     }
 
     /// The label by which all Jobs of the object are found.
@@ -97,25 +129,51 @@ impl CorrectionJob {
         format!("{JOB_OBJECT_LABEL}={}", self.object)
     }
 
-    /// What the steps are: this one.
+    /// What the steps are.
     #[must_use]
     pub fn plan(action: Action) -> Plan {
-        let deletion = usize::from(action == Action::Delete);
-        Plan { steps: vec![PlannedStep::default()], deletion, ..Plan::default() }
+        let look = PlannedStep { looks_up: true, ..PlannedStep::default() };
+        let steps = vec![look, PlannedStep::default()];
+        let deletion = if action == Action::Delete { steps.len() } else { 0 };
+        Plan { steps, deletion, ..Plan::default() }
     }
 
-    /// What its end means. Whatever it may have done, the poll that follows tells what is left.
+    /// The step of this index.
     #[must_use]
-    pub fn judge(&self, end: &JobEnd) -> StepOutcome {
+    pub const fn step(index: usize) -> Option<JobStep> {
+        match index {
+            0 => Some(JobStep::Look),
+            1 => Some(JobStep::Run),
+            _ => None,
+        }
+    }
+
+    /// What the reply to a step means.
+    #[must_use]
+    pub fn judge(&self, reply: &JobReply) -> StepOutcome {
+        match reply {
+            JobReply::Clear => StepOutcome::Accepted,
+            JobReply::Occupied => StepOutcome::NotNow { pause: UNTIL_OTHERS_END },
+            JobReply::Refused(refusal) => judge_refusal(refusal.clone()),
+            JobReply::Ended(end) => self.judge_end(end),
+        }
+    }
+
+    /// Whatever it may have done, the poll that follows tells what is left.
+    fn judge_end(&self, end: &JobEnd) -> StepOutcome {
         let because = match end {
             JobEnd::Complete => return StepOutcome::Accepted,
-            JobEnd::Refused(refusal) => return judge_refusal(refusal.clone()),
+            JobEnd::Unseen(ApiRefusal { status, sentence, retry_after }) => {
+                let (why, code, retry_after) = (Doubt::JobUnseen, status.map(Code::Status), *retry_after);
+                let because = Some(format!("{}: {sentence}", self.name));
+                return StepOutcome::Indefinite(Uncertainty { why, code, because, retry_after });
+            }
             JobEnd::Failed(reason) if reason.is_empty() => "it failed".to_owned(),
             JobEnd::Failed(reason) => format!("it failed with {reason}"),
             JobEnd::NeverStarted => "it was not started in time, and was deleted".to_owned(),
             JobEnd::Gone => "it was gone before its end was seen".to_owned(),
+            JobEnd::Lasting => "it did not end in time, and is being deleted".to_owned(),
             JobEnd::Foreign => "a Job of that name belongs to something else".to_owned(),
-            JobEnd::Busy => "another Job of the object has not ended".to_owned(),
         };
         let refusal = Refusal { code: Code::Job, because: Some(format!("{}: {because}", self.name)) };
         StepOutcome::Refused { refusal, did_nothing: matches!(end, JobEnd::NeverStarted | JobEnd::Foreign) }
@@ -134,7 +192,9 @@ const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
 fn name_of(object: &LeanObject, correction: &Correction) -> String {
     let (action, number) = (correction.action.as_str(), correction.asked_as());
     let generation = correction.generation.unwrap_or_default();
-    let digest = Sha256::digest(format!("{} {generation} {action} {number}", object.id.uid));
+    // Some kinds have no generation: there the wish alone tells one edit from another.
+    let wish = correction.wish.map(|wish| wish.to_string()).unwrap_or_default();
+    let digest = Sha256::digest(format!("{} {generation} {wish} {action} {number}", object.id.uid));
     let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let letters = object.id.name.chars().map(|letter| if letter == '.' { '-' } else { letter });
     let start: String = letters.take(MAX_NAME_CHARS).collect();
@@ -163,101 +223,4 @@ fn manifest((name, namespace): (&str, &str), target: &Target, object: &LeanObjec
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::core::fixtures::{Scene, correction};
-    use drift_target::{Destination, DocumentName, parse_document};
-    use std::sync::Arc;
-
-    fn job_of(change: impl FnOnce(&mut LeanObject, &mut Correction)) -> Result<CorrectionJob, Unrenderable> {
-        let text = r#"
-apiVersion: driftpoller.dev/v1alpha1
-kind: PollTarget
-metadata: {name: tools}
-spec:
-  objects: {apiVersion: demo.example/v1, kind: Role}
-  identity: "${self.metadata.name}"
-  read: {http: {url: "https://h.example/x"}}
-  compare: {desired: {login: "${self.spec.login}"}}
-  correct:
-    mode: Correct
-    job:
-      update:
-        activeDeadlineSeconds: 60
-        template:
-          metadata: {labels: {app: tool}}
-          spec:
-            securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
-            containers:
-            - name: tool
-              image: registry.example/tool:1
-              args: ["${correction}", "${desired.login}"]
-              securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-"#;
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&document, text).unwrap();
-        let Some(Destination::Job(job)) = &target.correct.destination else { return Err(Unrenderable::new("no Job")) };
-        let (mut object, mut correction) = (Scene::new().object, correction(Action::Update));
-        object.view = Arc::new(json!({"spec": {"login": true}}));
-        change(&mut object, &mut correction);
-        CorrectionJob::new(&target, job, &object, &correction)
-    }
-
-    #[test]
-    fn a_job_belongs_to_its_object() {
-        let job = job_of(|_, _| {}).unwrap();
-        assert_eq!((job.namespace.as_str(), job.deadline), ("team-a", Duration::from_secs(60)));
-        assert!(job.name.starts_with("orders-update-8-") && job.name.len() <= 63, "{}", job.name);
-        let metadata = &job.manifest["metadata"];
-        assert_eq!(
-            metadata["ownerReferences"],
-            json!([{"apiVersion": "demo.example/v1", "kind": "Role", "name": "orders", "uid": "u-1"}])
-        );
-        let labels = json!({"app.kubernetes.io/managed-by": "drift-controller", "driftpoller.dev/object": "u-1", "driftpoller.dev/target": "tools"});
-        assert_eq!(metadata["labels"], labels);
-        let pod = &job.manifest["spec"]["template"];
-        assert_eq!(pod["metadata"]["labels"]["app"], "tool");
-        assert_eq!(pod["metadata"]["labels"]["driftpoller.dev/target"], "tools", "for a NetworkPolicy");
-        assert_eq!(pod["spec"]["containers"][0]["args"], json!(["8", "true"]));
-    }
-
-    #[test]
-    fn a_correction_has_one_name() {
-        let name = |change: fn(&mut LeanObject, &mut Correction)| job_of(change).unwrap().name;
-        let one = name(|_, _| {});
-        assert_eq!(one, name(|object, _| object.resource_version = "9".to_owned()));
-        assert_eq!(one, name(|_, correction| correction.was_in_doubt = true));
-        assert_ne!(one, name(|object, _| object.id.uid = "u-2".into()), "an object made anew");
-        assert_ne!(one, name(|_, correction| correction.generation = Some(4)));
-        assert_ne!(one, name(|_, correction| correction.number = 9));
-        let resumed = name(|_, correction| {
-            (correction.number, correction.resumes) = (9, true);
-            correction.before.correction = 8;
-        });
-        assert_eq!(one, resumed, "what a process that is no more began");
-        let long = name(|object, correction| {
-            object.id.name = "a.name.with-dots.and-too-many-letters-for-a-label".into();
-            correction.number = u64::MAX;
-        });
-        assert!(long.starts_with("a-name-with-dots-and-too-update-") && long.len() <= 63, "{long}");
-        assert!(job_of(|object, _| object.id.namespace = None).is_err(), "nowhere to run");
-    }
-
-    #[test]
-    fn only_what_surely_ran_nothing_did_nothing() {
-        let job = job_of(|_, _| {}).unwrap();
-        assert_eq!(job.judge(&JobEnd::Complete), StepOutcome::Accepted);
-        for (end, nothing) in [
-            (JobEnd::Failed("DeadlineExceeded".to_owned()), false),
-            (JobEnd::Gone, false),
-            (JobEnd::Busy, false),
-            (JobEnd::NeverStarted, true),
-            (JobEnd::Foreign, true),
-        ] {
-            let StepOutcome::Refused { did_nothing, refusal } = job.judge(&end) else { unreachable!("{end:?}") };
-            assert_eq!(did_nothing, nothing, "{end:?}");
-            assert_eq!(refusal.code.short(), "the Job");
-            assert!(refusal.because.unwrap().starts_with(&job.name));
-        }
-    }
-}
+mod tests;

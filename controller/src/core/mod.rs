@@ -31,6 +31,6 @@ pub mod statements;
 pub mod vouching;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod history;

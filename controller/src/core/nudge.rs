@@ -4,6 +4,8 @@
 //! that this very nudge was done before, by a process that did not live to note it. This file must not know how a patch is
 //! sent, nor what follows on an answer.
 
+use std::time::Duration;
+
 use drift_model::object::LeanObject;
 use drift_target::cel::Variables;
 use drift_target::{NudgeCorrect, Target};
@@ -21,6 +23,9 @@ const TAKEN: u16 = 200;
 /// Said of a patch that changes nothing.
 const NOBODY_WOKEN: &str = "the object carries this already, so nobody was woken: write ${correction} into a value";
 
+/// How long an object is left alone that was gone, or another, or being written by somebody else: our watch tells of it sooner.
+const UNTIL_SEEN_ANEW: Duration = Duration::from_secs(1);
+
 /// One nudge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nudge {
@@ -35,6 +40,8 @@ pub struct Nudge {
 pub enum NudgeReply {
     /// The object as it is with it.
     Taken(Box<LeanObject>),
+    /// Another object has its name by now.
+    OfAnother,
     /// It was not done.
     Refused(ApiRefusal),
 }
@@ -84,6 +91,9 @@ impl Nudge {
             NudgeReply::Taken(_) => {
                 let refusal = Refusal { code: Code::Status(TAKEN), because: Some(NOBODY_WOKEN.to_owned()) };
                 StepOutcome::Refused { refusal, did_nothing: true }
+            }
+            NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {
+                StepOutcome::NotNow { pause: UNTIL_SEEN_ANEW }
             }
             NudgeReply::Refused(refusal) => judge_refusal(refusal.clone()),
         }
@@ -138,6 +148,18 @@ spec:
         let expected = json!({"metadata": {"labels": {"a": null}, "uid": "u-1"}, "operation": {"fields": []}});
         assert_eq!(*made.patch(), expected);
         assert!(nudge(r#"{annotations: {a: "${self.spec.none}"}}"#).is_err());
+    }
+
+    #[test]
+    fn an_object_that_is_another_by_now_is_decided_anew() {
+        let made = nudge(r#"{annotations: {a: "${correction}"}}"#).unwrap();
+        let refused = |status| {
+            NudgeReply::Refused(ApiRefusal { status: Some(status), sentence: "why".to_owned(), retry_after: None })
+        };
+        for reply in [NudgeReply::OfAnother, refused(404), refused(409)] {
+            assert!(matches!(made.judge(&reply), StepOutcome::NotNow { .. }), "{reply:?}");
+        }
+        assert!(matches!(made.judge(&refused(422)), StepOutcome::Refused { .. }));
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub enum StepOutcome {
     Unstored(String),
     /// It may or may not have been done.
     Indefinite(Uncertainty),
+    /// It is certain that nothing was done, and whether it is still to be done is decided anew.
+    NotNow {
+        /// This much later.
+        pause: Duration,
+    },
 }
 
 /// By what an answer says what became of a request.
@@ -210,7 +215,15 @@ impl Outcome {
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
         step.reach == Reach::FirstWrite
-            && matches!(why, Doubt::CredentialRefused | Doubt::RightMissing | Doubt::RateLimited)
+            && (why.is_refusal_of_api_server() || matches!(why, Doubt::CredentialRefused | Doubt::RateLimited))
+    }
+
+    /// Whether a write of it may have been done that nobody answered for. The API server answers before it does anything; of
+    /// an external system that turns a request away nobody knows.
+    #[must_use]
+    pub fn may_have_written(&self) -> bool {
+        let Self::Doubtful(_, Uncertainty { why, .. }) = self else { return false };
+        !self.changed_nothing() && !why.is_refusal_of_api_server()
     }
 
     /// The label of the metric.
@@ -300,5 +313,12 @@ mod tests {
         assert!(!ended(Doubt::RateLimited, Reach::Unwritten).was_turned_away(), "a look-up claims nothing");
         assert!(!ended(Doubt::RateLimited, Reach::Further).was_turned_away());
         assert!(!ended(Doubt::ServerError, Reach::FirstWrite).was_turned_away());
+        assert!(!ended(Doubt::JobUnseen, Reach::FirstWrite).was_turned_away(), "it runs on");
+        for why in [Doubt::RightMissing, Doubt::ApiServerBusy] {
+            let outcome = ended(why, Reach::FirstWrite);
+            assert!(outcome.was_turned_away() && !outcome.may_have_written(), "{why:?}");
+        }
+        assert!(ended(Doubt::CredentialRefused, Reach::FirstWrite).may_have_written(), "who knows what it did before");
+        assert!(!ended(Doubt::ServerError, Reach::Unwritten).may_have_written());
     }
 }

@@ -7,7 +7,6 @@ use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_model::names::NUDGE_MANAGER;
 use drift_model::object::ObjectId;
 
-use super::{Reply, Sent};
 use crate::core::api_refusal::ApiRefusal;
 use crate::core::nudge::{Nudge, NudgeReply};
 
@@ -24,14 +23,14 @@ impl<'a> NudgeRequest<'a> {
         Self { nudge, object, writer }
     }
 
-    /// Sends it. Where the object is another by now, or gone, nothing was done: it is decided anew.
-    pub(super) async fn send(&self, slot: &CallSlot) -> Sent {
+    /// Sends it.
+    pub(super) async fn send(&self, slot: &CallSlot) -> NudgeReply {
         match self.writer.merge(slot, &self.object, self.nudge.patch(), NUDGE_MANAGER).await {
-            Ok(object) => Sent::Answered(Reply::Nudge(NudgeReply::Taken(Box::new(object)))),
-            Err(error) if matches!(error.code(), Some(404 | 409)) || error.is_about_another() => Sent::NotSent,
+            Ok(object) => NudgeReply::Taken(Box::new(object)),
+            Err(error) if error.is_about_another() => NudgeReply::OfAnother,
             Err(error) => {
                 tracing::warn!(object = %self.object, "a nudge is not accepted: {error}");
-                Sent::Answered(Reply::Nudge(NudgeReply::Refused(refusal_of(&error))))
+                NudgeReply::Refused(refusal_of(&error))
             }
         }
     }

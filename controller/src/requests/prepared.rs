@@ -169,7 +169,8 @@ impl Requests<'_> {
             }
             Means::Sql(statements) => statements.make_ready(index),
             Means::Manifest(manifests) => manifests.make_ready(index),
-            Means::Job(_) | Means::Nudge(_) => true,
+            Means::Job(job) => job.make_ready(index),
+            Means::Nudge(_) => true,
         };
         Ok(if is_ready { Rendered::Ready } else { Rendered::Skipped })
     }
@@ -182,7 +183,7 @@ impl Requests<'_> {
             }
             (Means::Sql(statements), Reply::Sql(Err(failure))) => statements.judge(index, failure),
             (Means::Nudge(request), Reply::Nudge(reply)) => (None, request.nudge.judge(reply)),
-            (Means::Job(request), Reply::Job(end)) => (None, request.job.judge(end)),
+            (Means::Job(request), Reply::Job(reply)) => (None, request.job.judge(reply)),
             (Means::Manifest(request), Reply::Manifest(reply)) => (None, request.manifests.judge(index, reply)),
             (Means::Http { .. } | Means::Sql(_) | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_), _) => {
                 (None, StepOutcome::Accepted)

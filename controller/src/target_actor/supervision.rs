@@ -184,6 +184,7 @@ impl TargetActor {
             ExecutionEnd::Nothing => return,
             ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
             ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
+            ExecutionEnd::PutOff(pause) => self.queue.add_after(&uid, now + *pause),
             ExecutionEnd::Unread(sentence) => {
                 if self.unreadable.fail(&uid, now) {
                     tracing::warn!(target_name = %self.name, object = %object.id, "objects cannot be read: {sentence}");
@@ -199,7 +200,8 @@ impl TargetActor {
             | ExecutionEnd::Corrected { .. }
             | ExecutionEnd::Refused { .. } => {}
         }
-        if !matches!(end, ExecutionEnd::Lost | ExecutionEnd::CalledOff | ExecutionEnd::Postponed(_)) {
+        let waits = matches!(end, ExecutionEnd::Postponed(_) | ExecutionEnd::PutOff(_));
+        if !waits && !matches!(end, ExecutionEnd::Lost | ExecutionEnd::CalledOff) {
             self.queue.add(&uid);
         }
         let known = self.roster.object(&uid).map(|known| &known.resource_version);

@@ -214,6 +214,7 @@ impl AtWork {
             ExecutionEnd::Nothing => return,
             ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now + LOOK_AGAIN),
             ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
+            ExecutionEnd::PutOff(pause) => self.queue.add_after(&uid, now + *pause),
             ExecutionEnd::Unread(_) => {
                 let backoff = self.unreadable.entry(uid.clone());
                 let backoff = backoff.or_insert_with(|| Backoff::new(Series::API_UNAVAILABLE));

@@ -9,6 +9,7 @@ pub mod field_paths;
 pub mod fifo;
 pub mod http_request;
 pub mod identity;
+pub mod job;
 pub mod kept_fields;
 pub mod labelled_secrets;
 pub mod moment;

@@ -2,6 +2,8 @@
 //!
 //! This file must not know in which order anything was done.
 
+use std::time::Duration;
+
 use drift_model::condition::CorrectionStatus;
 use drift_model::moment::Moment;
 
@@ -44,6 +46,8 @@ pub enum ExecutionEnd {
     CalledOff,
     /// A host asked to be left alone before anything was written or sent.
     Postponed(Moment),
+    /// The API server was asked for the first write and did not do it: it is decided anew, this much later.
+    PutOff(Duration),
     /// The object is gone.
     Gone,
 }
@@ -73,6 +77,7 @@ impl ExecutionEnd {
                 }
             }
             Self::Postponed(until) => memory.delay.hold_until(*until),
+            Self::PutOff(pause) => memory.delay.hold_until(now + *pause),
             Self::Lost | Self::CalledOff => memory.writes.lose_race(now),
             Self::Refused { finalizer: true, .. } => return memory.writes.refuse_finalizer(now),
             Self::Refused { finalizer: false, .. } => return memory.writes.refuse_status(now),

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_model::condition::{NotedSecrets, StatusFields};
 use drift_model::object::LeanObject;
@@ -160,11 +161,7 @@ impl Execution {
                 self.progress.stored.extend(stored);
                 self.answered(index, answer)
             }
-            Event::NotSent if !self.progress.wrote => self.call_off(),
-            Event::NotSent => {
-                let step = self.failed(index, Reach::Further);
-                self.record_doubt(step, Uncertainty::unanswered(Doubt::CutOff))
-            }
+            Event::NotSent => self.not_sent(index),
             // It is the next leader's to say.
             _ => {
                 let step = self.failed(index, self.reach(index, false));
@@ -174,15 +171,33 @@ impl Execution {
         }
     }
 
+    fn not_sent(&mut self, index: usize) -> Step {
+        if !self.progress.wrote {
+            return self.call_off();
+        }
+        let step = self.failed(index, Reach::Further);
+        self.record_doubt(step, Uncertainty::unanswered(Doubt::CutOff))
+    }
+
+    /// It was asked for and not done, so that it is as if it was not asked for.
+    fn put_off(&mut self, index: usize, pause: Duration) -> Step {
+        match self.not_sent(index) {
+            Step::End(ExecutionEnd::CalledOff) => Step::End(ExecutionEnd::PutOff(pause)),
+            step => step,
+        }
+    }
+
     fn answered(&mut self, index: usize, answer: StepOutcome) -> Step {
         let is_write = self.progress.plan.writes(index);
         let did_nothing = match &answer {
             StepOutcome::Accepted | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => !is_write,
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
+            StepOutcome::NotNow { .. } => true,
         };
         let step = self.failed(index, self.reach(index, did_nothing));
         match answer {
+            StepOutcome::NotNow { pause } => self.put_off(index, pause),
             StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
             StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
             StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),

@@ -128,6 +128,20 @@ fn after_a_look_up_the_object_is_read_again() {
 }
 
 #[test]
+fn what_is_put_off_leaves_no_trace() {
+    let pause = std::time::Duration::from_secs(10);
+    let put_off = Step::End(ExecutionEnd::PutOff(pause));
+    let mut looked = ready(first_create(), plan("lw"));
+    looked.next(READY);
+    assert_eq!(looked.next(answered(StepOutcome::NotNow { pause })), put_off);
+    let mut nudge = ready(update(), plan("w"));
+    nudge.next(READY);
+    assert_eq!(nudge.next(answered(StepOutcome::NotNow { pause })), put_off);
+    let taken_back = claimed().next(answered(StepOutcome::NotNow { pause }));
+    assert!(matches!(taken_back, Step::Write(Write::Status(_, Purpose::TakeBack))), "{taken_back:?}");
+}
+
+#[test]
 fn a_refused_look_up_leaves_no_trace() {
     let mut create = ready(first_create(), plan("lw"));
     create.next(READY);

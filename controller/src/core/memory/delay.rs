@@ -76,7 +76,7 @@ impl Delay {
         match outcome {
             Outcome::Doubtful(_, Uncertainty { retry_after, .. }) => {
                 self.doubtful = self.doubtful.saturating_add(1);
-                if !outcome.changed_nothing() {
+                if outcome.may_have_written() {
                     self.doubtful_hash = Some(correction.correct_hash);
                 }
                 self.not_before = retry_after.map(|span| now + span);
