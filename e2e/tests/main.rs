@@ -23,6 +23,7 @@ mod nudging;
 mod ordering;
 mod other_writers;
 mod outside;
+mod page;
 mod process;
 mod reading;
 mod replicas;

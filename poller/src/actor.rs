@@ -30,12 +30,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::core::hints::{Hint, Hints};
+use crate::core::overview::overview;
 use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::track::{NextWrite, Track};
 use crate::core::traversals::Traversals;
 use crate::counts::TargetCounts;
 use crate::metrics::of_target;
+use crate::page::Asked;
 use crate::poll::PollResults;
 use crate::read_rate::ReadRate;
 use crate::write::WriteResult;
@@ -68,6 +70,8 @@ pub struct TargetActor {
     counts: TargetCounts,
     /// Shows whether the target is vouched for.
     vouched: Gauge,
+    /// From people who look at the page.
+    questions: mpsc::Receiver<Asked>,
     /// Objects that another target, first by name, has.
     skipped: HashSet<Uid>,
 }
@@ -87,6 +91,7 @@ impl TargetActor {
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, context.metrics.clone()),
             vouched: context.metrics.vouched.get_or_create_owned(&of_target(&target.name)),
+            questions: context.board.join(&target.name),
             skipped: HashSet::new(),
             target,
             context,
@@ -121,6 +126,7 @@ impl TargetActor {
                 },
                 Some(hint) = hints.recv() => self.take_hints(hint, &mut hints),
                 wake = self.identities.next_wake() => self.take_wake(wake),
+                Some(asked) = self.questions.recv() => self.answer(asked),
                 () = tokio::time::sleep_until(wake) => {}
                 _ = housekeeping.tick() => self.housekeep(),
             }
@@ -245,6 +251,11 @@ impl TargetActor {
         self.counts.count(self.roster.tracks(), now.moment);
         let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
         self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
+    }
+
+    fn answer(&self, asked: Asked) {
+        // Whoever asked may have gone.
+        _ = asked.answer.send(overview(self.roster.tracks(), &asked.question, clock::now()));
     }
 
     fn vouch(&self, now: Moment) {

@@ -37,6 +37,7 @@ use crate::context::Context;
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::outside::Outside;
+use crate::page::{Board, Page};
 use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
 
@@ -159,9 +160,12 @@ impl Program {
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
             identities: Identities::default(),
+            board: Board::default(),
             unnamed: UnnamedEntries::default(),
         };
-        let (pages, stop) = (context.unnamed.pages(), site.stop.clone());
+        let Context { board, configuration, in_force, leadership, .. } = context.clone();
+        let page = Page { board, configuration, in_force, leadership };
+        let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
         let patience = settings.clean_up.clean_up_after;
         Self { context, patience, lease, lease_stop, lease_task, stop, _home_rights }

@@ -24,6 +24,7 @@ use crate::core::slow_lane::SlowLane;
 use crate::in_force::InForceList;
 use crate::metrics::Metrics;
 use crate::outside::Outside;
+use crate::page::Board;
 use crate::unnamed::UnnamedEntries;
 
 /// What the parts of the program share.
@@ -63,6 +64,8 @@ pub struct Context {
     pub watches: KindWatches,
     /// Which object has which external resource; of this term.
     pub identities: Identities,
+    /// Where people who look at the page ask the targets.
+    pub board: Board,
     /// What stands in collections and belongs to no object.
     pub unnamed: UnnamedEntries,
 }

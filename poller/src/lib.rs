@@ -14,6 +14,7 @@ pub mod in_force;
 pub mod metrics;
 mod notices;
 pub mod outside;
+pub mod page;
 pub mod poll;
 pub mod read_rate;
 mod sources;

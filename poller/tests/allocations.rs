@@ -31,6 +31,7 @@ use drift_poller::context::Context;
 use drift_poller::in_force::InForceList;
 use drift_poller::metrics::{Metrics, of_outcome};
 use drift_poller::outside::Outside;
+use drift_poller::page::Board;
 use drift_poller::unnamed::UnnamedEntries;
 use drift_target::{DocumentName, Target, parse_document};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -151,6 +152,7 @@ fn context() -> Arc<Context> {
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
         identities: Identities::default(),
+        board: Board::default(),
         unnamed: UnnamedEntries::default(),
     })
 }

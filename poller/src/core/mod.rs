@@ -14,6 +14,7 @@ pub mod entries;
 pub mod finding;
 pub mod flapping;
 pub mod hints;
+pub mod overview;
 pub mod poll_turns;
 pub mod read_rules;
 pub mod reading;

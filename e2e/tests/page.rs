@@ -1,0 +1,52 @@
+//! The page and its JSON on the poller's admin port show what stands on the objects.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, condition};
+use serde_json::{Value, json};
+
+async fn json_of(poller: &Program, path: &str) -> Result<Value> {
+    let (status, text) = poller.page(path).await?;
+    ensure!(status == 200, "{path}: {status}");
+    serde_json::from_str(&text).with_context(|| text)
+}
+
+#[tokio::test]
+async fn the_page_shows_what_stands_on_objects() -> Result<()> {
+    World::run("page", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let address = world.free_listen_address()?;
+        toxiproxy.create_disabled("there", &address, "127.0.0.1:9").await?;
+        world.apply_target(&Target::shipped(world, toxiproxy.url())?.polled_when_asked()).await?;
+        let poller = world.start_poller().await?;
+        let spec = json!({"listen": address, "upstream": "127.0.0.1:9", "enabled": false});
+        for name in ["there", "missing"] {
+            world.create_proxy(name, spec.clone()).await?;
+        }
+        let targets = wait::until("both objects on the page", wait::DEADLINE, async || {
+            let targets = json_of(&poller, "/targets").await?;
+            let (counts, vouched) = (&targets[0]["objects"], &targets[0]["vouched"]);
+            let is_so = counts["inSync"] == 1 && counts["drifted"] == 1 && counts["unknown"] == 0 && *vouched == true;
+            Ok(if is_so { Seen::Met(targets) } else { Seen::Instead(targets.to_string()) })
+        })
+        .await?;
+        ensure!(targets[0]["mode"] == "Correct" && targets[0]["intervalSeconds"] == 86400.0, "{targets}");
+        let found = json_of(&poller, "/objects?shown=drifted&search=miss").await?;
+        let stands = world.proxy("missing").await?.context("gone")?;
+        let stands = condition(&stands, "driftObserved").context("no verdict")?;
+        let row = &found["objects"][0];
+        ensure!(found["matching"] == 1 && row["object"] == format!("{}/missing", world.objects_namespace()), "{found}");
+        ensure!(row["driftObserved"]["reason"] == stands["reason"] && stands["reason"] == "NotCreated", "{found}");
+        ensure!(row["driftObserved"]["since"] == stands["lastTransitionTime"], "{found}");
+        let (status, page) = poller.page("/?search=there").await?;
+        ensure!(status == 200 && page.contains("/there<br>") && !page.contains("/missing<br>"), "{page}");
+        ensure!(page.contains("InSync") && !page.contains("stands by"), "{page}");
+        let standby = Options { instance: Some("standby".to_owned()), ..Options::default() };
+        let standby = world.start(Which::Poller, standby).await?;
+        let (_, page) = standby.page("/").await?;
+        ensure!(page.contains("This replica stands by"), "{page}");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,183 @@
+//! What people see of one target: how its objects stand, and those that they ask for, the worst first.
+//!
+//! Everything here comes from the conditions as they are known and from what is due; nothing is judged anew. It must not
+//! know how it is shown, nor who asks.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Tag};
+use drift_model::moment::Moment;
+
+use super::track::Track;
+
+/// Most objects in one answer: more than anybody reads, and what a page shows without delay.
+pub const MOST_ROWS: usize = 200;
+
+/// Which objects people ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// Stands somewhere in `namespace/name`; empty for all.
+    pub search: String,
+    /// By their verdict.
+    pub shown: Shown,
+}
+
+/// Which verdicts people ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Any, and none.
+    #[default]
+    All,
+    /// True.
+    Drifted,
+    /// Unknown, or no verdict at all.
+    Unknown,
+}
+
+/// How the objects of one target stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetOverview {
+    /// Objects of which each of these is said.
+    pub counts: StandingCounts,
+    /// How late the poll is that waits the longest.
+    pub lateness: Duration,
+    /// How many objects the question means.
+    pub matching: usize,
+    /// The first of them, at most [`MOST_ROWS`].
+    pub rows: Vec<ObjectRow>,
+}
+
+/// Objects by their verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StandingCounts {
+    /// False.
+    pub in_sync: usize,
+    /// True.
+    pub drifted: usize,
+    /// Unknown, or no verdict at all.
+    pub unknown: usize,
+}
+
+/// What stands on one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// `namespace/name`.
+    pub object: String,
+    /// The verdict; `None` before the first.
+    pub verdict: Option<RowCondition>,
+    /// What the controller noted; `None` where it did nothing.
+    pub correction: Option<RowCondition>,
+    /// What is to be known besides.
+    pub marks: Vec<&'static str>,
+    /// How long until the next poll; `None` while one is under way, and where none will be.
+    pub next_poll: Option<Duration>,
+}
+
+/// A condition without what only the programs read in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCondition {
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason.
+    pub reason: String,
+    /// Its text.
+    pub text: String,
+    /// When the status last changed, RFC 3339.
+    pub since: String,
+}
+
+impl Shown {
+    /// The word for it in a query.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Drifted => "drifted",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What the word asks for; any other word asks for all.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        [Self::Drifted, Self::Unknown].into_iter().find(|shown| shown.as_str() == word).unwrap_or_default()
+    }
+
+    fn means(self, standing: Rank) -> bool {
+        match self {
+            Self::All => true,
+            Self::Drifted => standing == Rank::Drifted,
+            Self::Unknown => standing == Rank::Unknown,
+        }
+    }
+}
+
+/// The worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Drifted,
+    Unknown,
+    InSync,
+}
+
+fn rank(track: &Track) -> Rank {
+    match track.object().conditions.observed().map(|condition| condition.status) {
+        Some(ConditionStatus::True) => Rank::Drifted,
+        Some(ConditionStatus::False) => Rank::InSync,
+        Some(ConditionStatus::Unknown) | None => Rank::Unknown,
+    }
+}
+
+/// How the objects stand, and those that are asked for.
+#[must_use]
+pub fn overview<'a>(tracks: impl Iterator<Item = &'a Track>, question: &Question, now: Moment) -> TargetOverview {
+    let mut found = TargetOverview::default();
+    let mut meant = Vec::new();
+    for track in tracks {
+        let rank = rank(track);
+        *match rank {
+            Rank::Drifted => &mut found.counts.drifted,
+            Rank::Unknown => &mut found.counts.unknown,
+            Rank::InSync => &mut found.counts.in_sync,
+        } += 1;
+        found.lateness = found.lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
+        let name = track.object().id.to_string();
+        if question.shown.means(rank) && name.contains(&question.search) {
+            meant.push((rank, name, track));
+        }
+    }
+    meant.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    found.matching = meant.len();
+    found.rows = meant.into_iter().take(MOST_ROWS).map(|(_, name, track)| row(name, track, now)).collect();
+    found
+}
+
+fn row(object: String, track: &Track, now: Moment) -> ObjectRow {
+    let shown = track.object();
+    let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (track.is_flapping(now), "flapping")];
+    ObjectRow {
+        object,
+        verdict: shown.conditions.observed().map(|condition| {
+            let (text, _) = Tag::split(&condition.message);
+            row_condition(condition, text)
+        }),
+        correction: shown.conditions.corrected().map(|condition| {
+            let text = CorrectionStatus::parse(&condition.message).text;
+            row_condition(condition, &text)
+        }),
+        marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
+        next_poll: track.poll_due().map(|due| due - now),
+    }
+}
+
+fn row_condition(condition: &Condition, text: &str) -> RowCondition {
+    RowCondition {
+        status: condition.status,
+        reason: condition.reason.clone(),
+        text: text.to_owned(),
+        since: condition.last_transition_time.clone(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What is shown of objects, and in which order.
+
+use serde_json::json;
+
+use super::*;
+use crate::core::fixtures::{TEXT, at, object, target};
+use crate::core::roster::Roster;
+
+/// An object of that name with that verdict; without a word none.
+fn seen(roster: &mut Roster, name: &str, status: &str) {
+    let observed = json!({"type": "driftObserved", "status": status, "reason": "FieldsDiffer", "observedGeneration": 1,
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "1 field differs [wish 3f2a9c71, correction 7]"});
+    let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
+        "observedGeneration": 1, "message": "correction 7, owns \"x\": updated"});
+    let conditions = if status.is_empty() { json!([]) } else { json!([observed, corrected]) };
+    let object = object(&target(TEXT), name, &json!({"id": name, "a": 1}), &json!({"conditions": conditions}));
+    roster.see(object, at(0), |_| true);
+}
+
+fn names(overview: &TargetOverview) -> Vec<&str> {
+    overview.rows.iter().map(|row| row.object.as_str()).collect()
+}
+
+#[test]
+fn the_worst_stand_first_and_all_are_counted() {
+    let mut roster = Roster::new(target(TEXT));
+    for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown"), ("d", ""), ("e", "True")] {
+        seen(&mut roster, name, status);
+    }
+    let ask =
+        |search: &str, shown| overview(roster.tracks(), &Question { search: search.to_owned(), shown }, at(10).moment);
+    let all = ask("", Shown::All);
+    assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
+    assert_eq!((all.counts, all.matching), (StandingCounts { in_sync: 1, drifted: 2, unknown: 2 }, 5));
+    assert_eq!(all.lateness, Duration::from_secs(10));
+    let found = ask("e", Shown::Drifted);
+    assert_eq!((names(&found), found.matching, found.counts), (vec!["e"], 1, all.counts));
+    assert_eq!(names(&ask("", Shown::Unknown)), ["c", "d"]);
+    let row = &found.rows[0];
+    let texts = [&row.verdict, &row.correction].map(|one| one.as_ref().map(|one| one.text.as_str()));
+    assert_eq!(texts, [Some("1 field differs"), Some("updated")], "what only the programs read is left out");
+}
+
+#[test]
+fn an_answer_is_bounded() {
+    let mut roster = Roster::new(target(TEXT));
+    for number in 0..=MOST_ROWS {
+        seen(&mut roster, &format!("o{number}"), "");
+    }
+    let all = overview(roster.tracks(), &Question::default(), at(10).moment);
+    assert_eq!((all.matching, all.rows.len()), (MOST_ROWS + 1, MOST_ROWS));
+}
