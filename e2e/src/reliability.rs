@@ -45,6 +45,8 @@ pub enum Group {
     Replicas,
     /// Kinds whose status is unlike the usual.
     Kinds,
+    /// What somebody outside says of changes.
+    Hints,
 }
 
 impl Group {
@@ -63,6 +65,7 @@ impl Group {
             Self::Crashes => "Crashes",
             Self::Replicas => "Replicas",
             Self::Kinds => "Kinds as they are",
+            Self::Hints => "Hints from outside",
         }
     }
 }

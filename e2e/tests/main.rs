@@ -14,6 +14,7 @@ mod deletion;
 mod destinations;
 mod ending;
 mod healing;
+mod hints;
 mod host_outage;
 mod jobs;
 mod kinds;

@@ -56,7 +56,7 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     for namespace in base.filter(|document| document["kind"] == "Namespace") {
         kubectl.run_with_input(&["apply", "-f", "-"], &elsewhere(&namespace.to_string())).await?;
     }
-    for overlay in ["demo", "production", "observe-only"] {
+    for overlay in ["demo", "production", "observe-only", "webhooks"] {
         let rendered =
             manifests::render(&plane.binaries().kubectl, &manifests::folder().join("overlays").join(overlay))?;
         let rendered = elsewhere(&rendered);

@@ -39,7 +39,7 @@ use crate::counts::TargetCounts;
 use crate::metrics::of_target;
 use crate::page::Asked;
 use crate::poll::PollResults;
-use crate::read_rate::ReadRate;
+use crate::shared_rate::SharedRate;
 use crate::write::WriteResult;
 
 /// How often the actor looks at itself where nothing happens: the age of its watches, and the count of its objects.
@@ -59,7 +59,7 @@ pub struct TargetActor {
     writer: ObjectWriter,
     roster: Roster,
     identities: Member,
-    read_rate: ReadRate,
+    read_rate: SharedRate,
     polls: Pending<PollResults>,
     /// Of a collection, by their requests.
     traversals: Traversals,
@@ -83,7 +83,7 @@ impl TargetActor {
         Self {
             roster: Roster::new(target.clone()),
             identities: context.identities.join(&target),
-            read_rate: ReadRate::per_second(target.read.limits.per_second),
+            read_rate: SharedRate::per_second(target.read.limits.per_second),
             polls: FuturesUnordered::new(),
             traversals: Traversals::default(),
             hints: Hints::default(),

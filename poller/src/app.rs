@@ -4,6 +4,7 @@
 //! so that no other poller begins while this one still writes.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ use crate::commands::check::{self, CheckSettings};
 use crate::commands::ending::end;
 use crate::commands::schema::print_schema;
 use crate::context::Context;
+use crate::hints::board::Webhooks;
+use crate::hints::{HintServer, Reception};
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
 use crate::outside::Outside;
@@ -67,6 +70,9 @@ struct Settings {
     run: RunSettings,
     #[command(flatten)]
     clean_up: CleanUpSettings,
+    /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
+    #[arg(long)]
+    hints_address: Option<SocketAddr>,
 }
 
 /// Runs the program; its exit code tells the truth.
@@ -99,12 +105,19 @@ fn run_until_told(settings: &Settings) -> anyhow::Result<ExitCode> {
 async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
+    let hints = match settings.hints_address {
+        Some(address) => Some(HintServer::bind(address).await?),
+        None => None,
+    };
     let client = client::connect().await?;
     let resources = ResourceClient::connect().await?;
     let site = Site::new(client, &settings.run.home, POLLER_MANAGER);
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));
+    if let Some((hints, reception)) = hints.zip(Reception::of(&program.context)) {
+        site.spawn("hints", hints.serve(reception, site.stop.clone()));
+    }
     let work = program.lead();
     tokio::select! {
         () = work => {}
@@ -143,7 +156,7 @@ impl Program {
             configuration: site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry),
             outside: Outside {
                 sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
-                databases: Databases::new(secrets, POLLER_MANAGER),
+                databases: Databases::new(secrets.clone(), POLLER_MANAGER),
                 resources,
                 gate: Arc::default(),
                 troubles: Arc::default(),
@@ -162,6 +175,8 @@ impl Program {
             identities: Identities::default(),
             board: Board::default(),
             unnamed: UnnamedEntries::default(),
+            secrets,
+            webhooks: settings.hints_address.map(|_| Webhooks::default()),
         };
         let Context { board, configuration, in_force, leadership, .. } = context.clone();
         let page = Page { board, configuration, in_force, leadership };

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use arc_swap::ArcSwap;
 use drift_cluster::access::rights::RightsNeeded;
 use drift_cluster::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
 use drift_cluster::client::ObjectClient;
@@ -17,10 +18,12 @@ use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
 use drift_model::field_paths::FieldPaths;
+use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::names::POLLER_MANAGER;
 use tokio::sync::watch;
 
 use crate::core::slow_lane::SlowLane;
+use crate::hints::board::Webhooks;
 use crate::in_force::InForceList;
 use crate::metrics::Metrics;
 use crate::outside::Outside;
@@ -68,6 +71,10 @@ pub struct Context {
     pub board: Board,
     /// What stands in collections and belongs to no object.
     pub unnamed: UnnamedEntries,
+    /// The Secrets that are labelled for us.
+    pub secrets: Arc<ArcSwap<LabelledSecrets>>,
+    /// The targets that take requests which bring hints; `None` where none are taken.
+    pub webhooks: Option<Webhooks>,
 }
 
 impl Context {

@@ -31,6 +31,13 @@ pub struct OutcomeLabels {
     pub outcome: String,
 }
 
+/// Label set of a count of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct StatusLabels {
+    /// The HTTP status that they were answered with.
+    pub status: u16,
+}
+
 /// The poller's metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -46,6 +53,8 @@ pub struct Metrics {
     pub races_lost: Family<TargetLabels, Counter>,
     /// Hints from outside by what became of them: `polled`, `unknown`, `unreadable`, `dropped`.
     pub hints: Family<OutcomeLabels, Counter>,
+    /// Requests that bring hints by how they were answered.
+    pub hint_requests: Family<StatusLabels, Counter>,
     /// 1 while the hints of a server that has to be listened to are heard.
     pub hints_connected: Family<TargetLabels, Gauge>,
     /// Objects by the reason of the verdict that stands; `None` before the first.
@@ -73,6 +82,7 @@ impl Metrics {
             writes: Family::default(),
             races_lost: Family::default(),
             hints: Family::default(),
+            hint_requests: Family::default(),
             hints_connected: Family::default(),
             objects: Family::default(),
             lateness: Family::default(),
@@ -96,6 +106,7 @@ impl Metrics {
             metrics.races_lost.clone(),
         );
         ours.register("hints", "Hints from outside by what became of them", metrics.hints.clone());
+        ours.register("hint_requests", "Requests that bring hints by their answer", metrics.hint_requests.clone());
         ours.register(
             "hints_connected",
             "1 while the notifications that the target listens to are heard",

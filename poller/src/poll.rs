@@ -20,7 +20,7 @@ use crate::core::request::Request;
 use crate::core::track::BegunPoll;
 use crate::core::traversals::RequestKey;
 use crate::outside::{Outside, Postponed};
-use crate::read_rate::ReadRate;
+use crate::shared_rate::SharedRate;
 use crate::sources::{look_at_all, look_at_one, observe_entry};
 
 /// What one poll needs.
@@ -122,7 +122,7 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
 }
 
 /// Goes through the target's collection once for all members. The first page was counted by `rate` already.
-pub async fn traverse(outside: &Outside, target: &Target, rate: &ReadRate, order: TraversalOrder) -> PollResults {
+pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, order: TraversalOrder) -> PollResults {
     let TraversalOrder { key, request, members } = order;
     let wanted = members.iter().map(|member| member.key.clone()).collect();
     let uids = members.iter().map(|member| member.uid.clone()).collect();

@@ -61,7 +61,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         _ = working => {}
         () = telling => {}
         // Boxed, since a connection that is being made is large.
-        () = Box::pin(hints::hear(&context.outside, inbox)) => {}
+        () = Box::pin(hints::hear(&context, inbox)) => {}
     }
 }
 

@@ -135,7 +135,7 @@ fn context() -> Arc<Context> {
         configuration: watch::channel(Arc::default()).1,
         outside: Outside {
             sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
-            databases: Databases::new(secrets, POLLER_MANAGER),
+            databases: Databases::new(secrets.clone(), POLLER_MANAGER),
             resources: ResourceClient::new(client, "api:443"),
             gate: Arc::default(),
             troubles: Arc::default(),
@@ -154,6 +154,8 @@ fn context() -> Arc<Context> {
         identities: Identities::default(),
         board: Board::default(),
         unnamed: UnnamedEntries::default(),
+        secrets,
+        webhooks: None,
     })
 }
 

@@ -4,13 +4,21 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use drift_e2e::pages::blocks;
 use drift_e2e::process::{Launch, Process};
 use drift_e2e::world::{World, condition};
 
 use crate::installed::{self, program, serving};
 use crate::page;
 
+/// The page.
+const PAGE: &str = "git.md";
+/// What stands in its hook: where the secret lies, and where the poller takes requests.
+const SECRET_FILE: &str = "/etc/git/hint-secret";
+const HINTS: &str = "drift-poller-hints.drift-system.svc";
+/// The secret on the page.
+const SECRET: &str = "change-me-to-at-least-16-bytes";
 /// The commit that stands on the page.
 const WRITTEN: &str = "6a7078dac115df4262cd6736b10600a8efc49779";
 
@@ -40,6 +48,20 @@ impl GitServer {
     async fn launch(folder: &Path, address: &str) -> Result<Process> {
         let launch = Launch::new("lighttpd", program("lighttpd", "lighttpd")?);
         serving(launch.argument("-D").argument("-f").argument(folder.join("lighttpd.conf")), folder, address).await
+    }
+
+    /// Puts in the hook that stands on the page.
+    fn tell_of_pushes(&self, hints: &str) -> Result<()> {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
+        let hooks = blocks(&fs::read_to_string(page)?, "sh");
+        let [hook] = hooks.as_slice() else { bail!("{} hooks", hooks.len()) };
+        ensure!(hook.contains(SECRET_FILE) && hook.contains(HINTS), "{hook}");
+        let secret = self.folder.join("hint-secret");
+        fs::write(&secret, SECRET)?;
+        let place = self.folder.join("repositories/team/app.git/hooks/post-receive");
+        fs::write(&place, hook.replace(SECRET_FILE, &secret.display().to_string()).replace(HINTS, hints))?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
+        Ok(())
     }
 
     /// As somebody with a checkout.
@@ -88,8 +110,10 @@ async fn a_moved_branch_in_git_is_seen() -> Result<()> {
         let wanted = server.commit("approved").await?;
         server.push("main:main").await?;
         let replaced = [("git.code.svc:8080", server.address.as_str()), (WRITTEN, &wanted)];
-        let subject = page::follow(world, "git.md", &replaced).await?;
+        let hints = world.free_listen_address()?;
+        let (subject, poller) = page::follow_told(world, (PAGE, &hints), &replaced).await?;
         subject.wait_for_verdict("True/NotCreated").await?;
+        server.tell_of_pushes(&hints)?;
         // A name that begins with the branch's is another branch.
         server.push("main:release-2").await?;
         server.push("main:release").await?;
@@ -98,6 +122,7 @@ async fn a_moved_branch_in_git_is_seen() -> Result<()> {
         server.commit("of somebody else").await?;
         server.push("main:release").await?;
         subject.wait_for_verdict("True/FieldsDiffer").await?;
+        page::wait_until_hinted(&poller).await?;
         server.push(&format!("{wanted}:release")).await?;
         subject.wait_for_verdict("False/InSync").await?;
 

@@ -3,11 +3,12 @@
 //! What is put in place of its text is said to its readers in docs/cookbook/README.md, and nothing else is changed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use drift_e2e::manifests::{NAMESPACE, parse_stream};
 use drift_e2e::pages::yaml_blocks;
-use drift_e2e::programs::Which;
+use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{History, World, condition, describe, right, tag, yaml};
 use drift_model::names;
@@ -34,6 +35,37 @@ pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)])
     let subject = apply(world, page, replaced).await?;
     world.start_both().await?;
     Ok(subject)
+}
+
+/// The same where the page's server tells the poller of changes, at this address.
+///
+/// # Errors
+/// As [`follow`].
+pub(crate) async fn follow_told(
+    world: &World,
+    (page, hints): (&str, &str),
+    replaced: &[(&str, &str)],
+) -> Result<(Subject, Arc<Program>)> {
+    let subject = apply(world, page, replaced).await?;
+    let arguments = vec!["--hints-address".to_owned(), hints.to_owned()];
+    let poller = world.start(Which::Poller, Options { arguments, ..Options::default() }).await?;
+    world.start_controller().await?;
+    Ok((subject, poller))
+}
+
+/// Waits until a hint has led to a poll: at the interval of a page drift shows without it too.
+///
+/// # Errors
+/// When none has in time.
+pub(crate) async fn wait_until_hinted(poller: &Program) -> Result<()> {
+    wait::until("a hint to lead to a poll", wait::DEADLINE, async || {
+        let metrics = poller.metrics().await?;
+        let polled = metrics.sum("drift_poller_hints_total", &[("outcome", "polled")]);
+        let requests =
+            || format!("{:?}", metrics.matching("drift_poller_hint_requests_total", &[]).collect::<Vec<_>>());
+        Ok(if polled > 0.0 { Seen::Met(()) } else { Seen::Instead(requests()) })
+    })
+    .await
 }
 
 /// Applies everything on a page, in its order. `replaced` are the server's address, and values of the

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use drift_e2e::http_client;
+use drift_e2e::pages::blocks;
 use drift_e2e::process::{Launch, Process};
 use drift_e2e::world::{World, message};
 use http::HeaderMap;
@@ -13,6 +14,9 @@ use serde_json::{Value, json};
 use crate::installed::{program, serving};
 use crate::page;
 
+const PAGE: &str = "registry.md";
+/// Where the page has the registry send its notifications.
+const HINTS: &str = "drift-poller-hints.drift-system.svc";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// The digest that stands on the page.
 pub(crate) const WRITTEN: &str = "sha256:6a7078dac115df4262cd6736b10600a8efc49779be67be45551b88087d92bedf";
@@ -27,21 +31,29 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    async fn start(world: &World) -> Result<Self> {
-        Self::with_tokens(world, None).await
+    /// One that tells the poller at this address of pushes, as the page says.
+    async fn telling(world: &World, hints: &str) -> Result<Self> {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
+        let blocks = blocks(&fs::read_to_string(page)?, "text");
+        let of_notifications = blocks.iter().find(|block| block.contains("notifications:")).context("no such block")?;
+        ensure!(of_notifications.contains(HINTS), "{of_notifications}");
+        let notifications: Value = serde_saphyr::from_str(&of_notifications.replace(HINTS, hints))?;
+        Self::begin(world, notifications, None).await
     }
 
     /// One that asks for tokens: `auth` of its configuration, and a token that may do all.
-    pub(crate) async fn with_tokens(world: &World, tokens: Option<(Value, String)>) -> Result<Self> {
+    pub(crate) async fn with_tokens(world: &World, (auth, token): (Value, String)) -> Result<Self> {
+        Self::begin(world, json!({"auth": auth}), Some(token)).await
+    }
+
+    /// One with further parts of a configuration.
+    async fn begin(world: &World, further: Value, token: Option<String>) -> Result<Self> {
         let folder = world.folder().join("registry");
         fs::create_dir_all(&folder)?;
         let address = world.free_listen_address()?;
         let storage = json!({"filesystem": {"rootdirectory": folder.join("data")}});
-        let (auth, token) = tokens.unzip();
         let mut configuration = json!({"version": 0.1, "storage": storage, "http": {"addr": address}});
-        if let Some(auth) = auth {
-            configuration["auth"] = auth;
-        }
+        json_patch::merge(&mut configuration, &further);
         fs::write(folder.join("config.yml"), configuration.to_string())?;
         let process = Self::launch(&folder, &address).await?;
         Ok(Self { folder, address, process, token })
@@ -96,10 +108,11 @@ fn sha256(bytes: &[u8]) -> String {
 #[tokio::test]
 async fn a_moved_tag_in_a_registry_is_put_back() -> Result<()> {
     World::run("registry", async |world| {
-        let mut server = Registry::start(world).await?;
+        let hints = world.free_listen_address()?;
+        let mut server = Registry::telling(world, &hints).await?;
         let wanted = server.push("1.0", "approved").await?;
         let replaced = [("registry.images.svc:5000", server.address.as_str()), (WRITTEN, &wanted)];
-        let subject = page::follow(world, "registry.md", &replaced).await?;
+        let (subject, poller) = page::follow_told(world, (PAGE, &hints), &replaced).await?;
         subject.wait_until_healed_by(1).await?;
         ensure!(server.digest("stable").await? == wanted);
 
@@ -109,6 +122,7 @@ async fn a_moved_tag_in_a_registry_is_put_back() -> Result<()> {
         history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
         subject.wait_until_healed_by(2).await?;
         ensure!(server.digest("stable").await? == wanted);
+        page::wait_until_hinted(&poller).await?;
 
         // What is not in the repository is refused before anything is written.
         let unknown = format!("sha256:{}", "0".repeat(64));

@@ -85,7 +85,7 @@ async fn a_registry_that_wants_tokens_is_read_with_them() -> Result<()> {
         let realm = format!("{}/token", identity.url());
         let auth = json!({"token": {"realm": realm, "service": "registry", "issuer": "e2e", "rootcertbundle": roots}});
         let all = signer.token(&["pull", "push"], 3600)?;
-        let server = Registry::with_tokens(world, Some((auth, all))).await?;
+        let server = Registry::with_tokens(world, (auth, all)).await?;
         give_tokens(&identity, signer);
 
         let wanted = server.push("1.0", "approved").await?;

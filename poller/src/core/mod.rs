@@ -4,6 +4,7 @@
 //! done goes out as one.
 
 pub mod announcement;
+pub mod authenticity;
 pub mod check;
 pub mod confirmation;
 pub mod description;

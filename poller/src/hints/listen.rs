@@ -9,10 +9,10 @@ use drift_cluster::process::clock;
 use drift_model::backoff::{Backoff, Series};
 use drift_model::moment::Moment;
 use drift_outside::{Listener, SqlFailure, Way};
-use drift_target::{HintSource, ListenHints};
+use drift_target::ListenHints;
 use serde_json::Value;
 
-use super::Inbox;
+use super::inbox::Inbox;
 use crate::metrics::of_target;
 use crate::outside::Outside;
 
@@ -20,7 +20,7 @@ use crate::outside::Outside;
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
 /// Listens until it is dropped.
-pub(super) async fn hear(outside: &Outside, (source, listen): (&HintSource, &ListenHints), mut inbox: Inbox) {
+pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox) {
     while !outside.databases.knows_secrets() {
         tokio::time::sleep(LOOK_AT_SECRETS).await;
     }
@@ -28,8 +28,8 @@ pub(super) async fn hear(outside: &Outside, (source, listen): (&HintSource, &Lis
     loop {
         let began = clock::now();
         inbox.say_connected(false);
-        let Err(failure) = hear_once(outside, (source, listen), &mut inbox).await else { continue };
-        inbox.troubles.note_hints(&inbox.target.name, &failure.to_string(), clock::now());
+        let Err(failure) = hear_once(outside, listen, inbox).await else { continue };
+        inbox.tell(&failure.to_string());
         // One that is lost again and again is made no faster than one that cannot be made.
         if clock::now() - began > backoff.series().longest {
             backoff.reset();
@@ -41,18 +41,15 @@ pub(super) async fn hear(outside: &Outside, (source, listen): (&HintSource, &Lis
 }
 
 /// Listens until the connection is lost; ends well where the Secret says something else by now.
-async fn hear_once(
-    outside: &Outside,
-    (source, listen): (&HintSource, &ListenHints),
-    inbox: &mut Inbox,
-) -> Result<(), SqlFailure> {
+async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<(), SqlFailure> {
     let mut listener = connect(outside, listen, inbox).await?;
     inbox.say_connected(true);
     inbox.miss().await;
     let mut looked = clock::now();
     loop {
         if let Some(text) = listener.next().await? {
-            inbox.take(source, &Value::from(text)).await;
+            // What became of it is counted.
+            let _ = inbox.take(|| listen.identities_of(&Value::from(text))).await;
         }
         if is_due(&mut looked)
             && !listener.serves(&outside.databases.parameters(&listen.connection, inbox.target.insecure)?)

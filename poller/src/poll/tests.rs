@@ -185,7 +185,7 @@ fn reading_pages(host: &str) -> Arc<Target> {
     ))
 }
 
-async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &ReadRate) -> PollOutcome {
+async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) -> PollOutcome {
     let mut roster = Roster::new(target.clone());
     let object = object(target, "u", &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
@@ -205,7 +205,7 @@ const LAST: &str = "HTTP/1.1 200 OK\r\ncontent-length: 12\r\nconnection: close\r
 async fn each_page_counts_as_a_read() {
     let (host, server) = answering(vec![FURTHER, LAST]).await;
     let refill = Duration::from_millis(300);
-    let rate = ReadRate::of(TokenBucket::full(1, refill, clock::now()));
+    let rate = SharedRate::of(TokenBucket::full(1, refill, clock::now()));
     rate.take(clock::now()).unwrap();
     let began = clock::now();
     let outcome = traverse(&outside(&Arc::default()), &reading_pages(&host), &rate).await;
@@ -218,7 +218,7 @@ async fn each_page_counts_as_a_read() {
 async fn a_page_of_a_pausing_host_is_late() {
     let (host, server) = answering(vec![FURTHER, LAST]).await;
     let outside = outside(&Arc::default());
-    let (target, rate) = (reading_pages(&host), ReadRate::of(TokenBucket::full(1, Duration::ZERO, clock::now())));
+    let (target, rate) = (reading_pages(&host), SharedRate::of(TokenBucket::full(1, Duration::ZERO, clock::now())));
     // The first page is under way when three others hear that they are to wait.
     let permit = outside.gate.enter(&host, 8).await;
     let told = async {

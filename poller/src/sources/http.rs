@@ -22,7 +22,7 @@ use crate::core::reading::{Progress, Reading};
 use crate::core::reply::Observation;
 use crate::core::traversal::Traversal;
 use crate::outside::{Outside, Postponed};
-use crate::read_rate::ReadRate;
+use crate::shared_rate::SharedRate;
 
 /// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
 /// timeout, and to ask again each second is no load.
@@ -37,7 +37,7 @@ struct HttpRequests<'r> {
     /// Some of the objects that the answers are for.
     uids: Vec<Uid>,
     /// Where each further request counts as a read of its own.
-    rate: Option<&'r ReadRate>,
+    rate: Option<&'r SharedRate>,
     /// Whether the log says already why there was no answer.
     told: bool,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
@@ -64,7 +64,7 @@ pub(super) async fn look_at_all(
     outside: &Outside,
     (target, read): (&Target, &HttpRead),
     (uids, wanted): (Vec<Uid>, HashSet<String>),
-    (request, rate): (HttpRequest, &ReadRate),
+    (request, rate): (HttpRequest, &SharedRate),
 ) -> Look<Entries> {
     let mut requests = HttpRequests::new(outside, (target, read), uids).each_at(rate);
     let found = match &read.collection {
@@ -87,7 +87,7 @@ impl<'r> HttpRequests<'r> {
     }
 
     /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
-    fn each_at(self, rate: &'r ReadRate) -> Self {
+    fn each_at(self, rate: &'r SharedRate) -> Self {
         Self { rate: Some(rate), ..self }
     }
 

@@ -23,7 +23,7 @@ use crate::core::resources::observe_resource;
 use crate::core::rows::{self, observe_one, observe_row};
 use crate::core::traversal::observe_item;
 use crate::outside::{Outside, Postponed};
-use crate::read_rate::ReadRate;
+use crate::shared_rate::SharedRate;
 
 /// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
 /// alone, since what one request for many objects hears concerns them all.
@@ -88,7 +88,7 @@ pub(crate) async fn look_at_all(
     outside: &Outside,
     target: &Target,
     (uids, wanted): (Vec<Uid>, HashSet<String>),
-    (request, rate): (Request, &ReadRate),
+    (request, rate): (Request, &SharedRate),
 ) -> Look<Entries> {
     match (&target.read.source, request) {
         (Source::Postgres(read), Request::Sql(query)) => {

@@ -5,10 +5,12 @@
 //! reader: what stands in a text is not judged.
 
 mod descriptions;
+mod required;
 
 use serde_json::{Map, Value, json};
 
-use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, REQUIRED, TYPES};
+use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
+use self::required::REQUIRED;
 use crate::document::record;
 use crate::recording::{Asked, Recording};
 

@@ -53,7 +53,7 @@ pub use correct::{
 };
 pub use decimal::Decimal;
 pub use document::parse_document;
-pub use hints::{HintSource, ListenHints};
+pub use hints::{HintSource, ListenHints, WebhookHints};
 pub use http::auth::Auth;
 pub use http::body::Body;
 pub use http::challenge::Challenge;

@@ -2,8 +2,10 @@
 //!
 //! It must not know how a server is listened to.
 
-use crate::cel::TextTemplate;
-use crate::hints::read_hinted_identity;
+use serde_json::Value;
+
+use crate::cel::EvaluationError;
+use crate::hints::HintedIdentities;
 use crate::raw::Reader;
 use crate::sql::{Connection, read_connection};
 use crate::yaml::Node;
@@ -18,8 +20,18 @@ pub struct ListenHints {
     pub connection: Connection,
     /// The channel, letter for letter as the sender names it.
     pub channel: String,
-    /// Names the external resource, over `payload`, which is the notification's text.
-    pub(super) identity: TextTemplate,
+    /// Names the external resources, over `payload`, which is the notification's text.
+    identities: HintedIdentities,
+}
+
+impl ListenHints {
+    /// The names of the external resources that a notification is about.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
+    pub fn identities_of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+        self.identities.of(payload)
+    }
 }
 
 pub(super) fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
@@ -28,9 +40,9 @@ pub(super) fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> 
     let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
     let channel = reader.required(&fields, "channel");
     let channel = channel.and_then(|node| read_channel(reader, node, &fields.place("channel")));
-    let identity = reader.required(&fields, "identity");
-    let identity = identity.and_then(|node| read_hinted_identity(reader, node, &fields.place("identity")));
-    Some(ListenHints { connection: connection?, channel: channel?, identity: identity? })
+    let identities = reader.required(&fields, "identity");
+    let identities = identities.and_then(|node| HintedIdentities::read(reader, node, &fields.place("identity")));
+    Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })
 }
 
 fn read_channel(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {

@@ -1,53 +1,82 @@
 //! `hints`: ways to hear from the external system that something changed, so that it is polled soon and not only at the
 //! interval.
 //!
-//! A hint names an external resource by its identity and is believed in nothing: all that follows is a poll. It must not
-//! know how a hint comes, nor who has the resource.
+//! A hint names external resources by their identities and is believed in nothing: all that follows are polls. It must
+//! not know how a hint comes, nor who has the resource.
 
 mod listen;
+mod webhook;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
+use crate::templates::read_value;
 use crate::yaml::Node;
 
 pub use listen::ListenHints;
+pub use webhook::WebhookHints;
 
-/// One way to hear of changes. A further kind is a further file beside `listen`.
+/// Resources that one hint may name: a sender that has more to say sends more hints.
+const MAX_IDENTITIES: usize = 1_000;
+
+/// One way to hear of changes. A further kind is a further file beside these.
 #[derive(Debug)]
 pub enum HintSource {
     /// Notifications of a PostgreSQL server.
-    Listen(ListenHints),
+    Listen(Box<ListenHints>),
+    /// Requests to the poller.
+    Webhook(Arc<WebhookHints>),
 }
 
-impl HintSource {
-    /// The name of the external resource that a hint is about.
-    ///
-    /// # Errors
-    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
-    pub fn identity_of(&self, payload: &Value) -> Result<String, EvaluationError> {
-        let identity = match self {
-            Self::Listen(listen) => &listen.identity,
-        };
-        identity.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })
+/// A template that makes identities of a payload.
+#[derive(Debug)]
+struct HintedIdentities {
+    template: ValueTemplate,
+    site: Site,
+}
+
+impl HintedIdentities {
+    fn read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Self> {
+        reader.text(node, place)?;
+        let site = reader.site(place, Scope::Hint);
+        Some(Self { template: read_value(reader, node, &site)?, site })
+    }
+
+    fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+        let rendered =
+            self.template.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })?;
+        match &rendered {
+            Value::Array(items) if items.len() > MAX_IDENTITIES => {
+                Err(self.site.error(format!("more than {MAX_IDENTITIES} identities")))
+            }
+            Value::Array(items) => items.iter().map(|item| self.text_of(item)).collect(),
+            one => Ok(vec![self.text_of(one)?]),
+        }
+    }
+
+    fn text_of(&self, value: &Value) -> Result<String, EvaluationError> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(self.site.error("a text, or a list of texts, is needed")),
+        }
     }
 }
 
 pub(super) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<HintSource>> {
-    let fields = reader.fields(node, place, &["listen"])?;
+    let fields = reader.fields(node, place, &["listen", "webhook"])?;
     if fields.entries().is_empty() {
-        return reader.refuse(node.at, format!("{place}: at least one of listen is needed; leave the key out instead"));
+        let message = format!("{place}: at least one of listen, webhook is needed; leave the key out instead");
+        return reader.refuse(node.at, message);
     }
-    let listen = reader.optional(&fields, "listen", listen::read_listen)?;
-    Some(listen.map(HintSource::Listen).into_iter().collect())
-}
-
-/// The template that makes an identity of a payload.
-fn read_hinted_identity(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<TextTemplate> {
-    let text = reader.text(node, place)?;
-    let site = reader.site(place, Scope::Hint);
-    reader.compiled(node, place, TextTemplate::parse(text, &site))
+    let listen = reader.optional(&fields, "listen", listen::read_listen);
+    let webhook = reader.optional(&fields, "webhook", webhook::read_webhook);
+    let webhook = webhook?.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
+    let listen = listen?.map(|listen| HintSource::Listen(Box::new(listen)));
+    Some(listen.into_iter().chain(webhook).collect())
 }
 
 #[cfg(test)]

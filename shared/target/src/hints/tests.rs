@@ -27,19 +27,39 @@ fn parse(text: &str) -> Result<Target, Vec<String>> {
 #[test]
 fn a_hint_names_a_resource_by_its_payload() {
     let table = [
-        ("${payload}", json!("web"), Ok("web")),
-        ("${payload.split('|')[1]}", json!("roles|web"), Ok("web")),
-        ("${schema + json.parse(payload).name}", json!(r#"{"name": "web"}"#), Ok("public.web")),
+        ("${payload}", json!("web"), Ok(vec!["web"])),
+        ("${payload.split('|')[1]}", json!("roles|web"), Ok(vec!["web"])),
+        ("${schema + json.parse(payload).name}", json!(r#"{"name": "web"}"#), Ok(vec!["public.web"])),
+        ("${payload.split(',')}", json!("a,b"), Ok(vec!["a", "b"])),
+        ("n-${json.parse(payload)}", json!("7"), Ok(vec!["n-7"])),
+        ("${json.parse(payload)}", json!("7"), Ok(vec!["7"])),
+        ("${json.parse(payload)}", json!("{}"), Err("hints.listen.identity: a text, or a list of texts, is needed")),
         ("${json.parse(payload).name}", json!(r#"{"secret": "x"}"#), Err("hints.listen.identity: no field `name`")),
     ];
     for (template, payload, expected) in table {
         let target = parse(&TEXT.replace("${payload}", template)).unwrap();
-        let [source] = target.hints.as_slice() else { panic!("{:?}", target.hints) };
-        let HintSource::Listen(listen) = source;
+        let [HintSource::Listen(listen)] = target.hints.as_slice() else { panic!("{:?}", target.hints) };
         assert_eq!((listen.connection.secret.as_str(), listen.channel.as_str()), ("orders-read", "Role changes"));
-        let found = source.identity_of(&payload).map_err(|error| error.to_string());
-        assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{template}");
+        let found = listen.identities_of(&payload).map_err(|error| error.to_string());
+        let expected = expected.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(found, expected.map_err(str::to_owned), "{template}");
     }
+}
+
+#[test]
+fn requests_and_notifications_may_both_bring_hints() {
+    let webhook = "webhook: {secretRef: {name: sender, key: token}, signatureHeader: X-Hub-Signature-256, identity: \"${payload.events.map(event, event.name)}\"}\n    listen";
+    let target = parse(&TEXT.replace("listen", webhook)).unwrap();
+    let [HintSource::Listen(_), HintSource::Webhook(webhook)] = target.hints.as_slice() else {
+        panic!("{:?}", target.hints)
+    };
+    assert_eq!((webhook.secret.name.as_str(), webhook.secret.key.as_str()), ("sender", "token"));
+    assert_eq!(webhook.signature_header.as_ref().map(::http::HeaderName::as_str), Some("x-hub-signature-256"));
+    let payload = json!({"events": [{"name": "a"}, {"name": "b"}]});
+    assert_eq!(webhook.identities_of(&payload).unwrap(), ["a", "b"]);
+    let events: Vec<_> = (0..1_001).map(|number| json!({"name": number})).collect();
+    let error = webhook.identities_of(&json!({"events": events})).unwrap_err();
+    assert_eq!(error.to_string(), "hints.webhook.identity: more than 1000 identities");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! How many reads one target begins in a second: shared by its actor, which begins them, and by traversals under way, whose
-//! pages are requests of their own.
+//! How often something may begin, where several tasks begin it: reads of one target, by its actor and by traversals under way,
+//! whose pages are requests of their own; hints and requests that bring them.
 //!
-//! It must not know what is read.
+//! It must not know what begins.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use drift_cluster::process::clock;
 use drift_model::moment::Moment;
 use drift_model::token_bucket::TokenBucket;
 
-/// The rate of one target. Clones share it.
+/// A rate. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ReadRate(Arc<Mutex<TokenBucket>>);
+pub struct SharedRate(Arc<Mutex<TokenBucket>>);
 
-impl ReadRate {
+impl SharedRate {
     /// So many in a second, and as many at once.
     #[must_use]
     pub fn per_second(count: u32) -> Self {
