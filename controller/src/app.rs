@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
 use drift_cluster::identities::Identities;
@@ -37,6 +36,7 @@ use crate::clean_up::{ConditionCleaner, FinalizerCleaner};
 use crate::context::Context;
 use crate::core::vouching::Vouching;
 use crate::handover::Handovers;
+use crate::held_objects::{self, Board};
 use crate::metrics::Metrics;
 use crate::release::release;
 use crate::secrets::Secrets;
@@ -154,6 +154,7 @@ impl Program {
             rights,
             events,
             metrics: Metrics::register(&mut registry),
+            board: Board::default(),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
             leadership: lease.leadership(),
@@ -167,7 +168,10 @@ impl Program {
             identities: Identities::default(),
             handovers: Handovers::default(),
         };
-        site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
+        site.spawn(
+            "admin",
+            admin.serve(site.health.clone(), registry, held_objects::routes(context.board.clone()), site.stop.clone()),
+        );
         Self {
             context,
             patience: settings.clean_up.clean_up_after,

@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::core::vouching::Vouching;
 use crate::handover::Handovers;
+use crate::held_objects::Board;
 use crate::metrics::Metrics;
 use crate::requests::{FRESH_LEASE, RequestSender};
 use crate::secrets::Secrets;
@@ -62,6 +63,8 @@ pub struct Context {
     pub events: EventWriter,
     /// Counters.
     pub metrics: Metrics,
+    /// Where people ask the targets what is held.
+    pub board: Board,
     /// Objects that were cleaned.
     pub cleaned: CleanedObjects,
     /// Where the actors show that they turn.

@@ -37,6 +37,11 @@ impl HeldCounts {
         before
     }
 
+    /// Every object that is held, and why.
+    pub fn all(&self) -> impl Iterator<Item = (&Uid, Held)> {
+        self.held.iter().map(|(uid, held)| (uid, *held))
+    }
+
     /// Objects that are held for this.
     pub fn held_for(&self, why: Held) -> impl Iterator<Item = &Uid> {
         self.held.iter().filter(move |(_, held)| **held == why).map(|(uid, _)| uid)

@@ -9,6 +9,7 @@ pub mod core;
 pub mod executor;
 pub mod handover;
 pub mod held_counts;
+pub mod held_objects;
 pub mod metrics;
 pub mod notices;
 pub mod release;

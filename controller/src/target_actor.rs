@@ -26,11 +26,13 @@ use crate::context::Context;
 use crate::core::decision::Decision;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
+use crate::core::holdings::holdings;
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Handover, Roster};
 use crate::executor::{Executor, Question};
 use crate::held_counts::HeldCounts;
+use crate::held_objects::Asked;
 use crate::metrics::of_target;
 use crate::secrets::Look;
 use supervision::{Report, Underway, Unreadable};
@@ -75,6 +77,8 @@ pub struct TargetActor {
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
     held_counts: HeldCounts,
+    /// From people who ask what is held.
+    holdings: mpsc::Receiver<Asked>,
     /// The Secrets when everybody was decided last.
     secrets: Look,
     /// The poller's word for the target when everybody was decided last.
@@ -93,6 +97,7 @@ impl TargetActor {
             name,
             identities: context.identities.join(&executor.target),
             held_counts: HeldCounts::new(&executor.target.name, context.metrics.clone()),
+            holdings: context.board.join(&executor.target.name),
             executor,
             context,
             roster,
@@ -136,6 +141,7 @@ impl TargetActor {
                 () = stop.cancelled() => break,
                 Some(report) = self.inbox.recv() => self.take_report(report),
                 Some(question) = self.asked.recv() => self.take_question(question),
+                Some(asked) = self.holdings.recv() => self.answer(asked),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,
                     _ => batch.drain(..).for_each(|event| self.take_event(event)),
@@ -220,6 +226,13 @@ impl TargetActor {
             self.tell_of_holding(uid, held);
         }
         held.is_none().then_some(decision)
+    }
+
+    fn answer(&self, asked: Asked) {
+        let held = self.held_counts.all();
+        let found = holdings(held, |uid| self.roster.object(uid).map(|object| &object.id), &asked.question);
+        // Whoever asked may have gone.
+        _ = asked.answer.send(found);
     }
 
     pub(super) fn add_all<'a>(&mut self, uids: impl IntoIterator<Item = &'a Uid>) {

@@ -1,4 +1,4 @@
-//! The page and its JSON on the poller's admin port show what stands on the objects.
+//! The admin ports tell people about objects: the poller by a page what stands on them, the controller what it holds.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::{Options, Program, Which};
@@ -6,8 +6,8 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
 
-async fn json_of(poller: &Program, path: &str) -> Result<Value> {
-    let (status, text) = poller.page(path).await?;
+async fn json_of(program: &Program, path: &str) -> Result<Value> {
+    let (status, text) = program.page(path).await?;
     ensure!(status == 200, "{path}: {status}");
     serde_json::from_str(&text).with_context(|| text)
 }
@@ -46,6 +46,33 @@ async fn the_page_shows_what_stands_on_objects() -> Result<()> {
         let standby = world.start(Which::Poller, standby).await?;
         let (_, page) = standby.page("/").await?;
         ensure!(page.contains("This replica stands by"), "{page}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_controller_tells_what_it_holds() -> Result<()> {
+    World::run("held", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        world.apply_target(&Target::shipped(world, toxiproxy.url())?.polled_when_asked()).await?;
+        let controller = world.start_controller().await?;
+        let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false});
+        let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
+        world.create_proxy_with("waits", paused, spec).await?;
+        world.start_poller().await?;
+        let row =
+            json!({"target": "proxies", "object": format!("{}/waits", world.objects_namespace()), "why": "paused"});
+        for path in ["/objects", "/objects?why=paused&search=waits"] {
+            wait::until("the held object", wait::DEADLINE, async || {
+                let found = json_of(&controller, path).await?;
+                Ok(if found["objects"] == json!([row]) { Seen::Met(()) } else { Seen::Instead(found.to_string()) })
+            })
+            .await?;
+        }
+        ensure!(json_of(&controller, "/objects?why=breaker_open").await?["matching"] == 0);
+        let (status, text) = controller.page("/objects?why=breaker").await?;
+        ensure!(status == 400 && text.starts_with("why is one of no_verdict, "), "{status} {text}");
         Ok(())
     })
     .await

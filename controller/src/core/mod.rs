@@ -16,6 +16,7 @@ pub mod execution;
 pub mod facts;
 pub mod finalizer;
 pub mod held;
+pub mod holdings;
 pub mod job;
 pub mod limits;
 pub mod manifests;

@@ -30,6 +30,7 @@ use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::vouching::Vouching;
 use drift_controller::executor::{Answer, Executor, Question, Supervision};
 use drift_controller::handover::Handovers;
+use drift_controller::held_objects::Board;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_controller::secrets::Secrets;
@@ -281,6 +282,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         rights: RightsNeeded::default(),
         events,
         metrics: Metrics::default(),
+        board: Board::default(),
         cleaned: CleanedObjects::default(),
         health: Health::default(),
         leadership: lease.leadership(),

@@ -3,11 +3,8 @@
 //! It only shows; nothing can be changed here. Whoever reaches the port reads the names and conditions of all objects, as
 //! whoever may list them does. It must not know how drift is judged.
 
-mod board;
 mod content;
 mod html;
-
-pub use board::{Asked, Board};
 
 use std::sync::Arc;
 
@@ -18,14 +15,21 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use drift_cluster::config::Configuration;
 use drift_cluster::lease::Leadership;
+use drift_cluster::telemetry::questions;
 use tokio::sync::watch;
 
+use crate::core::overview::{Question, TargetOverview};
 use crate::in_force::InForceList;
 use content::{Content, Query};
 
 /// Only what this program itself serves is loaded, sent to, or run; nothing may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
+
+/// Where the targets at work are asked.
+pub type Board = questions::Board<Question, TargetOverview>;
+/// A question to a target.
+pub type Asked = questions::Asked<Question, TargetOverview>;
 
 /// What the page is made from.
 #[derive(Clone)]

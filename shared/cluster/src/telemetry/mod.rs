@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod health;
 pub mod metrics;
+pub mod questions;
 
 use std::io::{IsTerminal, stderr};
 

@@ -1,0 +1,85 @@
+//! What the controller holds and why, for people: `/objects` on the admin port, as JSON.
+//!
+//! It only shows. It must not know why anything is held.
+
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use drift_cluster::telemetry::questions;
+use serde_json::{Value, json};
+
+use crate::core::held::Held;
+use crate::core::holdings::{HeldQuestion, Holdings};
+
+/// Where the targets at work are asked.
+pub type Board = questions::Board<HeldQuestion, Holdings>;
+/// A question to a target.
+pub type Asked = questions::Asked<HeldQuestion, Holdings>;
+
+/// What a reader asks for.
+#[derive(Debug, Default)]
+struct Query {
+    target: Option<String>,
+    question: HeldQuestion,
+}
+
+/// The routes.
+pub fn routes(board: Board) -> Router {
+    Router::new().route("/objects", get(objects)).with_state(board)
+}
+
+async fn objects(State(board): State<Board>, RawQuery(query): RawQuery) -> Response {
+    let Query { target, question } = match parse(&query.unwrap_or_default()) {
+        Ok(query) => query,
+        Err(message) => return (StatusCode::BAD_REQUEST, message).into_response(),
+    };
+    let mut answers = board.ask(question).await;
+    answers.retain(|name, _| target.as_ref().is_none_or(|asked| asked == name));
+    let matching: usize = answers.values().map(|holdings| holdings.matching).sum();
+    let rows = answers.iter().flat_map(|(target, holdings)| {
+        holdings
+            .objects
+            .iter()
+            .map(move |(object, why)| json!({"target": target, "object": object, "why": why.as_str()}))
+    });
+    let text = json!({"matching": matching, "objects": rows.collect::<Vec<Value>>()}).to_string();
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], text).into_response()
+}
+
+fn parse(query: &str) -> Result<Query, String> {
+    let mut asked = Query::default();
+    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match key.as_ref() {
+            "target" => asked.target = Some(value.into_owned()),
+            "search" => asked.question.search = value.into_owned(),
+            "why" => asked.question.why = Some(word(&value)?),
+            _ => {}
+        }
+    }
+    Ok(asked)
+}
+
+fn word(text: &str) -> Result<Held, String> {
+    let found = Held::ALL.iter().find(|held| held.as_str() == text).copied();
+    found.ok_or_else(|| {
+        let words: Vec<&str> = Held::ALL.iter().map(|held| held.as_str()).collect();
+        format!("why is one of {}\n", words.join(", "))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_and_a_wrong_word_told() {
+        let asked = parse("target=proxies&why=breaker_open&search=team%2Fa").unwrap();
+        assert_eq!(asked.target.as_deref(), Some("proxies"));
+        assert_eq!(asked.question, HeldQuestion { why: Some(Held::BreakerOpen), search: "team/a".to_owned() });
+        assert!(parse("why=breaker").unwrap_err().contains("breaker_open, "));
+        assert_eq!(parse("").unwrap().question, HeldQuestion::default());
+    }
+}
