@@ -6,11 +6,8 @@
 
 use std::sync::Arc;
 
-use drift_cluster::access::Right;
-use drift_cluster::access::rights::{rights_on, rights_on_jobs, rights_to_tell};
-use drift_cluster::kinds::ResolvedKind;
-use drift_model::names::{NUDGE_VERB, STORE_VERB};
-use drift_target::{Destination, Mode, Target};
+use drift_cluster::access::target_rights::rights_of_controller;
+use drift_target::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +43,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
     };
-    let needed = rights(&target, &found);
+    let needed = rights_of_controller(&target, &found);
     let mut missing = context.rights.follow_missing(needed.clone());
     let _rights = context.rights.need(needed);
     let teller = announcer.clone();
@@ -77,27 +74,4 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     };
     let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
     context.handovers.leave(target, handover, is_in_force);
-}
-
-/// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to
-/// take a finalizer off, the missing right shows then.
-fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
-    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
-    if target.correct.mode == Mode::Correct {
-        rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
-        if target.correct.stored().next().is_some() {
-            rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
-        }
-        if matches!(target.correct.destination, Some(Destination::Job(_))) {
-            rights.extend(rights_on_jobs(&target.objects, &["create", "delete", "get", "list"]));
-        }
-        if target.correct.actions().nudge {
-            rights.extend(rights_on(kind, &target.objects, &["patch", NUDGE_VERB], ""));
-        }
-        if target.correct.actions().delete {
-            rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
-        }
-        rights.extend(rights_to_tell(&target.objects));
-    }
-    rights
 }

@@ -5,6 +5,7 @@
 //! the manifests lack fails a test. Because the group is the world's own, the API server's audit log says exactly
 //! what was written here.
 
+mod commands;
 mod condition_messages;
 mod counting;
 mod history;
@@ -21,6 +22,7 @@ use anyhow::{Context, Result};
 use kube::Client;
 use tokio::sync::Mutex;
 
+pub use commands::Ended;
 pub use condition_messages::{is_verified, message, note, tag};
 pub use counting::Writes;
 pub use history::{History, condition, describe, yaml};

@@ -4,6 +4,7 @@ mod admission;
 mod claim;
 mod cleanup;
 mod cluster_resources;
+mod commands;
 mod comparison;
 mod configuration;
 mod control_plane;

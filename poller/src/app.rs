@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clean_up::VerdictCleaner;
 use crate::commands::check::{self, CheckSettings};
 use crate::commands::ending::end;
+use crate::commands::get::{self, GetSettings};
 use crate::commands::schema::print_schema;
 use crate::context::Context;
 use crate::hints::board::Webhooks;
@@ -60,6 +61,8 @@ enum Command {
     Run(Settings),
     /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
     Check(CheckSettings),
+    /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
+    Get(GetSettings),
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
     Schema,
 }
@@ -88,6 +91,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&logs.log_level, logs.log_format)?;
     match command_line.command {
         Command::Check(settings) => Ok(end(check::run(&settings))),
+        Command::Get(settings) => Ok(end(get::run(&settings))),
         Command::Run(settings) => run_until_told(&settings),
         Command::Schema => print_schema().context("writing the schema"),
     }

@@ -5,10 +5,7 @@
 
 use std::sync::Arc;
 
-use drift_cluster::access::Right;
-use drift_cluster::access::rights::{rights_on, rights_to_tell};
-use drift_cluster::kinds::ResolvedKind;
-use drift_model::names::PUBLISH_VERB;
+use drift_cluster::access::target_rights::rights_of_poller;
 use drift_target::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +40,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
     };
-    let needed = rights(&target, &found);
+    let needed = rights_of_poller(&target, &found);
     let mut missing = context.rights.follow_missing(needed.clone());
     let _rights = context.rights.need(needed);
     let telling = async {
@@ -63,15 +60,4 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         // Boxed, since a connection that is being made is large.
         () = Box::pin(hints::hear(&context, inbox)) => {}
     }
-}
-
-/// What the poller must be allowed to do for a target.
-fn rights(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
-    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
-    rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
-    if !target.publish.is_empty() {
-        rights.extend(rights_on(kind, &target.objects, &[PUBLISH_VERB], "status"));
-    }
-    rights.extend(rights_to_tell(&target.objects));
-    rights
 }

@@ -7,7 +7,10 @@ use std::process::ExitCode;
 
 use drift_cluster::process::settings::BAD_USAGE;
 
-/// The exit code of a command that cannot tell; 1 says that something drifted.
+/// The exit code where something drifted.
+pub(crate) const DRIFTED: u8 = 1;
+
+/// The exit code of a command that cannot tell.
 pub(crate) const CANNOT_TELL: u8 = 2;
 
 /// Why a command cannot do what was asked.
@@ -16,6 +19,9 @@ pub(crate) enum CommandError {
     /// It was asked for something that cannot be, or what it was given is bad.
     #[error("{0}")]
     BadUsage(String),
+    /// Nothing can be said, by no fault of whoever asked.
+    #[error("{0}")]
+    CannotTell(String),
     /// Nobody takes what it prints.
     #[error("what was to be printed cannot be written: {0}")]
     Unwritable(#[from] io::Error),
@@ -28,7 +34,7 @@ pub(crate) fn end(result: Result<ExitCode, CommandError>) -> ExitCode {
         let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         match error {
             CommandError::BadUsage(_) => ExitCode::from(BAD_USAGE),
-            CommandError::Unwritable(_) => ExitCode::from(CANNOT_TELL),
+            CommandError::CannotTell(_) | CommandError::Unwritable(_) => ExitCode::from(CANNOT_TELL),
         }
     })
 }

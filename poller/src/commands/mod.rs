@@ -1,5 +1,8 @@
 //! What the program does once and then ends, one file a command. It must not know how the program runs on.
 
 pub(crate) mod check;
+mod cluster;
 pub(crate) mod ending;
+pub(crate) mod get;
 pub(crate) mod schema;
+mod table;

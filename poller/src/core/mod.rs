@@ -15,6 +15,7 @@ pub mod entries;
 pub mod finding;
 pub mod flapping;
 pub mod hints;
+pub mod listing;
 pub mod overview;
 pub mod poll_turns;
 pub mod read_rules;

@@ -10,6 +10,7 @@ mod checked;
 mod cluster_kind;
 mod compare;
 mod correct;
+mod credentials;
 mod decimal;
 mod destinations;
 mod document;
@@ -51,6 +52,7 @@ pub use correct::{
     Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, JobCorrect, JobTemplate,
     KubernetesCorrect, Mode, NudgeCorrect, PostgresCorrect, SqlStatement,
 };
+pub use credentials::NeededSecret;
 pub use decimal::Decimal;
 pub use document::parse_document;
 pub use hints::{HintSource, ListenHints, WebhookHints};
@@ -78,6 +80,7 @@ pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use selector::LabelSelector;
 pub use sql::{Connection, SqlTemplate};
 pub use status_fields::StatusTemplates;
+pub use yaml::to_yaml;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

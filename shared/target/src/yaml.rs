@@ -83,6 +83,12 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     })
 }
 
+/// A value as YAML, for people; JSON, which is YAML too, where the library cannot write it.
+#[must_use]
+pub fn to_yaml(value: &Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_else(|_| format!("{value:#}\n"))
+}
+
 fn position(location: &serde_saphyr::Location) -> Position {
     let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     Position { line: index(location.line()), column: index(location.column()) }

@@ -3,6 +3,7 @@
 //! Thin: what is wrong is decided in the core. It must not know the language.
 
 mod files;
+mod live;
 mod rendering;
 
 use std::io::Write as _;
@@ -11,15 +12,18 @@ use std::process::ExitCode;
 
 use drift_cluster::process::settings::BAD_USAGE;
 
+use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::commands::ending::CommandError;
 use crate::core::check::{Report, check, documents_of};
 use files::read_sources;
+use live::check_live;
 use rendering::{annotations, json, people, summary};
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
   drift-poller check targets/
   kubectl kustomize overlays/production | drift-poller check -
+  drift-poller check --from-cluster -n drift-system
 
 Exit codes: 0 good (perhaps with warnings), 3 bad";
 
@@ -28,8 +32,14 @@ Exit codes: 0 good (perhaps with warnings), 3 bad";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSettings {
     /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, or ConfigMaps that hold them
-    #[arg(required = true, value_name = "FILE|FOLDER|-")]
+    #[arg(required_unless_present = "from_cluster", conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
     paths: Vec<PathBuf>,
+    /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates
+    #[arg(long)]
+    from_cluster: bool,
+    /// Namespace of the live ConfigMaps
+    #[arg(long, short, requires = "from_cluster", default_value = SHIPPED_NAMESPACE)]
+    namespace: String,
     /// How what was found is told
     #[arg(long, short, value_enum, default_value_t)]
     output: CheckOutput,
@@ -52,7 +62,10 @@ enum CheckOutput {
 /// # Errors
 /// When a file cannot be read, or nobody takes what is printed.
 pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
-    let report = check(&documents_of(read_sources(&settings.paths)?));
+    let report = match settings.from_cluster {
+        true => block_on(check_live(&settings.namespace))?,
+        false => check(&documents_of(read_sources(&settings.paths)?)),
+    };
     print(&report, settings.output)?;
     Ok(if report.is_bad() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS })
 }

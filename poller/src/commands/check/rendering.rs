@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use crate::core::check::{Good, Remark, Report, Severity, requests_of};
+use crate::core::check::{Good, Rate, Remark, Report, Severity, requests_of, total_rates};
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {
@@ -44,6 +44,7 @@ fn word_at(line: &str, column: usize) -> std::ops::Range<usize> {
 /// What is good, and what its polls ask of whom.
 pub(super) fn summary(report: &Report) -> String {
     let mut text: String = report.targets.iter().map(|good| format!("{}\n", of_target(good))).collect();
+    text.push_str(&together(report));
     let count = |severity| report.remarks.iter().filter(|remark| remark.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counted =
@@ -58,14 +59,42 @@ pub(super) fn summary(report: &Report) -> String {
 
 fn of_target(good: &Good) -> String {
     let target = &good.target;
-    let requests = requests_of(target).into_iter().map(|requests| {
-        let end = if requests.count == 1 { "" } else { "s" };
-        let whom = if requests.is_shared { "for all objects and a page" } else { "for each object" };
-        format!("{} request{end} to {} {whom}", requests.count, requests.host)
-    });
-    let objects = format!("{} of {}", target.objects.kind, target.objects.api_version);
+    let objects = format!("{}: {} of {}", target.name, target.objects.kind, target.objects.api_version);
     let interval = humantime::format_duration(target.interval);
-    format!("{}: {objects}, every {interval} {}", target.name, requests.collect::<Vec<_>>().join(" and "))
+    let polls: Vec<String> = match good.objects {
+        Some(count) => Rate::of(target, count).iter().map(of_rate).collect(),
+        None => {
+            let requests = requests_of(target).into_iter().map(|requests| {
+                let end = if requests.count == 1 { "" } else { "s" };
+                let whom = if requests.is_shared { "for all objects and a page" } else { "for each object" };
+                format!("every {interval} {} request{end} to {} {whom}", requests.count, requests.host)
+            });
+            requests.collect()
+        }
+    };
+    format!("{objects}, {}", polls.join(" and "))
+}
+
+/// `600 objects / 30s = 20 requests/s to dns.example:443`.
+fn of_rate(rate: &Rate) -> String {
+    let (interval, end) = (humantime::format_duration(rate.interval), if rate.objects == 1 { "" } else { "s" });
+    let shared = if rate.requests < rate.objects { " together" } else { "" };
+    let per_second = short(rate.per_second());
+    format!("{} object{end}{shared} / {interval} = {per_second} requests/s to {}", rate.objects, rate.host)
+}
+
+/// What all targets ask of hosts that several of them ask.
+fn together(report: &Report) -> String {
+    let rates = report.targets.iter().filter_map(|good| Some(Rate::of(&good.target, good.objects?)));
+    let rates: Vec<Rate> = rates.flatten().collect();
+    let several = |host: &String| rates.iter().filter(|rate| rate.host == *host).count() > 1;
+    let totals = total_rates(&rates).into_iter().filter(|(host, _)| several(host));
+    totals.map(|(host, rate)| format!("together: {} requests/s to {host}\n", short(rate))).collect()
+}
+
+/// Two digits behind the point at most.
+fn short(rate: f64) -> String {
+    format!("{rate:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The same for programs.
@@ -84,7 +113,7 @@ pub(super) fn json(report: &Report) -> Value {
         json!({
             "name": good.target.name, "file": good.source, "apiVersion": good.target.objects.api_version,
             "kind": good.target.objects.kind, "intervalSeconds": good.target.interval.as_secs(),
-            "requests": requests.collect::<Vec<_>>(),
+            "requests": requests.collect::<Vec<_>>(), "objects": good.objects,
         })
     };
     let problems: Vec<_> = report.remarks.iter().map(problem).collect();

@@ -3,12 +3,14 @@
 //! Pure: it must not know where the documents come from, nor how a report is shown.
 
 mod doubts;
+mod live;
 mod rates;
 
 use std::sync::Arc;
 
-use drift_target::{Catalogue, DocumentName, FoundDocument, Target, Texts, find_documents};
+use drift_target::{Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents};
 
+pub use live::{rate_trouble, secret_trouble};
 pub use rates::{Rate, Requests, requests_of, total_rates};
 
 use doubts::doubts;
@@ -63,6 +65,8 @@ pub struct Good {
     pub target: Arc<Target>,
     /// The name of the source it stands in.
     pub source: String,
+    /// How many objects it selects, where a cluster was asked.
+    pub objects: Option<u64>,
 }
 
 /// What was found.
@@ -84,6 +88,12 @@ impl Report {
     /// Adds to what is said of one document.
     pub fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
         self.remarks.push(document.remark(severity, (0, 0), message.into()));
+    }
+
+    /// Notes how many objects a target selects.
+    pub fn count(&mut self, target: &str, objects: Option<u64>) {
+        let good = self.targets.iter_mut().find(|good| good.target.name == target);
+        good.into_iter().for_each(|good| good.objects = objects);
     }
 
     fn sort(&mut self) {
@@ -149,12 +159,18 @@ fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> Docume
 /// Checks documents together: each for itself, and whether they go with one another.
 #[must_use]
 pub fn check(documents: &[Document]) -> Report {
+    check_without(documents, &Refused::new())
+}
+
+/// The same, where the kinds of some targets lack what these read or write.
+#[must_use]
+pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
     let mut texts = Texts::new();
     for document in documents {
         let keys = texts.entry(document.name.config_map.clone()).or_default();
         keys.insert(document.name.key.clone(), document.text.clone());
     }
-    let catalogue = Catalogue::default().update(&texts);
+    let catalogue = Catalogue::default().update_without(&texts, refused);
     let mut report = Report::default();
     for problem in catalogue.problems() {
         let remark = Document::find(documents, &problem.document)
@@ -168,8 +184,12 @@ pub fn check(documents: &[Document]) -> Report {
     let good: Vec<_> = catalogue.targets().values().filter_map(good).collect();
     report.remarks.extend(unlabelled(documents));
     report.remarks.extend(doubts(&good));
-    report.targets =
-        good.into_iter().map(|(document, target)| Good { target, source: document.source.name.clone() }).collect();
+    let of_source = |(document, target): (&Document, Arc<Target>)| Good {
+        target,
+        source: document.source.name.clone(),
+        objects: None,
+    };
+    report.targets = good.into_iter().map(of_source).collect();
     report.sort();
     report
 }

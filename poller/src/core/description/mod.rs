@@ -37,6 +37,29 @@ pub fn describe(differences: &[Difference<'_, '_>]) -> String {
     format!("{head}: {}{tail}", fields.join("; "))
 }
 
+/// The paths that a sentence of [`describe`] names.
+#[must_use]
+pub fn named_fields(sentence: &str) -> Vec<&str> {
+    /// What may follow a path.
+    const AFTER: [&str; 9] = [
+        " desired ",
+        " missing",
+        " unexpected ",
+        " unexpected",
+        " observed ",
+        " changed",
+        " in another order",
+        " (redacted)",
+        ";",
+    ];
+    let Some((_, fields)) = sentence.split_once(" differ: ").or_else(|| sentence.split_once(" differs: ")) else {
+        return Vec::new();
+    };
+    let paths = fields.split("; ").filter(|field| field.starts_with('/'));
+    let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
+    paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
+}
+
 fn describe_difference(difference: &Difference<'_, '_>) -> String {
     let Difference { path, place, change } = difference;
     let is_secret = names_secret(path);

@@ -24,6 +24,14 @@ fn differences_read_as_documented() {
     let observed = json!({"connectionLimit": 5, "login": false});
     let text = "2 fields differ: /connectionLimit desired 10, observed 5; /login desired true, observed false";
     assert_eq!(sentence("", &desired, &observed), text);
+    assert_eq!(named_fields(text), ["/connectionLimit", "/login"]);
+    let sentences = [
+        "1 field differs: /l in another order",
+        "1 field differs: /t (redacted)",
+        "9 fields differ: /l/1 missing 1; and 8 more",
+    ];
+    assert_eq!(sentences.map(|text| named_fields(text).concat()), ["/l", "/t", "/l/1"]);
+    assert!(named_fields("the external resource does not exist yet").is_empty());
     assert_eq!(sentence("", &json!({"a": "x"}), &json!({})), "1 field differs: /a desired \"x\", observed absent");
     let cases = [
         (json!({"o": {"a": 1}}), json!({"o": [1, 2]}), "/o desired an object of 1 fields, observed 2 items"),

@@ -5,7 +5,11 @@
 //! Deciding what is needed is the callers' business.
 
 pub mod missing;
+mod of_account;
 pub mod rights;
+pub mod target_rights;
+
+pub use of_account::{Account, missing_rights_of};
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,6 +17,8 @@ use std::time::Duration;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::PostParams;
 use kube::core::{Request, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -70,8 +76,14 @@ impl Right {
     }
 
     fn review(&self) -> SelfSubjectAccessReview {
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(self.attributes()), ..Default::default() };
+        SelfSubjectAccessReview { spec, ..Default::default() }
+    }
+
+    /// The same as a question to the API server.
+    fn attributes(&self) -> ResourceAttributes {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let attributes = ResourceAttributes {
+        ResourceAttributes {
             verb: some(self.verb),
             group: some(&self.group),
             resource: some(&self.resource),
@@ -79,9 +91,7 @@ impl Right {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
             ..ResourceAttributes::default()
-        };
-        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
-        SelfSubjectAccessReview { spec, ..Default::default() }
+        }
     }
 }
 
@@ -100,13 +110,21 @@ pub async fn missing_rights(client: &kube::Client, rights: &BTreeSet<Right>) -> 
 }
 
 async fn is_allowed(client: &kube::Client, right: &Right) -> Result<bool, CallError> {
-    let unsendable = |problem: String| CallError::Transport(problem);
-    let body = serde_json::to_vec(&right.review()).map_err(|error| unsendable(error.to_string()))?;
-    let request = Request::new(SelfSubjectAccessReview::url_path(&(), None))
-        .create(&PostParams::default(), body)
-        .map_err(|error| unsendable(error.to_string()))?;
-    let review: SelfSubjectAccessReview = client::request(client, CALL_DEADLINE, request).await?;
+    let review = send_review(client, SelfSubjectAccessReview::url_path(&(), None), &right.review()).await?;
     Ok(review.status.is_some_and(|status| status.allowed))
+}
+
+/// Has the API server answer a review.
+async fn send_review<R: Serialize + DeserializeOwned>(
+    client: &kube::Client,
+    path: String,
+    review: &R,
+) -> Result<R, CallError> {
+    let unsendable = |problem: String| CallError::Transport(problem);
+    let body = serde_json::to_vec(review).map_err(|error| unsendable(error.to_string()))?;
+    let request =
+        Request::new(path).create(&PostParams::default(), body).map_err(|error| unsendable(error.to_string()))?;
+    client::request(client, CALL_DEADLINE, request).await
 }
 
 /// Keeps asking for the rights that are `needed` at the moment, and says in `part`, the log and `missing` which are not there.

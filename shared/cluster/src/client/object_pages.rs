@@ -9,7 +9,7 @@ use crate::client::{CallError, LeanObjects};
 use crate::kinds::ResolvedKind;
 use crate::watch::kind_watches::paths;
 use drift_model::field_paths::FieldPaths;
-use drift_model::object::LeanObject;
+use drift_model::object::{LeanObject, SeenObject};
 
 /// One look at the objects of a kind.
 pub struct ObjectPages {
@@ -31,9 +31,18 @@ impl ObjectPages {
     /// # Errors
     /// When the API server does not answer or refuses; the look is then to be begun anew.
     pub async fn next(&mut self) -> Result<Option<Vec<LeanObject>>, CallError> {
+        let page = self.next_seen().await?;
+        Ok(page.map(|page| page.into_iter().map(|seen| seen.object).collect()))
+    }
+
+    /// The same with the labels of each object.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub async fn next_seen(&mut self) -> Result<Option<Vec<SeenObject>>, CallError> {
         while let Some(list) = self.lists.front_mut() {
             match list.next().await? {
-                Some(page) => return Ok(Some(page.items.into_iter().map(|seen| seen.object).collect())),
+                Some(page) => return Ok(Some(page.items)),
                 None => _ = self.lists.pop_front(),
             }
         }

@@ -4,8 +4,10 @@
 
 pub mod document_counts;
 mod last_good;
+mod listed;
 mod news;
 mod watch;
 
 pub use last_good::LastGood;
+pub use listed::list_documents;
 pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

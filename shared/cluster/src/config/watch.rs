@@ -285,11 +285,16 @@ fn is_there(store: &Store<KeptMap>, document: &DocumentName) -> bool {
 }
 
 fn kept(object: &Value) -> KeptMap {
-    let data = object.get("data").and_then(Value::as_object).into_iter().flatten();
     KeptMap {
         uid: object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        data: data.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect(),
+        data: document_texts(object),
     }
+}
+
+/// The keys and texts of a ConfigMap.
+pub(crate) fn document_texts(config_map: &Value) -> BTreeMap<String, String> {
+    let data = config_map.get("data").and_then(Value::as_object).into_iter().flatten();
+    data.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect()
 }
 
 #[cfg(test)]

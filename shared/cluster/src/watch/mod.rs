@@ -17,4 +17,4 @@ pub use event::ObjectEvent;
 pub use kind_watches::{KindWatches, Subscription};
 pub use ownership::owner_of;
 pub use readable_secrets::ReadableSecrets;
-pub use secrets::SecretWatch;
+pub use secrets::{SecretWatch, read_secret};

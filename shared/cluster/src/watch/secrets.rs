@@ -10,17 +10,19 @@ use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::Resource;
+use kube::api::GetParams;
+use kube::core::{Request, Resource};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::WholeObjects;
+use crate::client;
+use crate::client::{CALL_DEADLINE, CallError, WholeObjects};
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_model::names::HOSTS_ANNOTATION;
+use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 
 /// Changes that wait between the connection and us.
 const BUFFER: usize = 16;
@@ -99,6 +101,28 @@ impl SecretWatch {
     }
 }
 
+/// One Secret at this moment, and for whom its owner labelled it; `None` where there is none.
+///
+/// # Errors
+/// When the API server does not answer or refuses.
+pub async fn read_secret(
+    client: &kube::Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<(Option<String>, LabelledSecret)>, CallError> {
+    let request = Request::new(Secret::url_path(&(), Some(namespace))).get(name, &GetParams::default());
+    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+    match client::request::<Value>(client, CALL_DEADLINE, request).await {
+        Ok(object) => {
+            let labels = object.pointer("/metadata/labels");
+            let label = labels.and_then(|all| all.get(CREDENTIAL_LABEL)).and_then(Value::as_str);
+            Ok(Some((label.map(str::to_owned), kept(&object))))
+        }
+        Err(error) if error.code() == Some(404) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What is needed of a Secret. A value that is no base64 cannot come from an API server; it is left out.
 fn kept(object: &Value) -> LabelledSecret {
     let hosts =
@@ -123,7 +147,6 @@ mod tests {
     use super::*;
     use crate::client::fake_api::{client, reply};
     use crate::telemetry::health::Health;
-    use drift_model::names::CREDENTIAL_LABEL;
     use secrecy::ExposeSecret;
     use serde_json::json;
     use std::time::Duration;

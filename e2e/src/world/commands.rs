@@ -1,0 +1,44 @@
+//! The programs' commands that end by themselves, as a person runs them: with the administrator's kubeconfig.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::process::Command;
+
+use super::World;
+use crate::programs::{Which, built};
+
+/// No command waits for more than an external system's timeout and a few calls of the API server.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a command did.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Its exit code.
+    pub code: i32,
+    /// Standard output.
+    pub output: String,
+    /// Standard error.
+    pub complaints: String,
+}
+
+impl World {
+    /// Runs a command of the poller's program to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not end.
+    pub async fn run_command(&self, arguments: &[&str]) -> Result<Ended> {
+        let program = built().await?.path(Which::Poller);
+        let mut command = Command::new(program);
+        command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig()).kill_on_drop(true);
+        let ended = command.stdin(Stdio::null()).output();
+        let ended = tokio::time::timeout(ENDS_WITHIN, ended).await;
+        let ended = ended.with_context(|| format!("{arguments:?} does not end"))??;
+        Ok(Ended {
+            code: ended.status.code().context("it was ended by a signal")?,
+            output: String::from_utf8_lossy(&ended.stdout).into_owned(),
+            complaints: String::from_utf8_lossy(&ended.stderr).into_owned(),
+        })
+    }
+}

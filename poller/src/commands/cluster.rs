@@ -1,0 +1,146 @@
+//! The cluster as a command meets it: a client, the live targets, and the objects that they select.
+//!
+//! Everything is asked for once and nothing is watched. It must not know what a command does with it.
+
+use std::sync::Arc;
+
+use drift_cluster::client::{self, CallError, ObjectPages};
+use drift_cluster::config::list_documents;
+use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
+use drift_target::{Catalogue, Target};
+
+use crate::commands::ending::CommandError;
+
+/// The namespace that the shipped manifests install into.
+pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
+
+/// Where the targets are.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TargetsSettings {
+    /// Namespace of the ConfigMaps with the targets
+    #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE")]
+    pub(crate) targets_namespace: String,
+}
+
+/// Which namespaces of objects.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PlaceSettings {
+    /// Namespace of the objects [default: the kubeconfig context's]
+    #[arg(long, short)]
+    namespace: Option<String>,
+}
+
+impl PlaceSettings {
+    /// The namespace that was named, else the client's.
+    pub(crate) fn namespace<'c>(&'c self, client: &'c kube::Client) -> &'c str {
+        self.namespace.as_deref().unwrap_or_else(|| client.default_namespace())
+    }
+}
+
+/// Runs what a command does to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let ended = runtime.block_on(work);
+    // What it began in the background needs no end.
+    runtime.shutdown_background();
+    ended
+}
+
+/// A client for the cluster that the kubeconfig names.
+///
+/// # Errors
+/// When there is no usable configuration.
+pub(crate) async fn connect() -> Result<kube::Client, CommandError> {
+    client::connect().await.map_err(|error| CommandError::BadUsage(error.to_string()))
+}
+
+/// The API server did not say what was asked.
+pub(crate) fn unanswered(what: &str, error: &CallError) -> CommandError {
+    CommandError::CannotTell(format!("{what}: {error}"))
+}
+
+/// The good ones of the live targets, by name; those that are not are said on stderr.
+///
+/// # Errors
+/// When they cannot be read, or there are none.
+pub(crate) async fn live_targets(client: &kube::Client, namespace: &str) -> Result<Vec<Arc<Target>>, CommandError> {
+    let documents = list_documents(client, namespace).await;
+    let documents = documents.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
+    let catalogue = Catalogue::default().update(&documents);
+    catalogue.problems().iter().for_each(|problem| tracing::warn!("passed over: {problem}"));
+    let targets: Vec<_> = catalogue.targets().values().cloned().collect();
+    if targets.is_empty() {
+        let message = format!(
+            "namespace {namespace} has no good target: name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \
+             \"true\""
+        );
+        return Err(CommandError::BadUsage(message));
+    }
+    Ok(targets)
+}
+
+/// What the API server calls the kind of a target, in whatever version it serves.
+///
+/// # Errors
+/// [`KindError`].
+pub(crate) async fn kind_of(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
+    let noted = std::iter::once(target.objects.api_version.as_str());
+    locate_served_kind(client, (target.objects.group(), &target.objects.kind), noted).await
+}
+
+/// Looks at the objects that a target selects, in one namespace or in all, and keeps these fields of each.
+///
+/// # Errors
+/// When they cannot be listed.
+pub(crate) async fn each_object(
+    client: &kube::Client,
+    (target, kind): (&Target, &ResolvedKind),
+    (namespace, fields): (Option<&str>, FieldPaths),
+    mut look: impl FnMut(LeanObject),
+) -> Result<(), CallError> {
+    let selection = &target.objects;
+    let namespaces = match namespace.filter(|_| kind.namespaced) {
+        Some(one) if selection.namespaces.is_empty() || selection.namespaces.iter().any(|known| known == one) => {
+            vec![one.to_owned()]
+        }
+        Some(_) => return Ok(()),
+        None => selection.namespaces.clone(),
+    };
+    let mut pages = ObjectPages::new(client, kind, &namespaces, fields);
+    while let Some(page) = pages.next_seen().await? {
+        for seen in page {
+            if selection.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref()) {
+                look(seen.object);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody means the kind by this word: its kind, plural or singular, with or without its group.
+pub(crate) fn is_called(kind: &ResolvedKind, word: &str) -> bool {
+    let (name, group) = word.split_once('.').unwrap_or((word, ""));
+    let resource = &kind.resource;
+    let names = [&resource.kind, &resource.plural];
+    names.iter().any(|known| known.eq_ignore_ascii_case(name)) && (group.is_empty() || group == resource.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::{ApiResource, GroupVersionKind};
+
+    #[test]
+    fn a_kind_is_called_by_its_names() {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("demo.example", "v1", "Proxy"));
+        let kind = ResolvedKind { resource, namespaced: true };
+        for word in ["Proxy", "proxy", "proxies", "proxies.demo.example", "Proxy.demo.example"] {
+            assert!(is_called(&kind, word), "{word}");
+        }
+        for word in ["prox", "proxies.other.example", ""] {
+            assert!(!is_called(&kind, word), "{word}");
+        }
+    }
+}

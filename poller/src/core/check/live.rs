@@ -1,0 +1,80 @@
+//! What can be said of targets once a cluster was asked: Secrets that are not as they have to be, and more requests than a target
+//! allows itself.
+//!
+//! Pure: the answers come in as values, and no value of a Secret is shown. It must not know how the cluster was asked.
+
+use drift_model::labelled_secrets::LabelledSecret;
+use drift_model::names::CREDENTIAL_LABEL;
+use drift_target::{NeededSecret, Target};
+
+use super::rates::Rate;
+
+/// What is wrong with a Secret that a target needs, found with this value of the label or not at all.
+#[must_use]
+pub fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>, &LabelledSecret)>) -> Option<String> {
+    let NeededSecret { user, name, keys, host } = needed;
+    let Some((label, secret)) = found else {
+        return Some(format!("Secret {name} does not exist beside the ConfigMap; the {user} needs it"));
+    };
+    if label != Some(*user) {
+        let stands = label.map_or_else(|| "has no such label".to_owned(), |other| format!("says {other}"));
+        return Some(format!(
+            "Secret {name} needs the label {CREDENTIAL_LABEL}: {user}, without which the {user} does not use it; it {stands}"
+        ));
+    }
+    let of_key = keys.iter().find_map(|key| secret.text(name, key).err());
+    let of_host = host.as_ref().and_then(|host| secret.check_host(name, host, false).err());
+    of_key.or(of_host).map(|error| error.to_string())
+}
+
+/// That the polls of so many objects need more requests than the target allows itself, so that they come late.
+#[must_use]
+pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
+    let needed: f64 = rates.iter().map(Rate::per_second).sum();
+    let allowed = target.read.limits.per_second;
+    (needed > f64::from(allowed)).then(|| {
+        format!(
+            "its objects need {needed:.0} requests/s and read.limits.perSecond allows {allowed}: polls come late; make `interval` longer, \
+             read a collection, or allow more"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_model::names::CREDENTIAL_POLLER;
+
+    #[test]
+    fn each_trouble_of_a_secret_is_told() {
+        let host = Some("h.example:443".to_owned());
+        let needed =
+            NeededSecret { user: CREDENTIAL_POLLER, name: "s".to_owned(), keys: vec!["token".to_owned()], host };
+        let secret = |hosts, key: &str| LabelledSecret::new(hosts, [(key.to_owned(), b"hunter2".to_vec())]);
+        let good = secret(Some("h.example"), "token");
+        let table = [
+            (Some((Some("poller"), &good)), None),
+            (None, Some("Secret s does not exist beside the ConfigMap; the poller needs it")),
+            (
+                Some((None, &good)),
+                Some(
+                    "Secret s needs the label driftpoller.dev/credential: poller, without which the poller does not use it; it has no such label",
+                ),
+            ),
+            (
+                Some((Some("controller"), &good)),
+                Some(
+                    "Secret s needs the label driftpoller.dev/credential: poller, without which the poller does not use it; it says controller",
+                ),
+            ),
+            (Some((Some("poller"), &secret(None, "other"))), Some("Secret s has no key token")),
+            (
+                Some((Some("poller"), &secret(Some("o.example"), "token"))),
+                Some("Secret s may not be sent to h.example:443"),
+            ),
+        ];
+        for (found, expected) in table {
+            assert_eq!(secret_trouble(&needed, found).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Objects and what stands on them, as rows for people and programs: from their conditions alone.
+//!
+//! It must not know where the objects come from, nor what an external system says.
+
+use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};
+use drift_model::object::LeanObject;
+use drift_target::Target;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::description::named_fields;
+
+/// What stands where there is nothing.
+const NOTHING: &str = "-";
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// `metadata.namespace`; `None` for a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// For example `Proxy`.
+    pub kind: String,
+    /// For example `demo.driftpoller.dev/v1`.
+    pub api_version: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// The target that selects it.
+    pub target: String,
+    /// What the poller says; `None` where it has said nothing yet.
+    pub observed: Option<Observed>,
+    /// What the controller says.
+    pub corrected: Option<Corrected>,
+    /// Whether it is paused.
+    pub paused: bool,
+}
+
+/// What the poller says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// True where it drifted.
+    pub status: ConditionStatus,
+    /// RFC 3339.
+    pub since: String,
+    /// For example `FieldsDiffer`.
+    pub reason: String,
+    /// The sentence without its tag.
+    pub text: String,
+    /// The paths that differ.
+    pub fields: Vec<String>,
+    /// Whether it speaks of an older generation of the object than the one that is there.
+    pub is_outdated: bool,
+}
+
+/// What the controller says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// The condition's status.
+    pub status: ConditionStatus,
+    /// For example `CorrectionApplied`.
+    pub reason: String,
+    /// The whole message.
+    pub message: String,
+    /// K.
+    pub correction: u64,
+}
+
+/// What a list says as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Summary {
+    /// All are in sync; so is nothing.
+    InSync,
+    /// At least one drifted.
+    Drifted,
+    /// None drifted, and of at least one nothing can be said.
+    CannotTell,
+}
+
+/// Which rows are asked for; both: either.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Those that drifted.
+    pub drifted: bool,
+    /// Those of which nothing can be said.
+    pub unknown: bool,
+}
+
+impl Row {
+    /// Of an object that a target selects.
+    #[must_use]
+    pub fn of(target: &Target, object: &LeanObject) -> Self {
+        let observed = object.conditions.observed().map(|condition| {
+            let (text, _) = Tag::split(&condition.message);
+            Observed {
+                status: condition.status,
+                since: condition.last_transition_time.clone(),
+                reason: condition.reason.clone(),
+                text: text.to_owned(),
+                fields: named_fields(text).into_iter().map(str::to_owned).collect(),
+                is_outdated: object.generation.is_some() && condition.observed_generation != object.generation,
+            }
+        });
+        let corrected = object.conditions.corrected().map(|condition| Corrected {
+            status: condition.status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            correction: CorrectionStatus::parse(&condition.message).correction,
+        });
+        Self {
+            namespace: object.id.namespace.as_deref().map(str::to_owned),
+            kind: target.objects.kind.clone(),
+            api_version: target.objects.api_version.clone(),
+            name: object.id.name.to_string(),
+            target: target.name.clone(),
+            observed,
+            corrected,
+            paused: object.paused,
+        }
+    }
+
+    /// What is said of it; nothing yet is Unknown.
+    #[must_use]
+    pub fn status(&self) -> ConditionStatus {
+        self.observed.as_ref().map_or(ConditionStatus::Unknown, |observed| observed.status)
+    }
+
+    /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED, and where `wide` TARGET and MESSAGE.
+    #[must_use]
+    pub fn cells(&self, now: Timestamp, wide: bool) -> Vec<String> {
+        let observed = self.observed.as_ref();
+        let text = |part: Option<String>| part.filter(|text| !text.is_empty()).unwrap_or_else(|| NOTHING.to_owned());
+        let mut cells = vec![
+            text(self.namespace.clone()),
+            format!("{}/{}", self.kind, self.name),
+            observed.map_or(NOTHING, |observed| observed.status.as_str()).to_owned(),
+            text(observed.and_then(|observed| age(&observed.since, now))),
+            text(observed.map(|observed| observed.reason.clone())),
+            text(observed.map(|observed| observed.fields.join(","))),
+            text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
+        ];
+        if wide {
+            cells.extend([self.target.clone(), text(observed.map(|observed| observed.text.clone()))]);
+        }
+        cells
+    }
+
+    /// The same for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let observed = self.observed.as_ref().map(|observed| {
+            json!({
+                "status": observed.status.as_str(), "since": observed.since, "reason": observed.reason,
+                "message": observed.text, "fields": observed.fields, "outdated": observed.is_outdated,
+            })
+        });
+        let corrected = self.corrected.as_ref().map(|corrected| {
+            json!({
+                "status": corrected.status.as_str(), "reason": corrected.reason, "message": corrected.message,
+                "correction": corrected.correction,
+            })
+        });
+        json!({
+            "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
+            "target": self.target, "paused": self.paused, "driftObserved": observed, "driftCorrected": corrected,
+        })
+    }
+}
+
+/// The heads of [`Row::cells`].
+#[must_use]
+pub fn heads(wide: bool) -> Vec<&'static str> {
+    let mut heads = vec!["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED"];
+    if wide {
+        heads.extend(["TARGET", "MESSAGE"]);
+    }
+    heads
+}
+
+/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
+#[must_use]
+pub fn arrange(mut rows: Vec<Row>, wanted: Wanted) -> Vec<Row> {
+    let is_wanted = |row: &Row| match row.status() {
+        ConditionStatus::True => wanted.drifted,
+        ConditionStatus::Unknown => wanted.unknown,
+        ConditionStatus::False => false,
+    };
+    if wanted.drifted || wanted.unknown {
+        rows.retain(is_wanted);
+    }
+    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
+    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
+    rows.dedup_by_key(|row| place(row));
+    rows
+}
+
+/// What they say together.
+#[must_use]
+pub fn summarise(rows: &[Row]) -> Summary {
+    let any = |status| rows.iter().any(|row| row.status() == status);
+    match (any(ConditionStatus::True), any(ConditionStatus::Unknown)) {
+        (true, _) => Summary::Drifted,
+        (false, true) => Summary::CannotTell,
+        (false, false) => Summary::InSync,
+    }
+}
+
+/// How long ago, in the units that kubectl takes: 90s, 12m, 5h, 3d. `None` where it is no time.
+fn age(since: &str, now: Timestamp) -> Option<String> {
+    let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    Some(match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{minutes}m"),
+        7_200..172_800 => format!("{hours}h"),
+        _ => format!("{days}d"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

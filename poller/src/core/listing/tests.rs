@@ -1,0 +1,76 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use drift_model::field_paths::FieldPaths;
+use drift_target::{DocumentName, parse_document};
+
+const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
+                      kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
+
+fn row(name: &str, conditions: &Value) -> Row {
+    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    let target = parse_document(&document, TARGET).unwrap();
+    let object =
+        json!({"metadata": {"name": name, "namespace": "n", "generation": 2}, "status": {"conditions": conditions}});
+    Row::of(&target, &LeanObject::prune(&object, &FieldPaths::default()))
+}
+
+fn observed(status: &str, reason: &str, message: &str) -> Value {
+    json!([{"type": "driftObserved", "status": status, "reason": reason, "message": message, "observedGeneration": 2,
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+}
+
+fn drifted(name: &str) -> Row {
+    let message =
+        "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\" [wish 3f2a9c71, correction 4]";
+    let mut conditions = observed("True", "FieldsDiffer", message);
+    let note = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": "correction 4, owns \"w\": updated [scope 3f2a9c71]"});
+    conditions.as_array_mut().unwrap().push(note);
+    row(name, &conditions)
+}
+
+#[test]
+fn a_row_says_what_stands_on_the_object() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let row = drifted("web");
+    let cells = ["n", "Proxy/web", "True", "3m", "FieldsDiffer", "/a,/handle[id=x y]/b", "CorrectionApplied"];
+    assert_eq!(row.cells(now, false), cells);
+    let text = "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\"";
+    assert_eq!(row.cells(now, true)[7..], ["t", text]);
+    assert_eq!((heads(true).len(), heads(false).len()), (9, 7));
+    assert_eq!(row.json()["driftCorrected"]["correction"], 4);
+    assert_eq!(row.json()["driftObserved"]["outdated"], false);
+    let new = super::tests::row("new", &json!([]));
+    assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-"]);
+}
+
+#[test]
+fn rows_are_chosen_and_summarised() {
+    let good = row("good", &observed("False", "InSync", "x [wish 3f2a9c71]"));
+    let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));
+    let rows = vec![lost.clone(), drifted("web"), good.clone(), good.clone()];
+    let names =
+        |wanted: Wanted| -> Vec<String> { arrange(rows.clone(), wanted).into_iter().map(|row| row.name).collect() };
+    assert_eq!(names(Wanted::default()), ["good", "lost", "web"], "in order, each once");
+    assert_eq!(names(Wanted { drifted: true, unknown: false }), ["web"]);
+    assert_eq!(names(Wanted { drifted: true, unknown: true }), ["lost", "web"]);
+    assert_eq!(summarise(&rows), Summary::Drifted);
+    assert_eq!(summarise(&[good.clone(), lost]), Summary::CannotTell);
+    assert_eq!(summarise(&[good]), Summary::InSync);
+    assert_eq!(summarise(&[]), Summary::InSync);
+}
+
+#[test]
+fn ages_are_short() {
+    let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
+    for (since, expected) in [
+        ("2026-01-09T23:58:01Z", Some("119s")),
+        ("2026-01-09T22:30:00Z", Some("90m")),
+        ("2026-01-08T12:00:00Z", Some("36h")),
+        ("2026-01-01T00:00:00Z", Some("9d")),
+        ("2026-01-11T00:00:00Z", Some("0s")),
+        ("yesterday", None),
+    ] {
+        assert_eq!(age(since, now).as_deref(), expected, "{since}");
+    }
+}

@@ -1,0 +1,46 @@
+//! What each program must be allowed to do for a target: asked for while it runs, and written out for whoever grants it.
+//!
+//! It must not know whether the rights are granted.
+
+use drift_model::names::{NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
+use drift_target::{Destination, Mode, Target};
+
+use crate::access::Right;
+use crate::access::rights::{rights_on, rights_on_jobs, rights_to_tell};
+use crate::kinds::ResolvedKind;
+
+/// What the poller must be allowed to do for a target. (What `read.kubernetes` reads is the user's to grant.)
+#[must_use]
+pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+    if !target.publish.is_empty() {
+        rights.extend(rights_on(kind, &target.objects, &[PUBLISH_VERB], "status"));
+    }
+    rights.extend(rights_to_tell(&target.objects));
+    rights
+}
+
+/// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to
+/// take a finalizer off, the missing right shows then.
+#[must_use]
+pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    if target.correct.mode == Mode::Correct {
+        rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+        if target.correct.stored().next().is_some() {
+            rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
+        }
+        if matches!(target.correct.destination, Some(Destination::Job(_))) {
+            rights.extend(rights_on_jobs(&target.objects, &["create", "delete", "get", "list"]));
+        }
+        if target.correct.actions().nudge {
+            rights.extend(rights_on(kind, &target.objects, &["patch", NUDGE_VERB], ""));
+        }
+        if target.correct.actions().delete {
+            rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
+        }
+        rights.extend(rights_to_tell(&target.objects));
+    }
+    rights
+}
