@@ -76,6 +76,9 @@ struct Settings {
     /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
     #[arg(long)]
     hints_address: Option<SocketAddr>,
+    /// Judge every answer, though the same one was judged before
+    #[arg(long, hide = true)]
+    judge_every_answer: bool,
 }
 
 /// Runs the program; its exit code tells the truth.
@@ -177,6 +180,7 @@ impl Program {
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
             identities: Identities::default(),
+            judges_every_answer: settings.judge_every_answer,
             board: Board::default(),
             unnamed: UnnamedEntries::default(),
             secrets,

@@ -67,6 +67,8 @@ pub struct Context {
     pub watches: KindWatches,
     /// Which object has which external resource; of this term.
     pub identities: Identities,
+    /// Whether an answer is judged though the same one was judged before.
+    pub judges_every_answer: bool,
     /// Where people who look at the page ask the targets.
     pub board: Board,
     /// What stands in collections and belongs to no object.

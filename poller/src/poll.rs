@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::identity::Uid;
-use drift_target::cel::EvaluationError;
-use drift_target::{Source, Target};
+use drift_target::Target;
 use serde_json::Value;
 
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::finding::{Finding, Found};
-use crate::core::rendered::rule_error;
-use crate::core::reply::{Observation, Subject, absent, compare};
+use crate::core::known_finding::KnownFinding;
+use crate::core::prepared::Prepared;
+use crate::core::reply::{Observation, Subject, compare};
 use crate::core::request::Request;
 use crate::core::track::BegunPoll;
 use crate::core::traversals::RequestKey;
 use crate::outside::{Outside, Postponed};
 use crate::shared_rate::SharedRate;
-use crate::sources::{look_at_all, look_at_one, observe_entry};
+use crate::sources::{Look, look_at_all, look_at_one, observe_entry, tell};
 
 /// What one poll needs.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub struct PollOrder {
     pub uid: Uid,
     /// What the result will be held against.
     pub begun: BegunPoll,
-    /// The object as the templates see it.
-    pub view: Arc<Value>,
+    /// The object as the templates see it, and the first request, which there is.
+    pub prepared: Arc<Prepared>,
     /// The names of the secrets that moved since they were sent.
     pub moved: Vec<String>,
-    /// The first request.
-    pub request: Request,
     /// What the state was called that need not be sent again.
     pub tag: Option<EntityTag>,
+    /// What was found before.
+    pub known: Option<Arc<KnownFinding>>,
 }
 
 /// What one traversal of a collection needs.
@@ -67,7 +67,7 @@ pub struct Member {
 }
 
 /// What became of one poll.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum PollOutcome {
     /// It found something out, be it that nothing can be said.
     Found {
@@ -77,6 +77,8 @@ pub enum PollOutcome {
         pause: Option<Duration>,
         /// What the server calls the state in which the object is in sync.
         tagged: Option<Tagged>,
+        /// What the same answers would give again.
+        known: Option<Arc<KnownFinding>>,
     },
     /// It was not begun.
     Postponed(Postponed),
@@ -106,19 +108,27 @@ pub struct PollResults {
 
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
-    let PollOrder { uid, begun, view, moved, request, tag } = order;
-    let look = look_at_one(outside, target, (&uid, &view), (request, tag)).await;
-    let outcome = match &look.found {
-        Err(postponed) => PollOutcome::Postponed(postponed.clone()),
+    let PollOrder { uid, begun, prepared, moved, tag, known } = order;
+    let view = prepared.view();
+    let known = known.filter(|known| known.is_of(view, &moved));
+    let look = look_at_one(outside, target, (&uid, &prepared), (tag, known.as_deref())).await;
+    let Look { found, told, took, tagged, judged } = look;
+    let outcome = match found {
+        Err(postponed) => PollOutcome::Postponed(postponed),
         Ok((observed, pause)) => {
-            let observation = observed.clone().unwrap_or_else(Observation::Failed);
-            let found = compare(target, Subject { object: &view, moved: &moved }, observation);
-            look.tell(outside, target, &found.finding);
-            let tagged = if found.finding == Finding::InSync { look.tagged.clone() } else { None };
-            PollOutcome::Found { found, pause: *pause, tagged }
+            let observation = observed.unwrap_or_else(Observation::Failed);
+            let is_new = !matches!(observation, Observation::Known(_));
+            let found = compare(target, Subject { object: view, moved: &moved }, observation);
+            tell(told, outside, target, &found.finding);
+            let tagged = tagged.filter(|_| found.finding == Finding::InSync);
+            let judged = judged.filter(|_| is_new);
+            let known = judged.map_or(known, |answers| {
+                Some(Arc::new(KnownFinding::new(view.clone(), moved, answers, found.clone())))
+            });
+            PollOutcome::Found { found, pause, tagged, known }
         }
     };
-    PollResults { results: vec![PollResult { uid, begun, outcome, took: look.took }], traversal: None }
+    PollResults { results: vec![PollResult { uid, begun, outcome, took }], traversal: None }
 }
 
 /// Goes through the target's collection once for all members. The first page was counted by `rate` already.
@@ -137,8 +147,8 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
                     Err(failure) => Observation::Failed(failure.clone()),
                 };
                 let found = compare(target, Subject { object: &view, moved: &moved }, observation);
-                look.tell(outside, target, &found.finding);
-                PollOutcome::Found { found, pause: *pause, tagged: None }
+                tell(look.told, outside, target, &found.finding);
+                PollOutcome::Found { found, pause: *pause, tagged: None, known: None }
             }
         };
         results.push(PollResult { uid, begun, outcome, took: look.took });
@@ -147,20 +157,6 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
     }
     let names = look.found.ok().and_then(|(entries, _)| Some(entries.ok()?.names));
     PollResults { results, traversal: Some((key, names)) }
-}
-
-/// The first request of a poll of the object; what can be said without one is found at once.
-///
-/// # Errors
-/// What is found: a template cannot be evaluated for this object, or the resource cannot exist yet.
-pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
-    let failed = |error: EvaluationError| Found::from(Finding::Failed(rule_error(&error)));
-    match &target.read.source {
-        Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
-        Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
-        Source::Postgres(read) => read.render(view).map(Request::Sql).map_err(failed),
-        Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
-    }
 }
 
 #[cfg(test)]

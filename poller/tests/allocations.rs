@@ -41,7 +41,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Allocations of one poll. Where it falls write the new number; where it rises say why.
-const ALLOCATIONS: u64 = 165;
+const ALLOCATIONS: u64 = 71;
 
 /// Polled once a second each.
 const OBJECTS: usize = 100;
@@ -152,6 +152,7 @@ fn context() -> Arc<Context> {
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
         identities: Identities::default(),
+        judges_every_answer: false,
         board: Board::default(),
         unnamed: UnnamedEntries::default(),
         secrets,

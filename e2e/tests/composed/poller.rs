@@ -13,7 +13,8 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
 use drift_outside::HttpReply;
-use drift_poller::core::finding::Finding;
+use drift_poller::core::finding::{Finding, Found};
+use drift_poller::core::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::core::poll_turns::PollTurn;
 use drift_poller::core::reading::{Progress, Reading};
 use drift_poller::core::reply::{Observation, Subject, compare};
@@ -36,6 +37,8 @@ struct AtWork {
     target: Arc<Target>,
     roster: Roster,
     resources: Resources,
+    /// What polls found before.
+    known: BTreeMap<Uid, KnownFinding>,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
 }
@@ -89,7 +92,13 @@ impl Poller {
                 let roster = Roster::new(target.clone());
                 self.targets.insert(
                     name,
-                    AtWork { target: target.clone(), roster, resources: self.resources.clone(), text: self.texts },
+                    AtWork {
+                        target: target.clone(),
+                        roster,
+                        resources: self.resources.clone(),
+                        known: BTreeMap::new(),
+                        text: self.texts,
+                    },
                 );
             }
         }
@@ -164,7 +173,7 @@ impl Poller {
                     let differs = real != view["spec"]["value"].as_i64() || !moved.is_empty();
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
-                let finding = judge(&at_work.target, Subject { object: &view, moved: &moved }, reply);
+                let finding = at_work.judge(&task.uid, (&view, &moved), reply.as_ref());
                 task.step = Step::Answered { begun, finding };
                 self.tasks.push(task);
             }
@@ -236,6 +245,20 @@ impl AtWork {
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: clock.moment, step })
     }
 
+    /// What an answer says: as it is judged, and as it is known where the same one was judged before.
+    fn judge(&mut self, uid: &Uid, (view, moved): (&Arc<Value>, &[String]), reply: Option<&HttpReply>) -> Finding {
+        let Some(reply) = reply else { return ObservedReason::PollTimedOut.into() };
+        let subject = Subject { object: view, moved };
+        let known = self.known.get(uid).filter(|known| known.is_of(view, moved));
+        let by_fingerprint = judge(&self.target, subject, reply, known);
+        let judged = judge(&self.target, subject, reply, None);
+        assert_eq!(by_fingerprint, judged, "what was found before is found no more");
+        let Some((found, answers)) = judged else { return ObservedReason::ResponseInvalid.into() };
+        let finding = found.finding.clone();
+        self.known.insert(uid.clone(), KnownFinding::new(view.clone(), moved.to_vec(), answers, found));
+        finding
+    }
+
     fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
         let uid = &turn.uid;
         let view = self.roster.track(uid)?.object().view.clone();
@@ -250,19 +273,16 @@ impl AtWork {
     }
 }
 
-fn judge(target: &Target, subject: Subject<'_>, reply: Option<HttpReply>) -> Finding {
-    match reply {
-        None => ObservedReason::PollTimedOut.into(),
-        Some(reply) => {
-            let Some(read) = target.read.http() else { return ObservedReason::ResponseInvalid.into() };
-            match Reading::new(read, subject.object).take(&reply) {
-                Progress::Done(observed) => {
-                    compare(target, subject, observed.unwrap_or_else(Observation::Failed)).finding
-                }
-                Progress::Ask(_) => ObservedReason::ResponseInvalid.into(),
-            }
-        }
-    }
+/// What an answer says, and the answer's fingerprint.
+fn judge(
+    target: &Target,
+    subject: Subject<'_>,
+    reply: &HttpReply,
+    known: Option<&KnownFinding>,
+) -> Option<(Found, Fingerprint)> {
+    let mut reading = Reading::new(target.read.http()?, subject.object).knowing(known);
+    let Progress::Done(observed) = reading.take(reply) else { return None };
+    Some((compare(target, subject, observed.unwrap_or_else(Observation::Failed)), reading.judged()?))
 }
 
 /// The patch, and the live read that follows one that found the object moved.

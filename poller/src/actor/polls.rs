@@ -15,7 +15,7 @@ use crate::core::schedule::Now;
 use crate::core::track::BegunPoll;
 use crate::metrics::of_target;
 use crate::outside::Postponed;
-use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, first_request, poll};
+use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, poll};
 
 impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
@@ -37,11 +37,8 @@ impl TargetActor {
 
     fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
         let uid = &turn.uid;
-        let Some(track) = self.roster.track(uid) else { return };
-        let (view, tag) = (track.object().view.clone(), track.known_tag().cloned());
-        let moved = track.object().conditions.moved_secrets();
-        let request = first_request(&self.target, &view);
-        if let Ok(request) = &request
+        let Some(prepared) = self.roster.prepare(uid) else { return };
+        if let Ok(request) = prepared.first()
             && let Some(postponed) = self.context.outside.postponed(&self.target, request, now.moment)
         {
             self.postpone(uid, None, postponed);
@@ -49,20 +46,23 @@ impl TargetActor {
         }
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
         let _ = self.read_rate.take(now.moment);
+        let Some(track) = self.roster.track(uid) else { return };
+        let (moved, tag) = (track.object().conditions.moved_secrets(), track.known_tag().cloned());
+        let known = track.known_finding().filter(|_| !self.context.judges_every_answer).cloned();
         let Some(begun) = self.roster.begin_poll(turn, now) else { return };
-        match request {
-            Ok(request) => {
-                let order = PollOrder { uid: uid.clone(), begun, view, moved, request, tag };
+        match prepared.first() {
+            Ok(_) => {
+                let order = PollOrder { uid: uid.clone(), begun, prepared, moved, tag, known };
                 let (context, target) = (self.context.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { poll(&context.outside, &target, order).await }));
             }
-            Err(found) => self.take_found(uid, begun, found),
+            Err(found) => self.take_found(uid, begun, found.clone()),
         }
     }
 
     /// What could be said without a request.
     pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found) {
-        let outcome = PollOutcome::Found { found, pause: None, tagged: None };
+        let outcome = PollOutcome::Found { found, pause: None, tagged: None, known: None };
         self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
     }
 
@@ -77,12 +77,13 @@ impl TargetActor {
         let PollResult { uid, begun, outcome, took } = result;
         match outcome {
             PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed),
-            PollOutcome::Found { found, pause, tagged } => {
+            PollOutcome::Found { found, pause, tagged, known } => {
                 self.counts.poll(&found.finding, took);
                 let now = clock::now();
                 self.roster.update(&uid, now, |track| {
                     if track.finish_poll(begun, found, now) {
                         track.remember_tag(tagged);
+                        track.remember_finding(known);
                     }
                     track.hold_polls(now + pause.unwrap_or_default());
                 });

@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::TargetActor;
 use crate::core::finding::{Finding, Found};
 use crate::core::poll_turns::PollTurn;
+use crate::core::prepared::first_request;
 use crate::core::rendered::rule_error;
 use crate::core::schedule::Now;
 use crate::core::traversals::{Asked, OwnEntry, RequestKey};
 use crate::metrics::of_target;
-use crate::poll::{Member, TraversalOrder, first_request, traverse};
+use crate::poll::{Member, TraversalOrder, traverse};
 
 /// An object whose poll is due.
 struct Due {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use super::finding::Failure;
+use super::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
 use super::read_rules::ReadRules;
 use super::reply::{Judged, Observation, judge, unevaluated};
 
@@ -30,6 +31,11 @@ pub struct Reading<'r> {
     /// The state that is asked for only if it has another name.
     unless: Option<EntityTag>,
     tagged: Option<Tagged>,
+    /// What was found before, of the same object.
+    known: Option<&'r KnownFinding>,
+    seen: SeenAnswers,
+    /// Of all answers, once nothing more is to be asked.
+    judged: Option<Fingerprint>,
 }
 
 /// What follows on an answer.
@@ -46,13 +52,26 @@ impl<'r> Reading<'r> {
     #[must_use]
     pub fn new(read: &'r HttpRead, object: &'r Value) -> Self {
         let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
-        Self { read, object, answers, raw, step: 0, unless: None, tagged: None }
+        let seen = SeenAnswers::to(read);
+        Self { read, object, answers, raw, step: 0, unless: None, tagged: None, known: None, seen, judged: None }
+    }
+
+    /// The same where this was found before of the same object: the same answers are not judged again.
+    #[must_use]
+    pub fn knowing(self, known: Option<&'r KnownFinding>) -> Self {
+        Self { known, ..self }
     }
 
     /// The same where the request asks only for a state that has another name than this.
     #[must_use]
     pub fn unless(self, tag: Option<EntityTag>) -> Self {
         Self { unless: tag, ..self }
+    }
+
+    /// The answers that were judged, if all that were needed came.
+    #[must_use]
+    pub const fn judged(&self) -> Option<Fingerprint> {
+        self.judged
     }
 
     /// What the server calls the state that was read.
@@ -71,7 +90,14 @@ impl<'r> Reading<'r> {
         if reply.status == StatusCode::OK && can_be_tagged(self.read) {
             self.tagged = EntityTag::of(reply).map(Tagged::Whole);
         }
-        self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure)))
+        self.seen.add(reply);
+        let answers = self.seen.fingerprint();
+        let progress = match self.known.and_then(|known| known.in_answers(answers)) {
+            Some(found) => Progress::Done(Ok(Observation::Known(found.clone()))),
+            None => self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure))),
+        };
+        self.judged = matches!(progress, Progress::Done(_)).then_some(answers);
+        progress
     }
 
     fn advance(&mut self, reply: &HttpReply) -> Result<Progress<Observation>, Failure> {

@@ -40,6 +40,8 @@ pub enum Observation {
     Present(Value),
     /// It is as it was when it was last in sync.
     AsBefore,
+    /// It was read as it was the last time, of which this was found.
+    Known(Found),
     /// It is not there.
     Absent,
     /// Nothing can be said.
@@ -52,6 +54,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
     let subject = subject.into();
     match observation {
         Observation::AsBefore => Found { finding: Finding::InSync, published: None },
+        Observation::Known(found) => found,
         Observation::Absent => absent(target),
         Observation::Failed(failure) => Finding::Failed(failure).into(),
         Observation::Present(observed) => {

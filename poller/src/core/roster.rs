@@ -18,6 +18,7 @@ use drift_target::{Mode, Target};
 
 use super::finding::Failure;
 use super::poll_turns::{PollTurn, PollTurns};
+use super::prepared::Prepared;
 use super::rendered::{Rendered, appraise};
 use super::schedule::{Now, phase_of};
 use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
@@ -168,6 +169,11 @@ impl Roster {
             self.rearrange(&turn.uid, now);
         }
         None
+    }
+
+    /// What the next poll of an object begins with.
+    pub fn prepare(&mut self, uid: &Uid) -> Option<Arc<Prepared>> {
+        Some(self.tracks.get_mut(uid)?.prepare(&self.target))
     }
 
     /// Begins the poll of an object whose turn it is.

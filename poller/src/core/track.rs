@@ -6,9 +6,10 @@
 mod polling;
 mod writing;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{ObservedReason, Standing, StatusFields, Verdict};
+use drift_model::condition::{ConditionStatus, ObservedReason, Standing, StatusFields, Verdict};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::token_bucket::TokenBucket;
@@ -21,6 +22,8 @@ use super::confirmation::Confirmation;
 use super::entity_tag::RememberedTag;
 use super::finding::Failure;
 use super::flapping::Flapping;
+use super::known_finding::KnownFinding;
+use super::prepared::Prepared;
 use super::rendered::Rendered;
 use super::schedule::{Now, Schedule};
 use super::urgency::{Definite, Urgency, quiet_bucket};
@@ -118,6 +121,10 @@ pub struct Track {
     edited_meanwhile: bool,
     /// What the state is called in which it was last in sync.
     tag: Option<RememberedTag>,
+    /// What its polls begin with.
+    prepared: Option<Arc<Prepared>>,
+    /// What the last one found.
+    known: Option<Arc<KnownFinding>>,
     writes: WriteAttempts,
     quiet: TokenBucket,
     flapping: Flapping,
@@ -154,6 +161,8 @@ impl Track {
             polling: None,
             edited_meanwhile: false,
             tag: None,
+            prepared: None,
+            known: None,
             writes: WriteAttempts::default(),
             quiet: quiet_bucket(now.moment),
             flapping: Flapping::calm(now.moment),
@@ -213,13 +222,17 @@ impl Track {
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
-    pub fn see(&mut self, object: LeanObject, rendered: Rendered, now: Moment) {
+    pub fn see(&mut self, mut object: LeanObject, rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
         let before = self.basis;
         let view_differs = object.view != self.object.view;
         let edited = view_differs && !self.writes.explain_view(&self.object.view, &object.view);
+        if !view_differs {
+            // What was made of the view is known by it.
+            object.view = self.object.view.clone();
+        }
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         self.note_foreign_write(&object, now);
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
@@ -279,10 +292,7 @@ fn means_something_else(standing: Option<&Standing>, object: &LeanObject, render
 }
 
 fn stands_true(object: &LeanObject) -> bool {
-    object
-        .conditions
-        .observed()
-        .is_some_and(|condition| condition.status == drift_model::condition::ConditionStatus::True)
+    object.conditions.observed().is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use drift_cluster::resources::ResourceClient;
 
 use super::*;
 use crate::core::fixtures::{TEXT, at, object, target};
+use crate::core::prepared::first_request;
 use crate::core::roster::Roster;
 
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
@@ -49,8 +50,8 @@ async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Op
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
     roster.see(object, at(0), |_| true);
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-    let request = first_request(target, &view).unwrap();
-    super::poll(outside, target, PollOrder { uid, begun, view, moved: Vec::new(), request, tag })
+    let prepared = Arc::new(Prepared::of(target, &view));
+    super::poll(outside, target, PollOrder { uid, begun, prepared, moved: Vec::new(), tag, known: None })
         .await
         .results
         .remove(0)

@@ -2,6 +2,7 @@
 //!
 //! Thin: the answers are judged in the core. It must not know what stands on the object.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
 use crate::core::entity_tag::EntityTag;
 use crate::core::entries::Entries;
 use crate::core::finding::Failure;
+use crate::core::known_finding::KnownFinding;
 use crate::core::reading::{Progress, Reading};
 use crate::core::reply::Observation;
 use crate::core::traversal::Traversal;
@@ -50,13 +52,14 @@ pub(super) async fn look_at_one(
     outside: &Outside,
     (target, read): (&Target, &HttpRead),
     (uid, view): (&Uid, &Value),
-    (mut request, tag): (HttpRequest, Option<EntityTag>),
+    (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
-    tag.iter().for_each(|tag| tag.put_into(&mut request.headers));
+    let mut request = Cow::Borrowed(request);
+    tag.iter().for_each(|tag| tag.put_into(&mut request.to_mut().headers));
     let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
-    let mut reading = Reading::new(read, view).unless(tag);
+    let mut reading = Reading::new(read, view).unless(tag).knowing(known);
     let found = requests.run(request, |reply| reading.take(reply)).await;
-    Look { tagged: reading.into_tagged(), ..requests.end(found) }
+    Look { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(found) }
 }
 
 /// Goes through a collection once.
@@ -71,7 +74,7 @@ pub(super) async fn look_at_all(
         None => return super::unasked(),
         Some(collection) => {
             let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
-            requests.run(request, |reply| traversal.take(reply)).await
+            requests.run(Cow::Owned(request), |reply| traversal.take(reply)).await
         }
     };
     requests.end(found)
@@ -92,7 +95,7 @@ impl<'r> HttpRequests<'r> {
     }
 
     fn end<T>(&self, found: Result<Heeded<T>, Postponed>) -> Look<T> {
-        Look { found, told: self.told, took: self.target.timeout - self.left, tagged: None }
+        Look { found, told: self.told, took: self.target.timeout - self.left, tagged: None, judged: None }
     }
 
     /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.
@@ -101,7 +104,7 @@ impl<'r> HttpRequests<'r> {
     /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
     async fn run<T>(
         &mut self,
-        first: HttpRequest,
+        first: Cow<'_, HttpRequest>,
         mut take: impl FnMut(&HttpReply) -> Progress<T>,
     ) -> Result<Heeded<T>, Postponed> {
         let mut request = first;
@@ -115,7 +118,7 @@ impl<'r> HttpRequests<'r> {
             match answer.map(|reply| take(&reply)) {
                 Err(failure) => return Ok((Err(failure), pause)),
                 Ok(Progress::Done(done)) => return Ok((done, pause)),
-                Ok(Progress::Ask(next)) => request = *next,
+                Ok(Progress::Ask(next)) => request = Cow::Owned(*next),
             }
             let next_host = request.host();
             let moves_on = permit.host() != next_host;

@@ -30,7 +30,7 @@ pub(super) async fn look_at_one(
 ) -> Look<Observation> {
     let mut permit = outside.gate.enter(outside.resources.host(), target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
-        return Look { found: Err(pause.into()), told: false, took: Duration::ZERO, tagged: None };
+        return Look { found: Err(pause.into()), told: false, took: Duration::ZERO, tagged: None, judged: None };
     }
     let began = clock::now();
     let asking = outside.resources.get(resource, target.timeout);
@@ -51,7 +51,7 @@ pub(super) async fn look_at_one(
         Ok(resource) => observe_resource(read, view, resource.as_ref()),
         Err(error) => Err(failure_of(&error)),
     };
-    Look { found: Ok((observed, heard.and_then(Heard::asked_pause))), told, took, tagged: None }
+    Look { found: Ok((observed, heard.and_then(Heard::asked_pause))), told, took, tagged: None, judged: None }
 }
 
 /// What the answer says of the API server, if anything.

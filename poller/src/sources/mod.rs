@@ -17,6 +17,8 @@ use serde_json::Value;
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::entries::Entries;
 use crate::core::finding::{Failure, Finding};
+use crate::core::known_finding::{Fingerprint, KnownFinding};
+use crate::core::prepared::Prepared;
 use crate::core::reply::Observation;
 use crate::core::request::Request;
 use crate::core::resources::observe_resource;
@@ -46,14 +48,14 @@ pub(crate) struct Look<T> {
     pub(crate) took: Duration,
     /// By what the state that was found can be asked for again.
     pub(crate) tagged: Option<Tagged>,
+    /// The answers that were judged, where they can be told apart.
+    pub(crate) judged: Option<Fingerprint>,
 }
 
-impl<T> Look<T> {
-    /// Says in the log what became of it, where that was not said yet.
-    pub(crate) fn tell(&self, outside: &Outside, target: &Target, finding: &Finding) {
-        if !self.told {
-            outside.troubles.note_finding(&target.name, finding, clock::now());
-        }
+/// Says in the log what became of a read, unless it was `told` already.
+pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, finding: &Finding) {
+    if !told {
+        outside.troubles.note_finding(&target.name, finding, clock::now());
     }
 }
 
@@ -61,23 +63,23 @@ impl<T> Look<T> {
 pub(crate) async fn look_at_one(
     outside: &Outside,
     target: &Target,
-    (uid, view): (&Uid, &Value),
-    (request, tag): (Request, Option<EntityTag>),
+    (uid, prepared): (&Uid, &Prepared),
+    (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
-    match (&target.read.source, request) {
-        (Source::Postgres(read), Request::Sql(query)) => {
+    let view = prepared.view();
+    match (&target.read.source, prepared.first()) {
+        (Source::Postgres(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();
             let bounds = Some(rows::ENOUGH_ROWS);
             let look =
-                postgres::ask(outside, (target, read), vec![uid.clone()], (&query, bounds), |row| found.push(row))
-                    .await;
+                postgres::ask(outside, (target, read), vec![uid.clone()], (query, bounds), |row| found.push(row)).await;
             look.map(|()| observe_one(read, view, &found))
         }
-        (Source::Http(read), Request::Http(request)) => {
-            http::look_at_one(outside, (target, read), (uid, view), (request, tag)).await
+        (Source::Http(read), Ok(Request::Http(request))) => {
+            http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
         }
-        (Source::Kubernetes(read), Request::Kubernetes(resource)) => {
-            kubernetes::look_at_one(outside, (target, read), (uid, view), &resource).await
+        (Source::Kubernetes(read), Ok(Request::Kubernetes(resource))) => {
+            kubernetes::look_at_one(outside, (target, read), (uid, view), resource).await
         }
         _ => unasked(),
     }
@@ -120,12 +122,12 @@ pub(crate) fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Res
 impl<T> Look<T> {
     fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
         let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
-        Look { found, told: self.told, took: self.took, tagged: None }
+        Look { found, told: self.told, took: self.took, tagged: None, judged: None }
     }
 }
 
 /// A target's requests are of its own kind, so this does not occur.
 fn unasked<T>() -> Look<T> {
     let cause = Failure::of(drift_model::condition::ObservedReason::RuleError);
-    Look { found: Ok((Err(cause), None)), told: false, took: Duration::ZERO, tagged: None }
+    Look { found: Ok((Err(cause), None)), told: false, took: Duration::ZERO, tagged: None, judged: None }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn ask(
     (query, max_rows): (&SqlQuery, Option<usize>),
     mut take: impl FnMut(Value) + Send,
 ) -> Look<()> {
-    let not_asked = |found| Look { found, told: false, took: Duration::ZERO, tagged: None };
+    let not_asked = |found| Look { found, told: false, took: Duration::ZERO, tagged: None, judged: None };
     if !outside.databases.knows_secrets() {
         let cause = Failure::of(ObservedReason::Unauthorized);
         return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
@@ -58,16 +58,22 @@ pub(crate) async fn ask(
         uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
     }
     match answer {
-        Ok(Ok(())) => Look { found: Ok((Ok(()), None)), told: false, took, tagged: None },
+        Ok(Ok(())) => Look { found: Ok((Ok(()), None)), told: false, took, tagged: None, judged: None },
         Ok(Err(failure)) => failed(outside, target, &failure, took),
         Err(_) => {
             outside.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-            Look { found: Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)), told: true, took, tagged: None }
+            Look {
+                found: Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)),
+                told: true,
+                took,
+                tagged: None,
+                judged: None,
+            }
         }
     }
 }
 
 fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
     outside.troubles.note(&target.name, &failure.to_string(), clock::now());
-    Look { found: Ok((Err(failure_of(failure)), None)), told: true, took, tagged: None }
+    Look { found: Ok((Err(failure_of(failure)), None)), told: true, took, tagged: None, judged: None }
 }

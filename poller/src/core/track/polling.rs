@@ -2,12 +2,17 @@
 //!
 //! Every result is held against the state its poll began from. It must not know how anything is polled or written.
 
+use std::sync::Arc;
+
 use drift_model::moment::Moment;
+use drift_target::Target;
 
 use super::{Believed, SILENT_INTERVALS, Track};
 use crate::core::confirmation::Belief;
 use crate::core::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::core::finding::{Failure, Finding, Found};
+use crate::core::known_finding::KnownFinding;
+use crate::core::prepared::Prepared;
 use crate::core::schedule::Now;
 use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
@@ -87,6 +92,26 @@ impl Track {
     pub fn remember_tag(&mut self, tagged: Option<Tagged>) {
         let known = self.tag.take();
         self.tag = RememberedTag::after(known, tagged.filter(|_| !self.edited_meanwhile));
+    }
+
+    /// What its next poll begins with.
+    pub fn prepare(&mut self, target: &Target) -> Arc<Prepared> {
+        let view = &self.object.view;
+        let known = self.prepared.take_if(|prepared| prepared.is_of(view));
+        let prepared = known.unwrap_or_else(|| Arc::new(Prepared::of(target, view)));
+        self.prepared = Some(prepared.clone());
+        prepared
+    }
+
+    /// What the last poll found, which the same answers would give again.
+    #[must_use]
+    pub const fn known_finding(&self) -> Option<&Arc<KnownFinding>> {
+        self.known.as_ref()
+    }
+
+    /// Remembers what the last poll found.
+    pub fn remember_finding(&mut self, known: Option<Arc<KnownFinding>>) {
+        self.known = known;
     }
 
     /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether

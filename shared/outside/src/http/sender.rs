@@ -4,6 +4,7 @@
 //! connection, because nobody answered it and asking twice changes nothing; a write is not, because it may have been
 //! done. This file must not know what a poll or a correction is, nor judge a status.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,12 +116,15 @@ fn may_be_asked_twice(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-fn without_userinfo(url: &Url) -> Url {
+fn without_userinfo(url: &Url) -> Cow<'_, Url> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Cow::Borrowed(url);
+    }
     let mut url = url.clone();
     // Both fail only for URLs that cannot have userinfo.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    url
+    Cow::Owned(url)
 }
 
 impl Shared {
@@ -140,7 +144,7 @@ impl Shared {
             headers.insert(AUTHORIZATION, token.clone());
         }
         let build = |client: &reqwest::Client| {
-            let builder = client.request(request.method.clone(), url.clone()).headers(headers.clone());
+            let builder = client.request(request.method.clone(), Url::clone(&url)).headers(headers.clone());
             match &request.body {
                 Some(body) => builder.body(body.clone()),
                 None => builder,

@@ -8,6 +8,9 @@ use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 /// The field of an answer that a malformed one does not have.
 const BODY: &str = "body";
 
+/// The field of an answer that holds its headers.
+const ANSWER_HEADERS: &str = "headers";
+
 /// A name and the fields selected on it: `self.spec.?listen`, `self["spec"].list[0]`.
 pub(super) struct Chain<'e> {
     pub(super) root: &'e IdedExpr,
@@ -47,6 +50,16 @@ impl<'e> Chain<'e> {
             },
             _ => None,
         }
+    }
+
+    /// Whether it comes to headers of an answer, or to something that has them.
+    pub(super) fn may_see_headers(&self) -> bool {
+        let place = match self.name {
+            RESPONSE => 0,
+            STEPS => 1,
+            _ => return false,
+        };
+        self.fields.get(place).is_none_or(|field| field == ANSWER_HEADERS)
     }
 
     fn field(mut self, field: &str, is_asked: bool) -> Self {

@@ -17,7 +17,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::did_you_mean;
-use crate::cel::variables::{SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::variables::{HEADERS, SECRETS, SELF, STEPS, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -164,6 +164,9 @@ impl Checker<'_> {
         }
         self.variables
             .extend(VARIABLES.iter().find(|variable| **variable == chain.name).map(|name| Cow::Borrowed(*name)));
+        if chain.may_see_headers() {
+            self.variables.insert(Cow::Borrowed(HEADERS));
+        }
         if chain.name == SELF && self.site.has_variable(SELF) {
             match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),

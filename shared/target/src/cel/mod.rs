@@ -50,7 +50,7 @@ pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;
 pub use value::ValueTemplate;
-pub(crate) use variables::{CORRECTION, DIFFERS, SECRETS, STEPS};
+pub(crate) use variables::{CORRECTION, DIFFERS, HEADERS, SECRETS, STEPS};
 pub use variables::{Scope, Variables};
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub(super) const ROW: &str = "row";
 pub(super) const RESOURCE: &str = "resource";
 /// The answers of the steps before.
 pub(crate) const STEPS: &str = "steps";
+/// What is noted of an expression that sees headers of an answer, or may.
+pub(crate) const HEADERS: &str = "response.headers";
 /// The top-level keys of the wish that differ.
 pub(crate) const DIFFERS: &str = "differs";
 /// The number of the correction under way.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::cel::limits::MAX_RENDERED_BYTES;
-use crate::cel::{EvaluationError, Expression, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::durations::{KIB, MIB, size};
 use crate::http::auth::{Auth, read_auth};
 use crate::http::headers::read_headers;
@@ -43,6 +43,8 @@ pub struct HttpRead {
     pub observed: ValueTemplate,
     /// Cap on the decoded body of each answer, bytes; default 1 MiB.
     pub max_bytes: usize,
+    /// Whether what is found may depend on headers of the answers.
+    pub sees_headers: bool,
 }
 
 impl HttpRead {
@@ -65,6 +67,13 @@ impl HttpRead {
     /// When `absentUntil` cannot be evaluated for this object.
     pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
         self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
+    }
+
+    fn reads(&self, variable: &str) -> bool {
+        let rules = self.valid_when.iter().chain(&self.settling_when);
+        self.observed.reads(variable)
+            || self.steps().any(|step| step.reads(variable))
+            || rules.into_iter().any(|rule| rule.reads(variable))
     }
 
     pub(super) fn fields(&self) -> FieldPaths {
@@ -110,7 +119,7 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     });
     reader.names_mut().steps.clear();
     let (first, further) = steps?;
-    let read = HttpRead {
+    let mut read = HttpRead {
         first,
         further,
         auth: auth?,
@@ -121,7 +130,9 @@ pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         settling_when: settling_when?,
         observed: observed?,
         max_bytes: max_bytes?,
+        sees_headers: false,
     };
+    read.sees_headers = read.reads(HEADERS);
     match fields.get("tls") {
         Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
             reader.refuse(tls.at, format!("{place}.tls: the URL is not https"))

@@ -56,6 +56,12 @@ pub enum Absence {
 }
 
 impl ReadStep {
+    /// Whether its templates read a variable of the language.
+    pub(super) fn reads(&self, variable: &str) -> bool {
+        let in_absence = matches!(&self.absence, Absence::When(rule) if rule.reads(variable));
+        in_absence || self.request.reads(variable)
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.request.fields();

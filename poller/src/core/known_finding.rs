@@ -1,0 +1,93 @@
+//! What the last poll of an object found, with a fingerprint of the answers that it was found in: the same answers are not
+//! judged a second time.
+//!
+//! A finding follows from the target's text, the object as its templates see it, the secrets that moved and the answers,
+//! and from nothing else: no template may read a clock, and credentials are seen by none. The text is the same for as long
+//! as an object is followed. This file must not know when an object is polled, nor what comes of a finding.
+
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
+
+use drift_outside::{HttpReply, ReplyBody};
+use drift_target::HttpRead;
+use serde_json::Value;
+
+use super::finding::Found;
+
+/// Of this process alone, so that nobody outside can make two answers that look alike.
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// A fingerprint of all answers to one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+/// The answers to one read so far, of which nothing is kept but a fingerprint.
+#[derive(Debug)]
+pub struct SeenAnswers {
+    hasher: DefaultHasher,
+    with_headers: bool,
+}
+
+impl SeenAnswers {
+    /// None yet. Headers count where a template may see them: elsewhere a date would make each answer another one.
+    #[must_use]
+    pub fn to(read: &HttpRead) -> Self {
+        Self { hasher: KEY.build_hasher(), with_headers: read.sees_headers }
+    }
+
+    /// One more.
+    pub fn add(&mut self, reply: &HttpReply) {
+        reply.status.hash(&mut self.hasher);
+        match &reply.body {
+            ReplyBody::Whole(bytes) => (0_u8, bytes).hash(&mut self.hasher),
+            ReplyBody::TooLarge => 1_u8.hash(&mut self.hasher),
+            ReplyBody::Truncated => 2_u8.hash(&mut self.hasher),
+        }
+        if self.with_headers {
+            reply.headers.len().hash(&mut self.hasher);
+            for (name, value) in &reply.headers {
+                (name.as_str(), value.as_bytes()).hash(&mut self.hasher);
+            }
+        }
+    }
+
+    /// Of the answers so far.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.hasher.finish())
+    }
+}
+
+/// What was found, and of what.
+#[derive(Debug)]
+pub struct KnownFinding {
+    /// Not only an equal one: it cannot change, so what was found of it stays true.
+    view: Arc<Value>,
+    moved: Vec<String>,
+    answers: Fingerprint,
+    found: Found,
+}
+
+impl KnownFinding {
+    /// This was found of that object, with these secrets moved, in these answers.
+    #[must_use]
+    pub const fn new(view: Arc<Value>, moved: Vec<String>, answers: Fingerprint, found: Found) -> Self {
+        Self { view, moved, answers, found }
+    }
+
+    /// Whether it was found of the object as it is.
+    #[must_use]
+    pub fn is_of(&self, view: &Arc<Value>, moved: &[String]) -> bool {
+        Arc::ptr_eq(&self.view, view) && self.moved == moved
+    }
+
+    /// What was found, if these are the answers that it was found in.
+    #[must_use]
+    pub fn in_answers(&self, answers: Fingerprint) -> Option<&Found> {
+        (self.answers == answers).then_some(&self.found)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What a poll of one object begins with, rendered once for each state of the object that templates see.
+//!
+//! It carries no credential: that is added when a request is sent. This file must not know when an object is polled.
+
+use std::sync::Arc;
+
+use drift_target::cel::EvaluationError;
+use drift_target::{Source, Target};
+use serde_json::Value;
+
+use super::finding::{Finding, Found};
+use super::rendered::rule_error;
+use super::reply::absent;
+use super::request::Request;
+
+/// The first request of an object's polls, or what can be said without one.
+#[derive(Debug)]
+pub struct Prepared {
+    view: Arc<Value>,
+    first: Result<Request, Found>,
+}
+
+impl Prepared {
+    /// Renders the request for the object as templates see it.
+    #[must_use]
+    pub fn of(target: &Target, view: &Arc<Value>) -> Self {
+        Self { view: view.clone(), first: first_request(target, view) }
+    }
+
+    /// Whether it was made of just this state.
+    #[must_use]
+    pub fn is_of(&self, view: &Arc<Value>) -> bool {
+        Arc::ptr_eq(&self.view, view)
+    }
+
+    /// The object as the templates saw it.
+    #[must_use]
+    pub const fn view(&self) -> &Arc<Value> {
+        &self.view
+    }
+
+    /// The first request.
+    ///
+    /// # Errors
+    /// What is found without one.
+    pub const fn first(&self) -> Result<&Request, &Found> {
+        self.first.as_ref()
+    }
+}
+
+/// The first request of a poll of the object; what can be said without one is found at once.
+///
+/// # Errors
+/// What is found: a template cannot be evaluated for this object, or the resource cannot exist yet.
+pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
+    let failed = |error: EvaluationError| Found::from(Finding::Failed(rule_error(&error)));
+    match &target.read.source {
+        Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
+        Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
+        Source::Postgres(read) => read.render(view).map(Request::Sql).map_err(failed),
+        Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
+    }
+}
