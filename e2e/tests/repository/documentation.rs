@@ -61,6 +61,7 @@ fn an_example_with_a_page_has_its_documents() {
         ("postgres", "postgres-roles"),
         ("postgres-all-roles", "postgres-all-roles"),
         ("backup-job", "backup-job"),
+        ("crossplane", "nudge-crossplane"),
         ("load-balancer", "load-balancer"),
         ("database-statefulset", "database-statefulset"),
         ("service-load-balancer", "service-load-balancer"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use drift_cluster::process::kill_point::KillPoint;
 use drift_e2e::load_balancers::LoadBalancers;
+use drift_e2e::outside::Answer;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::world::{Target, World};
 use drift_model::names;
@@ -39,7 +40,10 @@ fn id(object: &Value) -> Result<String> {
 async fn a_load_balancer_is_kept_by_its_id() -> Result<()> {
     World::run("load balancer", async |world| {
         let cloud = LoadBalancers::start().await?;
-        let subject = apply(world, cloud.url(), &[]).await?;
+        // Its API, where it does not answer at times.
+        let api = world.start_outside().await?;
+        api.forward_to(cloud.url());
+        let subject = apply(world, api.url(), &[]).await?;
         world.start_both().await?;
         let created = subject.wait_until_healed_by(1).await?;
         let first = id(&created)?;
@@ -58,12 +62,22 @@ async fn a_load_balancer_is_kept_by_its_id() -> Result<()> {
         subject.wait_until_healed_by(2).await?;
         ensure!(cloud.all()[0]["size"] == "small", "{:?}", cloud.all());
 
+        // What nobody can look at is Unknown, keeps its address, and is not corrected.
+        api.on("*", "*", Answer::reset());
+        cloud.change(&first, &json!({"size": "large"}));
+        let unknown = subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
+        ensure!(unknown["status"]["address"] == created["status"]["address"], "{unknown}");
+        api.nothing_is_written_for(SOME_POLLS).await?;
+        api.forget();
+        subject.wait_until_healed_by(3).await?;
+        ensure!(cloud.all()[0]["size"] == "small", "{:?}", cloud.all());
+
         // What is observed of it is published, and nothing else is written.
         cloud.change(&first, &json!({"address": "192.0.2.77"}));
         subject.wait_for("another address", |object| object["status"]["address"] == "192.0.2.77").await?;
 
         cloud.remove(&first);
-        let anew = subject.wait_until_healed_by(3).await?;
+        let anew = subject.wait_until_healed_by(4).await?;
         ensure!(id(&anew)? != first && cloud.made() == 2, "{anew}");
         ensure!(anew["status"]["address"] == cloud.all()[0]["address"], "{anew}");
 

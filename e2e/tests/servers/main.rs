@@ -5,9 +5,11 @@
 //! Each test has a server of its own, on loopback and in a folder of its own. A server that is not installed fails its
 //! test with the package to install, so that nothing is taken for shown that was not.
 
+mod backup_job;
 mod browser;
 mod caddy;
 mod client_certificate;
+mod crossplane;
 mod database;
 mod database_statefulset;
 mod docker_engine;

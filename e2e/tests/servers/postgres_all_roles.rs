@@ -90,8 +90,8 @@ async fn one_query_serves_all_roles() -> Result<()> {
         let options = || Options { log_level: Some("info".to_owned()), ..Options::default() };
         let poller = world.start(Which::Poller, options()).await?;
         world.start(Which::Controller, options()).await?;
-        subject.wait_until_healed_by(1).await?;
         wait_until_in_sync(&poller).await?;
+        subject.wait_until_healed_by(1).await?;
         ensure!(world.writes().await?.refused == 0, "{:?}", world.writes().await?);
 
         let taken = count_queries(world, &poller).await?;
