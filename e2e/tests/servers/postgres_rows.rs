@@ -13,8 +13,10 @@ use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::progress;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, describe};
+use drift_model::names::POLL_REQUESTED_ANNOTATION;
 use futures::StreamExt as _;
 use kube::api::{WatchEvent, WatchParams};
+use serde_json::json;
 
 use crate::page;
 
@@ -47,12 +49,14 @@ const HINTS: &str = "drift_poller_hints_total";
 #[tokio::test]
 async fn a_row_that_changes_shows_at_once() -> Result<()> {
     World::run("postgres-rows", async |world| {
-        let server = Postgres::start(world.folder(), "").await?;
+        let mut server = Postgres::start(world.folder(), "").await?;
         server.administrate(&statements()?).await?;
         let subject = page::apply(world, PAGE, &[("shop.db.svc:5432", &server.address())]).await?;
         let poller = world.start_poller().await?;
         let controller = world.start_controller().await?;
         subject.wait_until_healed_by(1).await?;
+        wait_until_connected(&poller, 1.0).await?;
+        rotate_password(world, &server).await?;
         wait_until_connected(&poller, 1.0).await?;
         // What changes again and again is corrected with growing delays, which are not what is measured here.
         controller.stop().await?;
@@ -70,6 +74,12 @@ async fn a_row_that_changes_shows_at_once() -> Result<()> {
         world.start(Which::Controller, again).await?;
         subject.wait_until_healed_by(2).await?;
         ensure!(server.administrate(ROWS).await? == ["dark-mode|t|25"]);
+
+        server.stop().await?;
+        subject.edit(json!({"metadata": {"annotations": {POLL_REQUESTED_ANNOTATION: "now"}}})).await?;
+        subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
+        server.start_again().await?;
+        subject.wait_until_healed_by(2).await?;
         subject.delete().await?;
         ensure!(server.administrate(ROWS).await?.is_empty());
         Ok(())
@@ -81,6 +91,21 @@ async fn a_row_that_changes_shows_at_once() -> Result<()> {
 fn statements() -> Result<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
     Ok(blocks(&std::fs::read_to_string(page)?, "sql").concat())
+}
+
+/// Whoever listens does so by the new password soon, without a restart; what is measured afterwards comes by this session.
+async fn rotate_password(world: &World, server: &Postgres) -> Result<()> {
+    let sessions = format!("SELECT pid {LISTENERS}");
+    let before = server.administrate(&sessions).await?;
+    server.administrate("ALTER ROLE drift_poller PASSWORD 'rotated'").await?;
+    let uri = format!("postgresql://drift_poller:rotated@{}/postgres?sslmode=disable", server.address());
+    world.apply_credential("shop-read", "poller", json!({"uri": uri})).await?;
+    wait::until("a session by the new password", wait::DEADLINE, async || {
+        let now = server.administrate(&sessions).await?;
+        let is_another = now.len() == 1 && now != before;
+        Ok(if is_another { Seen::Met(()) } else { Seen::Instead(format!("{before:?}, then {now:?}")) })
+    })
+    .await
 }
 
 async fn wait_until_connected(poller: &Program, wanted: f64) -> Result<()> {
