@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use drift_model::condition::{
-    ConditionStatus, ObservedReason, PatchBase, StatusFields, Verdict, Wish, condition_patch,
+    ConditionStatus, ObservedReason, PatchBase, Standing, StatusFields, Verdict, Wish, condition_patch,
 };
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
@@ -24,6 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const PACE: Pace = Pace {
     interval: INTERVAL,
     settle: Duration::from_secs(2),
+    corrects: true,
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
     shared_phase: None,
@@ -67,6 +68,10 @@ enum Step {
     PauseHost(u64),
     /// The next write lands, and its answer is lost on the way.
     LoseAnswer,
+    /// Somebody says that the outside may have changed.
+    Hint,
+    /// Hints may have been missed.
+    MissHints,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -89,6 +94,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::LoseAnswer),
         1 => prop_oneof![Just(0), 1..100_u64].prop_map(Step::AskToWait),
         1 => (1..60_u64).prop_map(Step::PauseHost),
+        2 => Just(Step::Hint),
+        1 => Just(Step::MissHints),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -256,6 +263,8 @@ impl World {
             Step::AskToWait(seconds) => self.asked_pause = Duration::from_secs(seconds),
             Step::PauseHost(seconds) => self.host_paused_until = self.now.moment + Duration::from_secs(seconds),
             Step::LoseAnswer => self.lose_answer = true,
+            Step::Hint => self.track.take_hint(self.now.moment),
+            Step::MissHints => self.track.miss_hints(self.now.moment),
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));
             }
@@ -381,6 +390,18 @@ impl World {
         lean(&self.object).conditions.observed().map(|condition| condition.reason.clone())
     }
 
+    /// Lets polls pass that are due within this span, so that none is in the next one but for what happens there.
+    fn pass_regular_poll(&mut self, span: Duration) {
+        while let Some(due) = self.track.poll_due().filter(|due| *due < self.now.moment + span) {
+            self.run_for(due - self.now.moment + Duration::from_millis(1));
+        }
+    }
+
+    /// Corrections in a row that were verified and left the object drifted, as the verdict says.
+    fn unhealed(&self) -> Option<u32> {
+        lean(&self.object).conditions.observed().and_then(Standing::read).map(|standing| standing.tag.unhealed)
+    }
+
     fn status(&self) -> Option<ConditionStatus> {
         lean(&self.object).conditions.observed().map(|condition| condition.status)
     }
@@ -412,6 +433,30 @@ proptest! {
         let minutes = u32::try_from(world.now.moment.since_start().as_secs() / 60).unwrap();
         let most = world.allowance + 6 + minutes;
         prop_assert!(world.writes <= most, "{} writes where {most} are allowed", world.writes);
+    }
+
+    #[test]
+    fn hints_hide_no_war_from_the_count(
+        rounds in proptest::collection::vec((0..900_u64, 0..1_900_u64, any::<bool>()), 1..8),
+    ) {
+        let mut world = World::new();
+        world.run_for(INTERVAL);
+        prop_assert_eq!(world.status(), Some(ConditionStatus::True));
+        for (noted_after, undone_after, hinted_before) in &rounds {
+            world.pass_regular_poll(Duration::from_secs(5));
+            world.outside = Outside::Fulfils(world.generation());
+            if *hinted_before {
+                world.track.take_hint(world.now.moment);
+            }
+            world.run_for(Duration::from_millis(*noted_after));
+            world.correct(true);
+            world.track.take_hint(world.now.moment);
+            world.run_for(Duration::from_millis(*undone_after));
+            world.outside = Outside::Fulfils(0);
+            world.track.take_hint(world.now.moment);
+            world.run_for(PACE.settle);
+        }
+        prop_assert_eq!(world.unhealed(), u32::try_from(rounds.len()).ok());
     }
 
     #[test]

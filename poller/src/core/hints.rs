@@ -13,7 +13,7 @@ use super::roster::Roster;
 pub enum Hint {
     /// The resource of this identity may have changed.
     Resource(String),
-    /// Any of them may have: hints may have been missed.
+    /// Hints may have been missed, of any of them.
     Everything,
 }
 
@@ -63,12 +63,13 @@ impl Hints {
         HintOutcome::Polled
     }
 
-    /// Hints may have been missed: everything is polled soon, what the first list brings too.
+    /// Hints may have been missed: the regular polls of all objects come now, those of the first list too. There may be very many
+    /// of them, and an edit or another hint must not wait for that.
     pub fn take_everything(&mut self, roster: &mut Roster, now: Moment) {
         self.waits_for_list = !self.listed;
         let uids: Vec<Uid> = roster.tracks().map(|track| track.object().id.uid.clone()).collect();
         for uid in uids {
-            roster.update(&uid, now, |track| track.take_hint(now));
+            roster.update(&uid, now, |track| track.miss_hints(now));
         }
     }
 
@@ -152,6 +153,18 @@ mod tests {
         assert_eq!(polls, 5);
         let after = at(10).after(PROMPT_SPACING);
         assert_eq!(poll_all(&mut roster, after).len(), 1, "the last of them is not lost");
+    }
+
+    #[test]
+    fn what_was_missed_waits_behind_what_is_told() {
+        let mut roster = roster();
+        Hints::default().take_everything(&mut roster, at(5).moment);
+        hint(&mut roster, "two", Some("v"), at(5));
+        while let Some(uid) = roster.pop_awake(at(5).moment) {
+            roster.queue_poll(&uid);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| roster.next_poll(at(5).moment)).map(|turn| turn.uid).collect();
+        assert_eq!(order, [Uid::from("v"), Uid::from("u")]);
     }
 
     #[test]

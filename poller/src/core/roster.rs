@@ -214,10 +214,12 @@ impl Roster {
     }
 
     fn pace(&self) -> Pace {
+        let corrects = self.target.correct.mode == Mode::Correct;
         Pace {
             interval: self.target.interval,
             settle: self.target.correct.settle,
-            settles_edits: self.target.correct.mode == Mode::Correct && self.target.correct.actions().nudge,
+            corrects,
+            settles_edits: corrects && self.target.correct.actions().nudge,
             confirm: self.target.confirm,
             shared_phase: self.target.read.keys().map(|_| phase_of(&self.target.name, self.target.interval)),
         }

@@ -74,6 +74,11 @@ impl Schedule {
         self.want_at(now + wait.min(self.interval));
     }
 
+    /// Has the next regular poll now; those after it stay at their phase.
+    pub fn bring_forward(&mut self, now: Moment) {
+        self.regular = self.regular.min(now);
+    }
+
     /// Lets no poll begin before `moment`: a correction has to settle first.
     pub fn hold_until(&mut self, moment: Moment) {
         self.not_before = self.not_before.max(moment);
@@ -153,6 +158,16 @@ mod tests {
         assert_eq!(schedule.due(), at(30_000).moment, "both wants were one poll");
         schedule.want_promptly(at(30).moment);
         assert_eq!(schedule.due(), at(1_025).moment);
+    }
+
+    #[test]
+    fn a_regular_poll_brought_forward_shifts_no_phase() {
+        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        let phase = schedule.due();
+        schedule.bring_forward(at(10).moment);
+        assert_eq!((schedule.due(), schedule.is_wanted()), (at(10).moment, false));
+        schedule.begin(at(20));
+        assert_eq!(schedule.due(), phase);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Pace {
     pub interval: Duration,
     /// How long a correction needs until a read shows it.
     pub settle: Duration,
+    /// Whether corrections are made where drift stands.
+    pub corrects: bool,
     /// Whether an edit of the object has to settle as a correction has: another operator has its turn then.
     pub settles_edits: bool,
     /// How often a finding must repeat.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use drift_model::moment::Moment;
 use drift_target::Target;
 
-use super::{Believed, SILENT_INTERVALS, Track};
+use super::{Believed, SILENT_INTERVALS, Track, stands_true};
 use crate::core::confirmation::Belief;
 use crate::core::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::core::finding::{Failure, Finding, Found};
 use crate::core::known_finding::KnownFinding;
 use crate::core::prepared::Prepared;
-use crate::core::schedule::Now;
+use crate::core::schedule::{Now, PROMPT_SPACING};
 use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
 use drift_model::condition::{ObservedReason, StatusFields};
@@ -42,9 +42,20 @@ impl Track {
         self.schedule.is_wanted()
     }
 
-    /// Somebody says that the external resource may have changed: it is polled soon.
+    /// Somebody says that the external resource may have changed: it is polled soon. While drift stands, that may be what a
+    /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
+    /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.
     pub fn take_hint(&mut self, now: Moment) {
-        self.schedule.want_promptly(now);
+        if self.pace.corrects && stands_true(&self.object) {
+            self.schedule.want_after(self.pace.settle.max(PROMPT_SPACING), now);
+        } else {
+            self.schedule.want_promptly(now);
+        }
+    }
+
+    /// Hints may have been missed: its regular poll comes now, behind those that were asked for.
+    pub fn miss_hints(&mut self, now: Moment) {
+        self.schedule.bring_forward(now);
     }
 
     /// When [`Track::notice_silence`] has to be asked.

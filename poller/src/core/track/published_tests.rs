@@ -33,6 +33,7 @@ impl Published {
         let pace = Pace {
             interval: target.interval,
             settle: Duration::ZERO,
+            corrects: true,
             settles_edits: false,
             confirm,
             shared_phase: None,

@@ -13,6 +13,7 @@ use drift_outside::{HttpReply, ReplyBody};
 const PACE: Pace = Pace {
     interval: Duration::from_secs(30),
     settle: Duration::from_secs(2),
+    corrects: true,
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
     shared_phase: None,
