@@ -32,7 +32,7 @@ use crate::context::Context;
 use crate::core::hints::{Hint, Hints};
 use crate::core::overview::overview;
 use crate::core::roster::Roster;
-use crate::core::schedule::Now;
+use crate::core::schedule::{Now, tick_of};
 use crate::core::track::{NextWrite, Track};
 use crate::core::traversals::Traversals;
 use crate::counts::TargetCounts;
@@ -274,7 +274,7 @@ impl TargetActor {
         let poll = (self.roster.has_waiting_polls() && self.polls.len() < self.target.read.limits.concurrent as usize)
             .then(|| self.read_rate.available_at(now));
         let wakes = [self.roster.next_wake(), poll];
-        wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING)
+        wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING).rounded_up(tick_of(self.target.interval))
     }
 }
 

@@ -31,6 +31,19 @@ impl Now {
 /// The longest that the Lease takes to change hands after a crash: what a regular poll may be late by.
 const TAKEOVER: Duration = Duration::from_secs(15);
 
+/// What is due within one tick is begun together, since to wake a processor costs as much as a poll: a thousandth of the
+/// interval, by which nobody sees a poll late, and no less than what a timer can tell apart.
+const TICKS_OF_AN_INTERVAL: u32 = 1_000;
+const SHORTEST_TICK: Duration = Duration::from_millis(1);
+/// However long the interval is, a confirmation or the end of a pause is awaited too.
+const LONGEST_TICK: Duration = Duration::from_millis(50);
+
+/// How late whoever waits for a moment may wake.
+#[must_use]
+pub fn tick_of(interval: Duration) -> Duration {
+    (interval / TICKS_OF_AN_INTERVAL).clamp(SHORTEST_TICK, LONGEST_TICK)
+}
+
 /// The next poll of one object, as the earliest of what is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
@@ -144,6 +157,16 @@ mod tests {
     fn at(milliseconds: u64) -> Now {
         let span = Duration::from_millis(milliseconds);
         Now { moment: Moment::from_start(span), wall: Duration::from_secs(1_700_000_000) + span }
+    }
+
+    #[test]
+    fn what_is_due_within_a_tick_wakes_together() {
+        let tick = |seconds| tick_of(Duration::from_secs(seconds));
+        assert_eq!([1, 10, 60, 86_400].map(|interval| tick(interval).as_millis()), [1, 10, 50, 50]);
+        let wakes = (1..=10_000).map(|number| at(number).moment.rounded_up(tick(10)));
+        assert!(wakes.clone().zip(1..).all(|(wake, number)| wake >= at(number).moment));
+        assert_eq!(wakes.collect::<std::collections::BTreeSet<_>>().len(), 1_000);
+        assert_eq!(Moment::START.rounded_up(tick(10)), Moment::START);
     }
 
     #[test]

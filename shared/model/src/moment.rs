@@ -38,6 +38,14 @@ impl Moment {
         Self(self.0.saturating_sub(span))
     }
 
+    /// The first moment, this one or later, that lies a whole number of ticks after the start.
+    #[must_use]
+    pub fn rounded_up(self, tick: Duration) -> Self {
+        let nanoseconds = self.0.as_nanos().checked_next_multiple_of(tick.as_nanos().max(1));
+        let rounded = nanoseconds.and_then(|count| u64::try_from(count).ok()).map(Duration::from_nanos);
+        Self(rounded.unwrap_or(self.0))
+    }
+
     /// Whether at least `span` has passed since `earlier`.
     #[must_use]
     pub fn is_past(self, earlier: Self, span: Duration) -> bool {
