@@ -57,6 +57,47 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
 }
 
 #[tokio::test]
+async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
+    World::run("explain", async |world| {
+        let (toxiproxy, target) = observed(world).await?;
+        let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+        let explain = async |arguments: &[&str]| world.run_command(&[&["explain"], arguments, &place].concat()).await;
+        let good = explain(&["proxy/good"]).await?;
+        ensure!(good.code == 0 && good.output.contains("there is nothing to correct"), "{good:?}");
+
+        toxiproxy.update("good", json!({"upstream": "127.0.0.1:10"})).await?;
+        let differs = explain(&["Proxy/good"]).await?;
+        ensure!(differs.code == 1 && differs.complaints.is_empty(), "{differs:?}");
+        for expected in [
+            &format!("asked       GET {}/proxies/good", toxiproxy.url()),
+            "\"upstream\": \"127.0.0.1:10\"",
+            "differs     /upstream desired \"127.0.0.1:9\", observed \"127.0.0.1:10\"",
+            "verdict     driftObserved True/FieldsDiffer: 1 field differs",
+            "stands      driftObserved ",
+            "was not made for this object",
+            "no controller holds its Lease",
+        ] {
+            ensure!(differs.output.contains(expected), "{expected}: {differs:?}");
+        }
+        let missing = explain(&["proxy/web"]).await?;
+        ensure!(missing.code == 1 && missing.output.contains("the external resource is not there"), "{missing:?}");
+
+        let file = world.folder().join("tried.yaml");
+        std::fs::write(&file, target.with("/spec/compare/desired/upstream", json!("127.0.0.1:10")).text()?)?;
+        let file = file.display().to_string();
+        let tried = explain(&["proxy/good", "-f", &file]).await?;
+        ensure!(tried.code == 0, "{tried:?}");
+        std::fs::write(&file, "kind: PollTarget")?;
+        let bad = explain(&["proxy/good", "-f", &file]).await?;
+        ensure!(bad.code == 3 && bad.complaints.contains("apiVersion"), "{bad:?}");
+        let nobody = explain(&["proxy/nobody"]).await?;
+        ensure!(nobody.code == 3 && nobody.complaints.contains("there is no Proxy nobody"), "{nobody:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn check_knows_what_the_cluster_has() -> Result<()> {
     World::run("check live", async |world| {
         let target = Target::shipped(world, "http://127.0.0.1:9")?;

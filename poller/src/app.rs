@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clean_up::VerdictCleaner;
 use crate::commands::check::{self, CheckSettings};
 use crate::commands::ending::end;
+use crate::commands::explain::{self, ExplainSettings};
 use crate::commands::get::{self, GetSettings};
 use crate::commands::schema::print_schema;
 use crate::context::Context;
@@ -61,6 +62,8 @@ enum Command {
     Run(Settings),
     /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
     Check(CheckSettings),
+    /// Poll one object now and say what was asked, what differs, and whether a correction would follow or what holds it
+    Explain(ExplainSettings),
     /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
     Get(GetSettings),
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
@@ -94,6 +97,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&logs.log_level, logs.log_format)?;
     match command_line.command {
         Command::Check(settings) => Ok(end(check::run(&settings))),
+        Command::Explain(settings) => Ok(end(explain::run(&settings))),
         Command::Get(settings) => Ok(end(get::run(&settings))),
         Command::Run(settings) => run_until_told(&settings),
         Command::Schema => print_schema().context("writing the schema"),

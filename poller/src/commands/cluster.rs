@@ -4,12 +4,16 @@
 
 use std::sync::Arc;
 
-use drift_cluster::client::{self, CallError, ObjectPages};
+use drift_cluster::client::{self, CALL_DEADLINE, CallError, ObjectPages};
 use drift_cluster::config::list_documents;
 use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::LeanObject;
 use drift_target::{Catalogue, Target};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::GetParams;
+use kube::core::{DynamicObject, Request, Resource};
+use serde_json::Value;
 
 use crate::commands::ending::CommandError;
 
@@ -117,6 +121,73 @@ pub(crate) async fn each_object(
         }
     }
     Ok(())
+}
+
+/// The object that somebody names, with the target that selects it.
+///
+/// # Errors
+/// When there is no such kind, object or target.
+pub(crate) async fn find_object(
+    client: &kube::Client,
+    targets: &[Arc<Target>],
+    word: &str,
+    (namespace, name): (&str, &str),
+) -> Result<(Arc<Target>, LeanObject), CommandError> {
+    let mut known = Vec::new();
+    for target in targets {
+        let kind = match kind_of(client, target).await {
+            Ok(kind) => kind,
+            Err(error) => {
+                tracing::warn!("target {}: {error}", target.name);
+                continue;
+            }
+        };
+        if !is_called(&kind, word) {
+            known.push(kind.resource.plural);
+            continue;
+        }
+        let Some(object) = read_object(client, &kind, (namespace, name)).await? else {
+            let message = format!("there is no {} {name} in namespace {namespace}", target.objects.kind);
+            return Err(CommandError::BadUsage(message));
+        };
+        let lean = LeanObject::prune(&object, &target.poll_fields);
+        if target.objects.selects(lean.id.namespace.as_deref(), object.pointer("/metadata/labels")) {
+            return Ok((target.clone(), lean));
+        }
+        known.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name));
+    }
+    Err(CommandError::BadUsage(format!(
+        "no target is about {word}/{name}; there are targets about {}",
+        known.join(", ")
+    )))
+}
+
+async fn read_object(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    (namespace, name): (&str, &str),
+) -> Result<Option<Value>, CommandError> {
+    let path = DynamicObject::url_path(&kind.resource, kind.namespaced.then_some(namespace));
+    get(client, &path, name).await.map_err(|error| unanswered(&format!("{} {name}", kind.resource.kind), &error))
+}
+
+/// A program's Lease; `None` where there is none, or it cannot be read, which is said.
+pub(crate) async fn read_lease(client: &kube::Client, namespace: &str, name: &str) -> Option<Value> {
+    let read = get(client, &Lease::url_path(&(), Some(namespace)), name).await;
+    read.unwrap_or_else(|error| {
+        tracing::warn!("the Lease {name} in namespace {namespace} cannot be read: {error}");
+        None
+    })
+}
+
+/// One object of a collection; `None` where there is none.
+async fn get(client: &kube::Client, path: &str, name: &str) -> Result<Option<Value>, CallError> {
+    let request = Request::new(path).get(name, &GetParams::default());
+    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+    match client::request(client, CALL_DEADLINE, request).await {
+        Err(error) if error.code() == Some(404) => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// Whether somebody means the kind by this word: its kind, plural or singular, with or without its group.

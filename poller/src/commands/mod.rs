@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod cluster;
 pub(crate) mod ending;
+pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod schema;
 mod table;

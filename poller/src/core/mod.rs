@@ -12,6 +12,7 @@ pub mod difference;
 pub mod drift;
 pub mod entity_tag;
 pub mod entries;
+pub mod explanation;
 pub mod finding;
 pub mod flapping;
 pub mod hints;

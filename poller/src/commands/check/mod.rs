@@ -7,10 +7,12 @@ mod live;
 mod rendering;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use drift_cluster::process::settings::BAD_USAGE;
+use drift_target::Target;
 
 use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::commands::ending::CommandError;
@@ -68,6 +70,19 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
     };
     print(&report, settings.output)?;
     Ok(if report.is_bad() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS })
+}
+
+/// The targets of a file, all of which have to be good; what is wrong is shown as `check` does.
+///
+/// # Errors
+/// When it cannot be read, or something in it is bad.
+pub(crate) fn read_good_targets(file: &Path) -> Result<Vec<Arc<Target>>, CommandError> {
+    let report = check(&documents_of(read_sources(&[file.to_owned()])?));
+    if report.is_bad() {
+        anstream::stderr().write_all(people(&report).as_bytes())?;
+        return Err(CommandError::BadUsage(format!("{} is not good", file.display())));
+    }
+    Ok(report.targets.into_iter().map(|good| good.target).collect())
 }
 
 fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {

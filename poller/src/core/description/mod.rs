@@ -9,6 +9,7 @@ mod values;
 use drift_target::Place;
 use serde_json::Value;
 
+pub use self::secrecy::holds_secret;
 use self::secrecy::{is_hidden_key, is_hidden_text, is_named_like_a_secret, names_secret};
 use self::values::{cut, printable, show_item, show_text, show_value};
 use super::difference::{Change, Difference, Key, Segment};
@@ -58,6 +59,12 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
     let paths = fields.split("; ").filter(|field| field.starts_with('/'));
     let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
     paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
+}
+
+/// What each of them says alone, in the same words.
+#[must_use]
+pub fn describe_each(differences: &[Difference<'_, '_>]) -> Vec<String> {
+    differences.iter().map(describe_difference).collect()
 }
 
 fn describe_difference(difference: &Difference<'_, '_>) -> String {

@@ -39,7 +39,8 @@ pub(super) fn is_named_like_a_secret(item: &Value) -> bool {
 }
 
 /// Whether a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
-fn holds_secret(text: &str) -> bool {
+#[must_use]
+pub fn holds_secret(text: &str) -> bool {
     let sets_secret = text
         .split(|letter: char| letter.is_whitespace() || ";&?,".contains(letter))
         .filter_map(|part| part.split_once('='))

@@ -1,0 +1,183 @@
+//! Whether a correction would follow a verdict, and what holds it.
+//!
+//! Only what stands where everybody can read it is judged: the target, the object, the Leases. Delays, limits and the
+//! breaker are the controller's memory, and are not guessed here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
+use drift_model::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION, RETRY_REQUESTED_ANNOTATION};
+use drift_model::object::LeanObject;
+use drift_model::voucher::Voucher;
+use drift_target::{Existing, Mode, Target};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// How old the renewal of a Lease may be: the controller takes a poller whose record stood still for longer as gone.
+const FRESH_WITHIN: Duration = Duration::from_secs(40);
+
+/// What is known of one object and its target.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'f> {
+    /// The target.
+    pub target: &'f Target,
+    /// Whether it is one of the cluster, and not tried from a file.
+    pub is_deployed: bool,
+    /// The object.
+    pub object: &'f LeanObject,
+    /// What a poll found just now.
+    pub verdict: &'f Verdict,
+}
+
+/// The programs' Leases, as they were read just now.
+#[derive(Clone, Debug, Default)]
+pub struct Leases {
+    /// The poller's; `None` where there is none, or it could not be read.
+    pub poller: Option<Value>,
+    /// The controller's.
+    pub controller: Option<Value>,
+}
+
+/// What a correction of this verdict would do.
+#[must_use]
+pub fn action(facts: Facts<'_>) -> &'static str {
+    match facts.verdict.reason {
+        _ if facts.target.correct.actions().nudge => "nudge",
+        reason if reason.is_absence() => "create",
+        _ if facts.verdict.tag.replace => "replace",
+        _ => "update",
+    }
+}
+
+/// Everything that holds a correction, one sentence each; nothing where it would follow.
+#[must_use]
+pub fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    match facts.verdict.status() {
+        ConditionStatus::False => return vec!["it is in sync: there is nothing to correct".to_owned()],
+        ConditionStatus::Unknown => {
+            return vec!["nothing can be said of it, and nothing is corrected on a guess".to_owned()];
+        }
+        ConditionStatus::True => {}
+    }
+    if facts.target.correct.mode != Mode::Correct {
+        return vec!["the target only observes: its `correct.mode` is not Correct".to_owned()];
+    }
+    let mut held = of_target(facts);
+    held.extend(of_object(facts));
+    held.extend(of_leases(facts, leases, now));
+    held
+}
+
+fn of_target(facts: Facts<'_>) -> Vec<String> {
+    let mut held = Vec::new();
+    if !facts.is_deployed {
+        held.push("the target was tried from a file: nobody acts on it until it is in force".to_owned());
+    }
+    let actions = facts.target.correct.actions();
+    let action = action(facts);
+    let has_it = match action {
+        "create" => actions.create,
+        "update" => actions.update,
+        "replace" => actions.replace,
+        _ => actions.nudge,
+    };
+    if !has_it {
+        held.push(format!("the target has no steps for {action}"));
+    }
+    held
+}
+
+fn of_object(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, verdict, .. } = facts;
+    let mut held = Vec::new();
+    if object.deleting {
+        held.push("the object is being deleted".to_owned());
+    }
+    if object.paused {
+        held.push(format!("the object is paused by its annotation {PAUSED_ANNOTATION}"));
+    }
+    let note = object.conditions.correction_status();
+    let touches_what_was_there = !verdict.reason.is_absence() && !target.correct.actions().nudge;
+    if touches_what_was_there && note.owned().is_none() && target.correct.existing == Existing::Refuse {
+        held.push(
+            "what stands outside was not made for this object, and `correct.existing` is Refuse (NotOurs)".to_owned(),
+        );
+    }
+    if note.reason == Some(CorrectedReason::IdentityChanged) {
+        held.push("its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned());
+    }
+    match object.conditions.observed().and_then(Standing::read).filter(|standing| standing.reason.status() == ConditionStatus::True) {
+        None => held.push(format!(
+            "the controller acts on what stands on the object, and there driftObserved is not True yet; {}",
+            confirmation(target, verdict.reason)
+        )),
+        Some(standing) if !standing.is_of(object.generation, verdict.tag.wish) || standing.tag.wish != verdict.tag.wish => {
+            held.push("driftObserved speaks of an older spec; the next poll renews it".to_owned());
+        }
+        Some(standing) if standing.tag.correction != note.correction => held.push(format!(
+            "correction {} is to be verified by a poll first; driftObserved speaks of correction {}",
+            note.correction, standing.tag.correction
+        )),
+        Some(standing) if standing.tag.unhealed >= target.correct.limits.attempts => held.push(format!(
+            "{} corrections in a row changed nothing (AttemptsExhausted): one try an hour, or at once by a new value of the annotation \
+             {RETRY_REQUESTED_ANNOTATION}",
+            standing.tag.unhealed
+        )),
+        Some(_) => {}
+    }
+    held
+}
+
+/// How often the poller has to find this before it says so.
+fn confirmation(target: &Target, reason: ObservedReason) -> String {
+    let polls = if reason.is_absence() { target.confirm.absent } else { target.confirm.drift };
+    match polls {
+        1 => "its next poll says so".to_owned(),
+        polls => format!("{polls} polls in a row have to find it"),
+    }
+}
+
+fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    if !facts.is_deployed {
+        return Vec::new();
+    }
+    let mut held = Vec::new();
+    if !is_held(leases.controller.as_ref(), now) {
+        held.push("no controller holds its Lease at the moment".to_owned());
+    }
+    match leases.poller.as_ref().filter(|lease| is_held(Some(lease), now)) {
+        None => held.push("no poller holds its Lease at the moment, so that nobody vouches for what stands".to_owned()),
+        Some(lease) => held.extend(unvouched(facts, lease)),
+    }
+    held
+}
+
+fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
+    let spec = |field: &str| lease.and_then(|lease| lease.get("spec")?.get(field)?.as_str());
+    let renewed = spec("renewTime").and_then(|time| time.parse::<Timestamp>().ok());
+    let is_fresh = renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() <= FRESH_WITHIN);
+    is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
+}
+
+/// Why the poller does not vouch for what stands on the object.
+fn unvouched(facts: Facts<'_>, lease: &Value) -> Option<String> {
+    let text =
+        lease.pointer("/metadata/annotations").and_then(|all| all.get(IN_FORCE_ANNOTATION)).and_then(Value::as_str);
+    let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let voucher = list.get(&facts.target.name).map(|text| Voucher::parse(text));
+    match voucher {
+        None => Some("the poller does not vouch for the target at the moment (its Lease does not list it)".to_owned()),
+        Some(voucher) if voucher.hash != facts.target.verdict_hash => {
+            Some("the poller vouches for another text of the target than this one".to_owned())
+        }
+        Some(voucher) => voucher
+            .except
+            .contains(&facts.object.id.uid)
+            .then(|| "the poller could not renew its verdict on this object and does not vouch for it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,10 @@
+//! What one poll of one object means, in sentences: what was asked and observed, what differs, and whether a correction would
+//! follow or what holds it, as far as the object, its target and the programs' Leases tell.
+//!
+//! Pure: it must not know who polled, nor how anything is printed.
+
+mod holds;
+mod shown;
+
+pub use holds::{Facts, Leases, action, holds};
+pub use shown::{differing, masked, request_lines};
