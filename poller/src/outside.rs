@@ -39,7 +39,7 @@ impl Outside {
                 self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
             }
             (Request::Sql(_), _) => return None,
-            (Request::Kubernetes(_), _) => self.resources.host().to_owned(),
+            (Request::Kubernetes(resource), _) => self.resources.place_of(resource),
         };
         self.gate.paused(&host, now).map(Postponed::from)
     }

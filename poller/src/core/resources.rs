@@ -3,7 +3,7 @@
 //!
 //! It must not know how the object is read, nor what stood before.
 
-use drift_model::cluster_resource::ResourceError;
+use drift_model::cluster_resource::{ClusterResource, ResourceError};
 use drift_model::condition::ObservedReason;
 use drift_target::KubernetesRead;
 use drift_target::cel::Variables;
@@ -30,7 +30,7 @@ pub fn observe_resource(
 
 /// What people are told of an object whose resource could not be read. None of it is absence.
 #[must_use]
-pub fn failure_of(error: &ResourceError) -> Failure {
+pub fn failure_of(error: &ResourceError, resource: &ClusterResource) -> Failure {
     let with = |reason, detail: &str| Failure::with(reason, detail);
     match error {
         ResourceError::NotServed { .. } => with(ObservedReason::ExternalError, "the cluster does not serve the kind"),
@@ -41,13 +41,27 @@ pub fn failure_of(error: &ResourceError) -> Failure {
         ResourceError::TooLarge => invalid(&"too large"),
         ResourceError::TimedOut => Failure::of(ObservedReason::PollTimedOut),
         ResourceError::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        ResourceError::Refused { status: status @ (401 | 403), .. } => {
+            Failure { reason: ObservedReason::Unauthorized, text: refusal(*status, resource) }
+        }
         ResourceError::Refused { status, .. } => of_status(*status),
+    }
+}
+
+/// Why the API server refuses a read: our own account has no right to it, or is not known. No Secret is to blame.
+#[must_use]
+pub fn refusal(status: u16, resource: &ClusterResource) -> String {
+    match status {
+        401 => format!("the API server does not know the poller's ServiceAccount by its token: status {status}"),
+        _ => format!(
+            "the poller's ServiceAccount lacks the right to get {} of {}: status {status}",
+            resource.kind, resource.api_version
+        ),
     }
 }
 
 fn of_status(status: u16) -> Failure {
     let reason = match status {
-        401 | 403 => ObservedReason::Unauthorized,
         429 => return Failure::of(ObservedReason::RateLimited),
         // What stands on the way answers in a form that has no status.
         0 => return Failure::of(ObservedReason::ExternalError),
@@ -122,6 +136,8 @@ spec:
             ExternalError, ExternalUnreachable, PollTimedOut, RateLimited, ResponseInvalid, RuleError, Unauthorized,
         };
         let answered = |status| ResourceError::Refused { status, sentence: String::new(), retry_after: None };
+        let resource =
+            ClusterResource { api_version: "apps/v1".into(), kind: "X".into(), namespace: None, name: "a".to_owned() };
         let not_served = ResourceError::NotServed { api_version: "apps/v1".into(), kind: "X".into() };
         for (error, reason) in [
             (answered(401), Unauthorized),
@@ -139,7 +155,9 @@ spec:
             (ResourceError::TimedOut, PollTimedOut),
             (ResourceError::Unreachable("x".to_owned()), ExternalUnreachable),
         ] {
-            assert_eq!(failure_of(&error).reason, reason, "{error}");
+            assert_eq!(failure_of(&error, &resource).reason, reason, "{error}");
         }
+        let text = failure_of(&answered(403), &resource).text;
+        assert_eq!(text, "the poller's ServiceAccount lacks the right to get X of apps/v1: status 403");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the API server as at any
+//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as at any
 //! host.
 //!
 //! Thin: objects and failures are judged in the core. It must not know what stands on the object.
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Look;
 use crate::core::reply::Observation;
-use crate::core::resources::{failure_of, observe_resource};
+use crate::core::resources::{failure_of, observe_resource, refusal};
 use crate::outside::Outside;
 
 /// How long the API server is left alone where it asks for that without saying for how long, as it does itself.
@@ -28,7 +28,8 @@ pub(super) async fn look_at_one(
     (uid, view): (&Uid, &Value),
     resource: &ClusterResource,
 ) -> Look<Observation> {
-    let mut permit = outside.gate.enter(outside.resources.host(), target.read.limits.concurrent).await;
+    let place = outside.resources.place_of(resource);
+    let mut permit = outside.gate.enter(&place, target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
         return Look { found: Err(pause.into()), told: false, took: Duration::ZERO, tagged: None, judged: None };
     }
@@ -44,12 +45,12 @@ pub(super) async fn look_at_one(
         outside.gate.note(&permit, uid, heard, clock::now());
     }
     if let Err(error) = &answer {
-        outside.troubles.note(&target.name, &trouble(error, read), clock::now());
+        outside.troubles.note(&target.name, &trouble(error, resource), clock::now());
     }
     let told = answer.is_err();
     let observed = match answer {
         Ok(resource) => observe_resource(read, view, resource.as_ref()),
-        Err(error) => Err(failure_of(&error)),
+        Err(error) => Err(failure_of(&error, resource)),
     };
     Look { found: Ok((observed, heard.and_then(Heard::asked_pause))), told, took, tagged: None, judged: None }
 }
@@ -69,11 +70,9 @@ fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<Heard> {
 }
 
 /// The cause for the log: nothing of the object, and what to add where a right is missing.
-fn trouble(error: &ResourceError, read: &KubernetesRead) -> String {
+fn trouble(error: &ResourceError, resource: &ClusterResource) -> String {
     match error {
-        ResourceError::Refused { status: 401 | 403, .. } => {
-            format!("{error}: the poller's ServiceAccount needs the right to get {} {}", read.api_version, read.kind)
-        }
+        ResourceError::Refused { status: status @ (401 | 403), .. } => refusal(*status, resource),
         other => other.to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! Objects of the cluster as external resources: read, made, changed and deleted by their names, over connections of their own.
 //!
 //! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the
-//! watches and the writes to objects. A kind is looked up before the first of its objects and remembered until the API server
+//! watches and the writes to objects. Each kind is read as a host of its own, since one may hang behind a webhook or another
+//! API server while the others answer. A kind is looked up before the first of its objects and remembered until the API server
 //! does not know its path any more. This file must not know what is read or written, or why.
 
 use std::collections::HashMap;
@@ -19,7 +20,9 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
 use crate::kinds::{ResolvedKind, discover_kind};
+use crate::process::clock;
 use drift_model::cluster_resource::{ClusterResource, ResourceError};
+use drift_model::moment::Moment;
 use drift_model::names::MANIFEST_MANAGER;
 
 /// How a JSON body is sent.
@@ -31,11 +34,26 @@ fn writing() -> String {
     format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
 }
 
+/// How long a kind is taken for not served once the API server said so: many objects may name it, and each poll would look
+/// it up. One that was just defined is read that much later.
+const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
+
 /// A kind as targets name it: its `apiVersion`, and its `kind`.
 type KindKey = (Arc<str>, Arc<str>);
 
 /// Where a kind is remembered; one lookup of it at a time.
-type Found = Arc<AsyncMutex<Option<ResolvedKind>>>;
+type Found = Arc<AsyncMutex<Lookup>>;
+
+/// What is known of a kind.
+#[derive(Debug, Default)]
+enum Lookup {
+    #[default]
+    Unknown,
+    Served(ResolvedKind),
+    NotServed {
+        since: Moment,
+    },
+}
 
 /// Reads objects of any kind. Clones share what they know.
 #[derive(Clone)]
@@ -68,6 +86,12 @@ impl ResourceClient {
     #[must_use]
     pub fn new(client: kube::Client, host: &str) -> Self {
         Self { client, host: host.into(), kinds: Arc::default() }
+    }
+
+    /// The kind's place at the API server, as the limits and pauses of reads tell hosts apart.
+    #[must_use]
+    pub fn place_of(&self, resource: &ClusterResource) -> String {
+        format!("{} {} {}", self.host, resource.api_version, resource.kind)
     }
 
     /// `host:port` of the API server, as limits and pauses tell hosts apart.
@@ -156,17 +180,25 @@ impl ResourceClient {
         let found = self.found(resource);
         // Whoever waits here waits for the same answer.
         let mut known = found.lock().await;
-        if let Some(kind) = &*known {
-            return Ok(kind.clone());
+        match &*known {
+            Lookup::Served(kind) => return Ok(kind.clone()),
+            Lookup::NotServed { since } if !clock::now().is_past(*since, NOT_SERVED_FOR) => {
+                return Err(not_served(resource));
+            }
+            Lookup::NotServed { .. } | Lookup::Unknown => {}
         }
         let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
         let readable = served.filter(|(_, capabilities)| capabilities.supports_operation(verbs::GET));
-        let (kind, _) = readable.ok_or_else(|| not_served(resource))?;
-        Ok(known.insert(kind).clone())
+        let Some((kind, _)) = readable else {
+            *known = Lookup::NotServed { since: clock::now() };
+            return Err(not_served(resource));
+        };
+        *known = Lookup::Served(kind.clone());
+        Ok(kind)
     }
 
     async fn forget(&self, resource: &ClusterResource) {
-        *self.found(resource).lock().await = None;
+        *self.found(resource).lock().await = Lookup::Unknown;
     }
 
     fn found(&self, resource: &ClusterResource) -> Found {
@@ -305,8 +337,20 @@ mod tests {
             assert!(matches!(found, Err(ResourceError::NotServed { .. })), "{found:?}");
         }
         assert_eq!(log.lines().iter().filter(|line| *line == "GET /apis/apps/v1").count(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_for_an_unserved_kind_is_answered_for_seconds() {
+        let (client, log) = answering(|_| kinds());
+        let client = ResourceClient::new(client, "api:443");
         let unknown = ClusterResource { kind: "Stateful".into(), ..resource(Some("n")) };
-        assert!(matches!(client.get(&unknown, DEADLINE).await, Err(ResourceError::NotServed { .. })));
+        let ask = async || {
+            assert!(matches!(client.get(&unknown, DEADLINE).await, Err(ResourceError::NotServed { .. })));
+            log.lines().len()
+        };
+        assert_eq!((ask().await, ask().await), (1, 1));
+        tokio::time::advance(NOT_SERVED_FOR + DEADLINE).await;
+        assert_eq!(ask().await, 2);
     }
 
     #[tokio::test]
