@@ -40,8 +40,9 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Allocations of one poll. Where it falls write the new number; where it rises say why.
-const ALLOCATIONS: u64 = 70;
+/// Allocations of one poll: 70, and room for some connections that a busy machine opens meanwhile. Where it falls write the
+/// new number; where it rises say why.
+const ALLOCATIONS: u64 = 80;
 
 /// Polled once a second each.
 const OBJECTS: usize = 100;
