@@ -35,10 +35,12 @@ async fn objects(State(board): State<Board>, RawQuery(query): RawQuery) -> Respo
         Ok(query) => query,
         Err(message) => return (StatusCode::BAD_REQUEST, message).into_response(),
     };
-    let mut answers = board.ask(question).await;
-    answers.retain(|name, _| target.as_ref().is_none_or(|asked| asked == name));
-    let matching: usize = answers.values().map(|holdings| holdings.matching).sum();
-    let rows = answers.iter().flat_map(|(target, holdings)| {
+    let Some(answers) = board.ask(question).await else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many look at once\n").into_response();
+    };
+    let asked = || answers.iter().filter(|(name, _)| target.as_ref().is_none_or(|asked| asked == *name));
+    let matching: usize = asked().map(|(_, holdings)| holdings.matching).sum();
+    let rows = asked().flat_map(|(target, holdings)| {
         holdings
             .objects
             .iter()

@@ -229,9 +229,12 @@ impl TargetActor {
     }
 
     fn answer(&self, asked: Asked) {
+        // Whoever asked may have gone.
+        if asked.answer.is_closed() {
+            return;
+        }
         let held = self.held_counts.all();
         let found = holdings(held, |uid| self.roster.object(uid).map(|object| &object.id), &asked.question);
-        // Whoever asked may have gone.
         _ = asked.answer.send(found);
     }
 

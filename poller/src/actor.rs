@@ -4,6 +4,7 @@
 //! core, which decides, and the shell, which does; it must not decide anything itself.
 
 mod hinted;
+mod housekeeping;
 mod polls;
 mod traversals;
 mod writes;
@@ -20,7 +21,6 @@ use drift_cluster::watch::ObjectEvent;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
-use drift_model::voucher::Voucher;
 use drift_target::Target;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -30,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::core::hints::{Hint, Hints};
-use crate::core::overview::overview;
 use crate::core::roster::Roster;
 use crate::core::schedule::{Now, tick_of};
 use crate::core::track::{NextWrite, Track};
@@ -243,29 +242,6 @@ impl TargetActor {
     fn take_read(&mut self, live: Option<LeanObject>) {
         if let Some(live) = live.filter(|live| self.roster.track(&live.id.uid).is_some()) {
             self.take_seen(live, read_clock());
-        }
-    }
-
-    fn housekeep(&mut self) {
-        let now = read_clock();
-        self.counts.count(self.roster.tracks(), now.moment);
-        let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
-        self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
-    }
-
-    fn answer(&self, asked: Asked) {
-        // Whoever asked may have gone.
-        _ = asked.answer.send(overview(self.roster.tracks(), &asked.question, clock::now()));
-    }
-
-    fn vouch(&self, now: Moment) {
-        let except = self.roster.vouched_except(now);
-        self.vouched.set(i64::from(except.is_some()));
-        let hash = &self.target.verdict_hash;
-        // Asked at every turn, and news hardly ever.
-        if !self.context.in_force.says(&self.target.name, except.as_ref().map(|except| (hash.as_str(), except))) {
-            let voucher = except.map(|except| Voucher { hash: hash.clone(), except });
-            self.context.in_force.set(&self.target.name, voucher);
         }
     }
 

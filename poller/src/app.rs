@@ -190,8 +190,10 @@ impl Program {
             secrets,
             webhooks: settings.hints_address.map(|_| Webhooks::default()),
         };
+        let leader_command =
+            format!("kubectl get lease {} -n {}", settings.run.home.lease_name(POLLER_LEASE), context.home);
         let Context { board, configuration, in_force, leadership, .. } = context.clone();
-        let page = Page { board, configuration, in_force, leadership };
+        let page = Page { board, configuration, in_force, leadership, leader_command };
         let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
         let patience = settings.clean_up.clean_up_after;

@@ -8,17 +8,22 @@ mod tests;
 
 use std::time::Duration;
 
-use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Tag};
+use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
 use drift_model::moment::Moment;
+use drift_model::object::ObjectId;
 
 use super::track::Track;
 
-/// Most objects in one answer: more than anybody reads, and what a page shows without delay.
+/// Most objects in one answer, and on the page: more than anybody reads. With their messages they take half a megabyte at most.
 pub const MOST_ROWS: usize = 200;
 
 /// Which objects people ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
+    /// Of one target alone; of all without.
+    pub target: Option<String>,
+    /// Whether they are to be shown, and not only counted.
+    pub with_rows: bool,
     /// Stands somewhere in `namespace/name`; empty for all.
     pub search: String,
     /// By their verdict.
@@ -131,11 +136,30 @@ fn rank(track: &Track) -> Rank {
     }
 }
 
-/// How the objects stand, and those that are asked for.
+impl Question {
+    /// Whether objects of this target are to be shown.
+    #[must_use]
+    pub fn asks_for(&self, target: &str) -> bool {
+        self.with_rows && self.target.as_ref().is_none_or(|asked| asked == target)
+    }
+
+    fn means(&self, rank: Rank, id: &ObjectId) -> bool {
+        self.shown.means(rank) && (self.search.is_empty() || id.to_string().contains(&self.search))
+    }
+}
+
+/// How the objects of the target of that name stand, and those that are asked for. It takes time in proportion to the
+/// objects, and room for those that are shown.
 #[must_use]
-pub fn overview<'a>(tracks: impl Iterator<Item = &'a Track>, question: &Question, now: Moment) -> TargetOverview {
+pub fn overview<'a>(
+    target: &str,
+    tracks: impl Iterator<Item = &'a Track>,
+    question: &Question,
+    now: Moment,
+) -> TargetOverview {
     let mut found = TargetOverview::default();
     let mut meant = Vec::new();
+    let has_rows = question.asks_for(target);
     for track in tracks {
         let rank = rank(track);
         *match rank {
@@ -144,22 +168,34 @@ pub fn overview<'a>(tracks: impl Iterator<Item = &'a Track>, question: &Question
             Rank::InSync => &mut found.counts.in_sync,
         } += 1;
         found.lateness = found.lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
-        let name = track.object().id.to_string();
-        if question.shown.means(rank) && name.contains(&question.search) {
-            meant.push((rank, name, track));
+        if has_rows && question.means(rank, &track.object().id) {
+            meant.push((rank, track));
         }
     }
-    meant.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     found.matching = meant.len();
-    found.rows = meant.into_iter().take(MOST_ROWS).map(|(_, name, track)| row(name, track, now)).collect();
+    found.rows = first(meant).into_iter().map(|(_, track)| row(track, now)).collect();
     found
 }
 
-fn row(object: String, track: &Track, now: Moment) -> ObjectRow {
+/// The worst by their names, without putting the others in order.
+fn first(mut meant: Vec<(Rank, &Track)>) -> Vec<(Rank, &Track)> {
+    fn key<'k>((rank, track): &'k (Rank, &Track)) -> (Rank, &'k ObjectId) {
+        (*rank, &track.object().id)
+    }
+    let order = |one: &(Rank, &Track), other: &(Rank, &Track)| key(one).cmp(&key(other));
+    if meant.len() > MOST_ROWS {
+        meant.select_nth_unstable_by(MOST_ROWS, order);
+        meant.truncate(MOST_ROWS);
+    }
+    meant.sort_unstable_by(order);
+    meant
+}
+
+fn row(track: &Track, now: Moment) -> ObjectRow {
     let shown = track.object();
     let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (track.is_flapping(now), "flapping")];
     ObjectRow {
-        object,
+        object: shown.id.to_string(),
         verdict: shown.conditions.observed().map(|condition| {
             let (text, _) = Tag::split(&condition.message);
             row_condition(condition, text)
@@ -177,7 +213,8 @@ fn row_condition(condition: &Condition, text: &str) -> RowCondition {
     RowCondition {
         status: condition.status,
         reason: condition.reason.clone(),
-        text: text.to_owned(),
+        // Ours is no longer; another writer's may be.
+        text: text.chars().take(MAX_MESSAGE_BYTES).collect(),
         since: condition.last_transition_time.clone(),
     }
 }

@@ -9,25 +9,16 @@ use drift_cluster::config::Configuration;
 use drift_target::{Mode, Target};
 use serde_json::{Value, json};
 
-use crate::core::overview::{ObjectRow, Question, RowCondition, Shown, TargetOverview};
+use crate::core::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};
 use crate::in_force::InForce;
-
-/// What a reader asks for, from the query of a URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Query {
-    /// One target alone; all without.
-    pub(super) target: Option<String>,
-    /// Which of its objects.
-    pub(super) question: Question,
-}
 
 /// All that is shown.
 #[derive(Debug)]
 pub(super) struct Content {
     /// What was asked.
-    pub(super) query: Query,
-    /// Whether this replica polls.
-    pub(super) leading: bool,
+    pub(super) question: Question,
+    /// How to find the replica that polls, where it is another one.
+    pub(super) leader_elsewhere: Option<String>,
     /// What is wrong with documents that are not in force.
     pub(super) problems: Vec<String>,
     /// Every target in force.
@@ -51,31 +42,29 @@ pub(super) struct TargetLine {
     pub(super) overview: Option<TargetOverview>,
 }
 
-impl Query {
-    /// What the query of a URL asks for. What is not known is passed over.
-    #[must_use]
-    pub(super) fn parse(query: &str) -> Self {
-        let mut asked = Self::default();
-        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match key.as_ref() {
-                "target" if !value.is_empty() => asked.target = Some(value.into_owned()),
-                "search" => asked.question.search = value.trim().to_owned(),
-                "shown" => asked.question.shown = Shown::parse(&value),
-                _ => {}
-            }
+/// What the query of a URL asks for. What is not known is passed over.
+#[must_use]
+pub(super) fn parse(query: &str) -> Question {
+    let mut asked = Question { with_rows: true, ..Question::default() };
+    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match key.as_ref() {
+            "target" if !value.is_empty() => asked.target = Some(value.into_owned()),
+            "search" => value.trim().clone_into(&mut asked.search),
+            "shown" => asked.shown = Shown::parse(&value),
+            _ => {}
         }
-        asked
     }
+    asked
 }
 
 impl Content {
     /// What answers a query.
     #[must_use]
     pub(super) fn new(
-        query: Query,
+        question: Question,
         configuration: &Configuration,
         in_force: &InForce,
-        mut answers: BTreeMap<String, TargetOverview>,
+        answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
         let line = |(name, target): (&String, &std::sync::Arc<Target>)| TargetLine {
             name: name.clone(),
@@ -83,23 +72,24 @@ impl Content {
             interval: target.interval,
             mode: mode(target),
             vouched: in_force.contains_key(name),
-            overview: answers.remove(name),
+            overview: answers.get(name).cloned(),
         };
         let targets = configuration.targets.iter().map(line).collect();
         let problems = configuration.problems.iter().map(ToString::to_string).collect();
-        Self { query, leading: false, problems, targets }
+        Self { question, leader_elsewhere: None, problems, targets }
     }
 
-    /// The objects that are asked for, with the target of each.
+    /// The objects that are shown, with the target of each.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&str, &ObjectRow)> {
-        let with_rows = self.asked().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
-        with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)))
+        let with_rows = self.targets.iter().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
+        let rows = with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)));
+        rows.take(MOST_ROWS)
     }
 
     /// How many objects are asked for.
     #[must_use]
     pub(super) fn matching(&self) -> usize {
-        self.asked().filter_map(|line| line.overview.as_ref()).map(|overview| overview.matching).sum()
+        self.targets.iter().filter_map(|line| line.overview.as_ref()).map(|overview| overview.matching).sum()
     }
 
     /// The targets as JSON.
@@ -113,10 +103,6 @@ impl Content {
     pub(super) fn objects_json(&self) -> Value {
         let objects: Vec<Value> = self.rows().map(|(target, row)| row_json(target, row)).collect();
         json!({"matching": self.matching(), "objects": objects})
-    }
-
-    fn asked(&self) -> impl Iterator<Item = &TargetLine> {
-        self.targets.iter().filter(|line| self.query.target.as_ref().is_none_or(|asked| *asked == line.name))
     }
 }
 

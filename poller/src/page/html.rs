@@ -33,21 +33,21 @@ pub(super) fn page(content: &Content) -> String {
 }
 
 fn asking(content: &Content) -> Markup {
-    let query = &content.query;
+    let asked = &content.question;
     html! {
         form method="get" action="." {
             select name="target" aria-label="Target" {
                 option value="" { "all targets" }
                 @for line in &content.targets {
-                    option value=(line.name) selected[query.target.as_ref() == Some(&line.name)] { (line.name) }
+                    option value=(line.name) selected[asked.target.as_ref() == Some(&line.name)] { (line.name) }
                 }
             }
             select name="shown" aria-label="Verdict" {
                 @for (shown, text) in [(Shown::All, "all objects"), (Shown::Drifted, "drifted"), (Shown::Unknown, "cannot tell")] {
-                    option value=(shown.as_str()) selected[query.question.shown == shown] { (text) }
+                    option value=(shown.as_str()) selected[asked.shown == shown] { (text) }
                 }
             }
-            input type="search" name="search" value=(query.question.search) placeholder="namespace/name" aria-label="Search";
+            input type="search" name="search" value=(asked.search) placeholder="namespace/name" aria-label="Search";
             button { "Show" }
         }
     }
@@ -55,9 +55,8 @@ fn asking(content: &Content) -> Markup {
 
 fn notices(content: &Content) -> Markup {
     html! {
-        @if !content.leading {
-            p.notice { "This replica stands by and polls nothing. The Lease names the one that does: "
-                code { "kubectl get lease drift-poller -n drift-system" } }
+        @if let Some(command) = &content.leader_elsewhere {
+            p.notice { "This replica stands by and polls nothing. The Lease names the one that does: " code { (command) } }
         }
         @for problem in &content.problems { p.notice { "Not in force: " (problem) } }
     }
@@ -147,7 +146,7 @@ fn span(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::core::overview::{StandingCounts, TargetOverview};
-    use crate::page::content::Query;
+    use crate::page::content::parse;
 
     #[test]
     fn what_others_wrote_is_text_and_no_markup() {
@@ -175,8 +174,13 @@ mod tests {
             vouched: true,
             overview: Some(overview),
         };
-        let query = Query::parse("target=proxies&search=%3Cscript%3E&shown=drifted");
-        let text = page(&Content { query, leading: true, problems: vec![hostile.to_owned()], targets: vec![line] });
+        let question = parse("target=proxies&search=%3Cscript%3E&shown=drifted");
+        let text = page(&Content {
+            question,
+            leader_elsewhere: None,
+            problems: vec![hostile.to_owned()],
+            targets: vec![line],
+        });
         assert!(!text.contains("<script>"), "{text}");
         assert_eq!(text.matches("&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;").count(), 8, "{text}");
         assert!(

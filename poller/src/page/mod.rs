@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use drift_cluster::config::Configuration;
 use drift_cluster::lease::Leadership;
@@ -20,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::core::overview::{Question, TargetOverview};
 use crate::in_force::InForceList;
-use content::{Content, Query};
+use content::{Content, parse};
 
 /// Only what this program itself serves is loaded, sent to, or run; nothing may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
@@ -42,6 +43,8 @@ pub struct Page {
     pub in_force: InForceList,
     /// Whether this replica polls.
     pub leadership: Leadership,
+    /// What people type to find the one that does.
+    pub leader_command: String,
 }
 
 impl Page {
@@ -57,33 +60,42 @@ impl Page {
             .with_state(self)
     }
 
-    async fn content(&self, query: Option<String>) -> Content {
-        let query = Query::parse(&query.unwrap_or_default());
-        let answers = self.board.ask(query.question.clone()).await;
+    /// `None` where too many people look at once.
+    async fn content(&self, question: Question) -> Option<Content> {
+        let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
         let in_force = self.in_force.subscribe().borrow().clone();
-        Content { leading: self.leadership.is_held(), ..Content::new(query, &configuration, &in_force, answers) }
+        let leader_elsewhere = (!self.leadership.is_held()).then(|| self.leader_command.clone());
+        Some(Content { leader_elsewhere, ..Content::new(question, &configuration, &in_force, &answers) })
+    }
+
+    async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {
+        match self.content(question).await {
+            Some(content) => answer(kind, text(&content)),
+            None => (StatusCode::SERVICE_UNAVAILABLE, "too many look at once\n").into_response(),
+        }
     }
 }
 
-async fn page(State(page): State<Page>, RawQuery(query): RawQuery) -> impl IntoResponse {
-    answer("text/html; charset=utf-8", html::page(&page.content(query).await))
+async fn page(State(page): State<Page>, RawQuery(query): RawQuery) -> Response {
+    page.answer(parse(&query.unwrap_or_default()), "text/html; charset=utf-8", html::page).await
 }
 
-async fn targets(State(page): State<Page>, RawQuery(query): RawQuery) -> impl IntoResponse {
-    answer("application/json", page.content(query).await.targets_json().to_string())
+async fn targets(State(page): State<Page>) -> Response {
+    page.answer(Question::default(), "application/json", |content| content.targets_json().to_string()).await
 }
 
-async fn objects(State(page): State<Page>, RawQuery(query): RawQuery) -> impl IntoResponse {
-    answer("application/json", page.content(query).await.objects_json().to_string())
+async fn objects(State(page): State<Page>, RawQuery(query): RawQuery) -> Response {
+    let text = |content: &Content| content.objects_json().to_string();
+    page.answer(parse(&query.unwrap_or_default()), "application/json", text).await
 }
 
-fn answer(kind: &'static str, text: String) -> impl IntoResponse {
+fn answer(kind: &'static str, text: String) -> Response {
     let headers = [
         (CONTENT_TYPE, kind),
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CACHE_CONTROL, "no-store"),
     ];
-    (headers, text)
+    (headers, text).into_response()
 }

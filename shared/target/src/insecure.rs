@@ -74,13 +74,22 @@ pub(super) fn goes_unread(request: &RequestTemplate) -> bool {
 #[must_use]
 pub fn is_unread(base: &str) -> bool {
     let Ok(url) = Url::parse(base) else { return false };
-    url.scheme() == "https"
-        || match url.host() {
-            Some(Host::Domain(name)) => is_local_name(name.strip_suffix('.').unwrap_or(name)),
-            Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-            Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
-            None => false,
-        }
+    url.scheme() == "https" || url.host().is_some_and(|host| is_near(&host))
+}
+
+/// The same of a host that is dialled without TLS: a name or an address, an IPv6 one with brackets or without.
+#[must_use]
+pub fn is_unread_host(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.map_or_else(|_| Host::parse(host).is_ok_and(|host| is_near(&host)), |address| address.is_loopback())
+}
+
+fn is_near<S: AsRef<str>>(host: &Host<S>) -> bool {
+    match host {
+        Host::Domain(name) => is_local_name(name.as_ref().strip_suffix('.').unwrap_or(name.as_ref())),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    }
 }
 
 fn is_local_name(name: &str) -> bool {
@@ -123,6 +132,14 @@ mod tests {
         ];
         for base in read {
             assert!(!is_unread(base), "{base}");
+        }
+        for host in ["127.0.0.1", "::1", "[::1]", "localhost", "db.orders.svc", "db.orders.svc.cluster.local"] {
+            assert!(is_unread_host(host), "{host}");
+        }
+        for host in
+            ["db", "10.0.0.1", "localhost/x.example", "a@localhost", "localhost?x", "localhost#x", "localhost:1", ""]
+        {
+            assert!(!is_unread_host(host), "{host}");
         }
     }
 }

@@ -64,7 +64,7 @@ pub use http::request::RequestTemplate;
 pub use http::secret_key::SecretKey;
 pub use http::statuses::StatusSet;
 pub use http::tls::Tls;
-pub use insecure::is_unread;
+pub use insecure::{is_unread, is_unread_host};
 pub use json::{JsonError, parse_json};
 pub use json_schema::json_schema;
 pub use manifests::{FoundDocument, Holder, find_documents, place_of_key};

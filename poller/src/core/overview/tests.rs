@@ -17,6 +17,10 @@ fn seen(roster: &mut Roster, name: &str, status: &str) {
     roster.see(object, at(0), |_| true);
 }
 
+fn with_rows() -> Question {
+    Question { with_rows: true, ..Question::default() }
+}
+
 fn names(overview: &TargetOverview) -> Vec<&str> {
     overview.rows.iter().map(|row| row.object.as_str()).collect()
 }
@@ -27,8 +31,10 @@ fn the_worst_stand_first_and_all_are_counted() {
     for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown"), ("d", ""), ("e", "True")] {
         seen(&mut roster, name, status);
     }
-    let ask =
-        |search: &str, shown| overview(roster.tracks(), &Question { search: search.to_owned(), shown }, at(10).moment);
+    let ask = |search: &str, shown| {
+        let question = Question { search: search.to_owned(), shown, ..with_rows() };
+        overview("t", roster.tracks(), &question, at(10).moment)
+    };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
     assert_eq!((all.counts, all.matching), (StandingCounts { in_sync: 1, drifted: 2, unknown: 2 }, 5));
@@ -47,6 +53,12 @@ fn an_answer_is_bounded() {
     for number in 0..=MOST_ROWS {
         seen(&mut roster, &format!("o{number}"), "");
     }
-    let all = overview(roster.tracks(), &Question::default(), at(10).moment);
-    assert_eq!((all.matching, all.rows.len()), (MOST_ROWS + 1, MOST_ROWS));
+    seen(&mut roster, "z", "True");
+    let ask = |question: &Question| overview("t", roster.tracks(), question, at(10).moment);
+    let all = ask(&with_rows());
+    assert_eq!((all.matching, all.rows.len(), names(&all)[0]), (MOST_ROWS + 2, MOST_ROWS, "z"));
+    for elsewhere in [Question::default(), Question { target: Some("other".to_owned()), ..with_rows() }] {
+        let counted = ask(&elsewhere);
+        assert_eq!((counted.counts, counted.rows.len()), (all.counts, 0), "only the counts are asked for");
+    }
 }

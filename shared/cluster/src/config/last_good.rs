@@ -5,11 +5,12 @@
 //! A target that never was in force has none; it waits for its kind, which says the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::watch::{Configuration, Documents, Judge};
 use crate::kinds::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
-use drift_target::{Catalogue, DocumentName, Refused};
+use drift_target::{Catalogue, DocumentName, Refused, Target, UnknownField};
 
 /// How long the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
 /// where it is not, the target is looked at again once it is in force.
@@ -22,28 +23,50 @@ pub struct LastGood {
     /// How often an edit was refused for what its kind lacks: the schema of a kind that was edited too is published some
     /// seconds later.
     looks: BTreeMap<DocumentName, u32>,
+    /// What was refused, by the text that was.
+    refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
+}
+
+/// The same with the text that was refused.
+fn remembered<'e>(
+    refused: &Refused,
+    edits: impl Iterator<Item = (&'e Arc<Target>, &'e Arc<Target>)>,
+) -> BTreeMap<DocumentName, (String, Vec<UnknownField>)> {
+    let with_text = edits.filter_map(|(_, after)| {
+        let unknown = refused.get(&after.document)?;
+        Some((after.document.clone(), (after.document_hash.clone(), unknown.clone())))
+    });
+    with_text.collect()
 }
 
 impl LastGood {
     /// A judge with nothing to remember yet.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
-        Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new() }
+        Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
     }
 
     /// The edits of targets in force that read fields which their kinds lack. Where the text in force does so too, neither
-    /// works, and the edit may be the way out.
+    /// works, and the edit may be the way out. An edit that cannot be judged now is refused as it was before, if it was.
     async fn refused(&self, next: &Catalogue) -> Refused {
         let mut refused = Refused::new();
+        let edits: Vec<_> = self.catalogue.edits(next).collect();
+        for (_, after) in &edits {
+            let known = self.refused.get(&after.document).filter(|(hash, _)| *hash == after.document_hash);
+            refused.extend(known.map(|(_, unknown)| (after.document.clone(), unknown.clone())));
+        }
         let ask = async {
-            for (before, after) in self.catalogue.edits(next) {
-                let unknown = unknown_fields(&self.client, after).await.unwrap_or_default();
-                if !unknown.is_empty() && unknown_fields(&self.client, before).await.is_ok_and(|none| none.is_empty()) {
+            for (before, after) in edits {
+                let Ok(unknown) = unknown_fields(&self.client, after).await else { continue };
+                let Ok(before) = unknown_fields(&self.client, before).await else { continue };
+                if !unknown.is_empty() && before.is_empty() {
                     refused.insert(after.document.clone(), unknown);
+                } else {
+                    refused.remove(&after.document);
                 }
             }
         };
-        // What was not answered by then is not refused.
+        // What was not answered by then is as it was.
         _ = tokio::time::timeout(SCHEMAS_WITHIN, ask).await;
         refused
     }
@@ -64,6 +87,7 @@ impl Judge for LastGood {
     async fn judge(&mut self, documents: &Documents) -> Configuration {
         let mut next = self.catalogue.update(documents);
         let refused = self.refused(&next).await;
+        self.refused = remembered(&refused, self.catalogue.edits(&next));
         if !refused.is_empty() {
             next = self.catalogue.update_without(documents, &refused);
         }
@@ -91,7 +115,7 @@ mod tests {
     use crate::client::fake_api::{client, refuse, reply};
     use crate::process::clock;
     use serde_json::{Value, json};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     fn documents(template: &str) -> Documents {
         let text = format!(
@@ -152,6 +176,13 @@ mod tests {
             let said: &[&str] = if look < UNTOLD_LOOKS { &[] } else { &[said] };
             assert_eq!(problems, said, "look {look}");
         }
+        *published.lock().unwrap() = None;
+        let (standing, problems, _) = judged(&mut judge, &wrong).await;
+        assert!(
+            standing == first && problems.len() == 1,
+            "what was refused stays so while nobody answers: {problems:?}"
+        );
+        *published.lock().unwrap() = Some(schema(&["ttl"]));
         let told = judge.judge(&wrong).await;
         assert!(told.look_again == Some(LOOK_UP_AGAIN) && told.unsettled.is_empty());
         *published.lock().unwrap() = Some(schema(&["ttl", "tll"]));

@@ -4,12 +4,14 @@
 //! beyond the board and the registry; a program adds pages of its own as a router.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus_client::registry::Registry;
@@ -60,6 +62,7 @@ impl AdminServer {
 
     /// Answers until `stop`. `pages` are the program's own; use `Router::new()` where it has none.
     pub async fn serve(self, health: Health, registry: Registry, pages: Router, stop: CancellationToken) {
+        let pages = pages.layer(from_fn(only_by_address));
         let server = axum::serve(self.listener, router(health, registry).merge(pages));
         if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
             tracing::error!("the admin server ended: {error}");
@@ -73,6 +76,23 @@ fn router(health: Health, registry: Registry) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics_text))
         .with_state(Shown { health, registry: Arc::new(registry) })
+}
+
+/// The pages name objects, so no web site may read them through the browser of somebody who looks: one that lets its own
+/// name lead to loopback sends that name along.
+async fn only_by_address(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if host.is_some_and(is_address) {
+        return next.run(request).await;
+    }
+    (StatusCode::FORBIDDEN, "open this by an address or as localhost\n").into_response()
+}
+
+/// Whether what stands before the port is an address, or the name that every machine keeps for itself.
+fn is_address(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_matches(['[', ']']);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
 /// Fails when a main loop stands still, so that the kubelet starts the program anew.
@@ -113,8 +133,12 @@ mod tests {
     use tokio::net::TcpStream;
 
     async fn get(address: SocketAddr, path: &str) -> String {
+        get_as("[::1]:8080", address, path).await
+    }
+
+    async fn get_as(host: &str, address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -141,6 +165,11 @@ mod tests {
             assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("schedule: stands still"), "{answer}");
             assert!(get(address, "/metrics").await.contains(metrics::CONTENT_TYPE));
             assert!(get(address, "/targets").await.ends_with("mine"));
+            for (host, status) in [("localhost:8080", 200), ("10.0.0.7", 200), ("attacker.example", 403), ("", 403)] {
+                let answer = get_as(host, address, "/targets").await;
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {answer}");
+            }
+            assert!(get_as("attacker.example", address, "/metrics").await.starts_with("HTTP/1.1 200"));
             stop.cancel();
         };
         tokio::join!(serving, asking);

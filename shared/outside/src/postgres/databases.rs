@@ -60,9 +60,9 @@ impl Databases {
         if insecure || parameters.is_unread() {
             return Ok(parameters);
         }
-        let problem = "disable, for a host that is neither loopback nor a cluster Service: \
+        let problem = "sslmode=disable, for a host that is neither loopback nor a cluster Service: \
                        use TLS, or write insecure: true in the target";
-        Err(CredentialError::unusable(&connection.secret, "sslmode", problem))
+        Err(CredentialError::unusable(&connection.secret, parameters.ssl_mode_key(), problem))
     }
 
     /// Waits until nobody else uses the target's connection.

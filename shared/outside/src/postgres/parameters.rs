@@ -37,6 +37,7 @@ pub struct ConnectionParameters {
     pub(super) database: Option<String>,
     pub(super) password: Option<SecretString>,
     pub(super) ssl_mode: SslMode,
+    is_of_uri: bool,
     /// CA certificates in PEM, instead of the system's.
     pub(super) ca: Option<SecretString>,
 }
@@ -105,7 +106,8 @@ impl ConnectionParameters {
             return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
         }
         let (database, password) = (written.database, written.password);
-        let parameters = Self { host, port, user, database, password, ssl_mode, ca };
+        let is_of_uri = value("uri")?.is_some();
+        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, ca };
         secrets.check_host(secret, &parameters.host_and_port())?;
         Ok(parameters)
     }
@@ -122,9 +124,12 @@ impl ConnectionParameters {
 
     /// Whether nobody on the way can read what is sent there.
     pub(super) fn is_unread(&self) -> bool {
-        self.ssl_mode != SslMode::Disable
-            || self.host.starts_with('/')
-            || drift_target::is_unread(&format!("http://{}", self.host_and_port()))
+        self.ssl_mode != SslMode::Disable || self.host.starts_with('/') || drift_target::is_unread_host(&self.host)
+    }
+
+    /// The key that says how the way is protected.
+    pub(super) const fn ssl_mode_key(&self) -> &'static str {
+        if self.is_of_uri { "uri" } else { "sslmode" }
     }
 
     /// Tells whether a connection was made by the same.

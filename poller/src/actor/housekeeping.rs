@@ -1,0 +1,40 @@
+//! What the actor tells of its objects besides what it writes: its counts, that it vouches, and answers for people.
+//!
+//! It must not change anything that is decided by.
+
+use drift_cluster::process::clock;
+use drift_model::moment::Moment;
+use drift_model::voucher::Voucher;
+
+use super::{TargetActor, read_clock};
+use crate::core::overview::overview;
+use crate::metrics::of_target;
+use crate::page::Asked;
+
+impl TargetActor {
+    pub(super) fn housekeep(&mut self) {
+        let now = read_clock();
+        self.counts.count(self.roster.tracks(), now.moment);
+        let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
+        self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
+    }
+
+    pub(super) fn answer(&self, asked: Asked) {
+        // Whoever asked may have gone.
+        if !asked.answer.is_closed() {
+            let found = overview(&self.target.name, self.roster.tracks(), &asked.question, clock::now());
+            _ = asked.answer.send(found);
+        }
+    }
+
+    pub(super) fn vouch(&self, now: Moment) {
+        let except = self.roster.vouched_except(now);
+        self.vouched.set(i64::from(except.is_some()));
+        let hash = &self.target.verdict_hash;
+        // Asked at every turn, and news hardly ever.
+        if !self.context.in_force.says(&self.target.name, except.as_ref().map(|except| (hash.as_str(), except))) {
+            let voucher = except.map(|except| Voucher { hash: hash.clone(), except });
+            self.context.in_force.set(&self.target.name, voucher);
+        }
+    }
+}
