@@ -45,8 +45,10 @@ impl Secrets {
     /// nothing of the kind.
     #[must_use]
     pub fn watched(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
-        let has_some = !target.compare.write_only.is_empty();
-        has_some.then(|| self.known(target, object, |known| watched_marks(target, object, known)))?
+        if target.compare.write_only.is_empty() {
+            return None;
+        }
+        self.known(target, object, |known| watched_marks(target, object, known)).flatten()
     }
 
     /// Whether a Secret changed since the last look.

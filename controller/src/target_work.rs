@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use drift_cluster::access::target_rights::rights_of_controller;
-use drift_target::Target;
+use drift_cluster::access::Right;
+use drift_cluster::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_target::{Destination, Mode, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +44,8 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
     };
-    let needed = rights_of_controller(&target, &found);
+    let mut needed = rights_of_controller(&target, &found);
+    needed.extend(rights_outside(&context, &target).await);
     let mut missing = context.rights.follow_missing(needed.clone());
     let _rights = context.rights.need(needed);
     let teller = announcer.clone();
@@ -74,4 +76,21 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     };
     let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
     context.handovers.leave(target, handover, is_in_force);
+}
+
+/// What it must be allowed to do with the objects of the cluster that are the external resources. Where their kind is not served
+/// nothing can be said of rights on it; its corrections say it then.
+async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
+    let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
+        (&target.read.source, &target.correct.destination, target.correct.mode)
+    else {
+        return Vec::new();
+    };
+    match context.resources.resolve(&read.api_version, &read.kind).await {
+        Ok(kind) => rights_on_resource(target, read.namespace.as_deref(), &kind),
+        Err(error) => {
+            tracing::warn!(target_name = target.name, kind = %read.kind, "rights on the kind are not known: {error}");
+            Vec::new()
+        }
+    }
 }

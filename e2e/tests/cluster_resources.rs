@@ -91,6 +91,9 @@ async fn an_object_of_the_cluster_is_made_and_kept() -> Result<()> {
         let words = message(&refused, "driftCorrected");
         ensure!(words.contains("the controller lacks a right (403)"), "{words}");
         ensure!(config_map(world, "proxy-web").await?.is_none(), "made without a right");
+        let event = world.wait_for_event("RightsMissing", "drift-targets").await?;
+        let rule = "resources: [configmaps], verbs: [correct, create, delete, get, patch]";
+        ensure!(event["note"].as_str().is_some_and(|note| note.contains(rule)), "{event}");
 
         grant(world, Which::Controller, &["get", "create", "patch", "delete", CORRECT_VERB]).await?;
         let healed = world.wait_until_healed_by("web", 1).await?;
@@ -140,6 +143,7 @@ async fn an_object_that_somebody_else_made_is_left_alone() -> Result<()> {
             world.delete_proxy(name).await?;
             world.wait_until_gone(name).await?;
         }
+        world.wait_for_event("ExternalLeftBehind", "db").await?;
         wait::until("their object to stand", wait::DEADLINE, async || {
             let found = config_map(world, "proxy-db").await?;
             Ok(if found.as_ref() == Some(&theirs) { Seen::Met(()) } else { Seen::Instead(format!("{found:?}")) })

@@ -26,6 +26,10 @@ const CONFLICT: u16 = 409;
 const NOT_MADE_FOR_US: &str =
     "an object of that name is there that was not made for this one; existing: Adopt takes it over";
 
+/// Said where somebody else's mark is on it.
+const MADE_FOR_ANOTHER: &str =
+    "an object of that name is there that was made for another one: its annotation driftpoller.dev/made-for says so";
+
 /// Said where there is nothing to change.
 const GONE: &str = "the object of the cluster is gone meanwhile";
 
@@ -36,6 +40,7 @@ pub struct Manifests {
     pub resource: ClusterResource,
     steps: Vec<ManifestStep>,
     uid: Uid,
+    action: Action,
     adopts: bool,
 }
 
@@ -61,6 +66,8 @@ pub enum ManifestReply {
     Gone,
     /// There is one that was made by somebody else.
     NotMadeForUs,
+    /// There is one that carries the mark of another object.
+    MadeForAnother,
     /// The API server did not do it, or it is not known.
     Refused(ApiRefusal),
 }
@@ -110,7 +117,7 @@ impl Manifests {
             Action::Nudge => return Err(Unrenderable::new("correct has no nudge")),
         };
         let adopts = target.correct.existing == Existing::Adopt;
-        Ok(Self { resource, steps, uid: object.id.uid.clone(), adopts })
+        Ok(Self { resource, steps, uid: object.id.uid.clone(), action: correction.action, adopts })
     }
 
     /// What the steps are.
@@ -134,6 +141,9 @@ impl Manifests {
         let text = |pointer: &str| found.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let mark = found.pointer("/metadata/annotations").and_then(|annotations| annotations.get(MADE_FOR_ANNOTATION));
         let is_ours = mark.and_then(Value::as_str) == Some(&*self.uid);
+        if mark.is_some() && !is_ours {
+            return Judged::Reply(ManifestReply::MadeForAnother);
+        }
         // What is adopted gets the mark with its first manifest, so a deletion knows it by that.
         let may_be_taken_over = self.adopts && matches!(step, ManifestStep::Apply(_));
         if !(is_ours || may_be_taken_over) {
@@ -154,10 +164,14 @@ impl Manifests {
         match reply {
             ManifestReply::Done => StepOutcome::Accepted,
             ManifestReply::Underway => StepOutcome::Underway { retry_after: None },
-            // Ours is gone, whatever has its name now. In a replacement the creation finds that out.
-            ManifestReply::Gone | ManifestReply::NotMadeForUs if deletes => StepOutcome::Accepted,
+            ManifestReply::Gone if deletes => StepOutcome::Accepted,
             ManifestReply::Gone => refused(404, GONE),
+            // Ours is gone, and somebody else's has its name.
+            ManifestReply::NotMadeForUs | ManifestReply::MadeForAnother if self.action == Action::Delete => {
+                StepOutcome::LeftBehind
+            }
             ManifestReply::NotMadeForUs => refused(CONFLICT, NOT_MADE_FOR_US),
+            ManifestReply::MadeForAnother => refused(CONFLICT, MADE_FOR_ANOTHER),
             ManifestReply::Refused(refusal) => judge_refusal(refusal.clone()),
         }
     }

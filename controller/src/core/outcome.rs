@@ -32,6 +32,8 @@ pub enum StepOutcome {
         /// Whether it is certain that the request did nothing.
         did_nothing: bool,
     },
+    /// What was to be taken away is not ours, so it is left as it is.
+    LeftBehind,
     /// The target accepts the answer, but what it wants to store of it cannot be told, for the reason in this sentence.
     Unstored(String),
     /// It may or may not have been done.
@@ -177,7 +179,8 @@ pub enum Outcome {
         /// When the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
-    /// What was to be created or changed was not: every write that would have done so was skipped.
+    /// What was to be created or changed was not: every write that would have done so was skipped. A deletion: nothing was asked, or
+    /// what stands there is not ours.
     AllSkipped,
     /// A step was definitely refused.
     Refused(FailedStep, Refusal),

@@ -99,9 +99,13 @@ impl ObjectSecrets {
     }
 }
 
-/// In which versions those secrets of the object are that cannot be read back.
+/// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those
+/// beside it, so that what was said of them stands.
 #[must_use]
-pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> SecretMarks {
+pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> Option<SecretMarks> {
+    if known.beside.are_refused() {
+        return None;
+    }
     let mark = |secret: &DeclaredSecret| {
         let Found { called, secret: labelled, key } = find(secret, object, known).ok()?;
         labelled.text(&called, key).ok()?;
@@ -109,7 +113,7 @@ pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> 
     };
     let is_watched =
         |secret: &&DeclaredSecret| target.compare.write_only.iter().any(|field| field.secret == secret.name);
-    target.secrets.iter().filter(is_watched).filter_map(mark).collect()
+    Some(target.secrets.iter().filter(is_watched).filter_map(mark).collect())
 }
 
 struct Found<'s> {

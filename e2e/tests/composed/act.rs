@@ -192,7 +192,10 @@ impl Acting {
         let definite = match outcome {
             StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } => false,
             StepOutcome::Accepted => is_last,
-            StepOutcome::Refused { .. } | StepOutcome::Unstored(_) | StepOutcome::Underway { .. } => true,
+            StepOutcome::Refused { .. }
+            | StepOutcome::Unstored(_)
+            | StepOutcome::Underway { .. }
+            | StepOutcome::LeftBehind => true,
         };
         if let Some(key) = key {
             scene.ledger.note_outcome(key, definite);

@@ -131,7 +131,7 @@ impl AtWork {
         let rights = self.resources.rights(uid, &self.roster.claimant(uid)?);
         let (own, beside) = (secrets(self.secret), LabelledSecrets::from_iter([]));
         let object = self.roster.object(uid)?;
-        let secrets = Some(watched_marks(&self.target, object, Known { own: &own, beside: &beside }));
+        let secrets = watched_marks(&self.target, object, Known { own: &own, beside: &beside });
         let around = Around { vouched, rights, scope_complete: true, secrets };
         let decision = self.roster.decide(uid, around, now)?;
         match decision {

@@ -100,6 +100,15 @@ impl ResourceClient {
         &self.host
     }
 
+    /// What the API server calls a kind, whatever object of it is meant.
+    ///
+    /// # Errors
+    /// [`ResourceError`].
+    pub async fn resolve(&self, api_version: &Arc<str>, kind: &Arc<str>) -> Result<ResolvedKind, ResourceError> {
+        let (api_version, kind) = (api_version.clone(), kind.clone());
+        self.kind_of(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
+    }
+
     /// Reads an object; `None` where the API server says that just this one does not exist.
     ///
     /// # Errors
@@ -125,8 +134,10 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 409 where there is one of that name.
     pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
-        let path = self.collection(resource).await?;
-        self.write(resource, (Method::POST, &format!("{path}?{}", writing())), (JSON, manifest)).await
+        let (_, path) = self.collection(resource).await?;
+        let written = self.write((Method::POST, &format!("{path}?{}", writing())), (JSON, manifest)).await;
+        // The namespace may be missing, which its details name.
+        self.judge(resource, written, |status| status.details.is_some()).await
     }
 
     /// Applies a manifest, taking over whatever it says from other field managers. With the `resourceVersion` of an object
@@ -135,9 +146,10 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 409 where the object is in another state.
     pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
-        let path = self.collection(resource).await?;
+        let (kind, path) = self.collection(resource).await?;
         let path = format!("{path}/{}?{}&force=true", resource.name, writing());
-        self.write(resource, (Method::PATCH, &path), (APPLY, manifest)).await
+        let written = self.write((Method::PATCH, &path), (APPLY, manifest)).await;
+        self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
     /// Deletes the object of that uid; what depends on it is collected after it. Gives what is left of it: the object itself
@@ -146,28 +158,41 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 404 where it is gone, 409 where another has its name.
     pub async fn delete(&self, resource: &ClusterResource, uid: &str) -> Result<Value, ResourceError> {
-        let path = self.collection(resource).await?;
+        let (kind, path) = self.collection(resource).await?;
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
             "preconditions": {"uid": uid}});
-        self.write(resource, (Method::DELETE, &format!("{path}/{}", resource.name)), (JSON, &options)).await
+        let written = self.write((Method::DELETE, &format!("{path}/{}", resource.name)), (JSON, &options)).await;
+        self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
-    async fn collection(&self, resource: &ClusterResource) -> Result<String, ResourceError> {
-        collection_of(&self.kind_of(resource).await?, resource)
+    async fn collection(&self, resource: &ClusterResource) -> Result<(ResolvedKind, String), ResourceError> {
+        let kind = self.kind_of(resource).await?;
+        let path = collection_of(&kind, resource)?;
+        Ok((kind, path))
     }
 
     async fn write(
         &self,
-        resource: &ClusterResource,
         (method, path): (Method, &str),
         (content_type, body): (&str, &Value),
-    ) -> Result<Value, ResourceError> {
+    ) -> Result<Vec<u8>, CallError> {
         let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
         let request = request.body(body.to_string().into_bytes());
-        let request = request.map_err(|error| ResourceError::Unreachable(error.to_string()))?;
-        match client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await {
+        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await
+    }
+
+    /// What a write gave. A 404 means something only where `is_about_this` says that the API server speaks of what was meant:
+    /// any other may come of the path, while nobody serves it, or of a proxy on the way.
+    async fn judge(
+        &self,
+        resource: &ClusterResource,
+        written: Result<Vec<u8>, CallError>,
+        is_about_this: impl Fn(&Status) -> bool,
+    ) -> Result<Value, ResourceError> {
+        match written {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ResourceError::Unreadable),
-            Err(CallError::Answered(status)) if status.code == 404 && status.details.is_none() => {
+            Err(CallError::Answered(status)) if status.code == 404 && !is_about_this(&status) => {
                 self.forget(resource).await;
                 Err(not_served(resource))
             }
@@ -323,6 +348,31 @@ mod tests {
             let found = client(move |_| refuse(code, "x", "x")).get(&resource(Some("n")), DEADLINE).await;
             assert!(matches!(found, Err(ResourceError::Refused { status, .. }) if status == code), "{found:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_write_of_what_is_gone_is_told_as_strictly() {
+        let about_this: fn() -> Response<Body> = || not_found("apps", "statefulsets", "db");
+        let others: [fn() -> Response<Body>; 3] = [
+            || not_found("apps", "statefulsets", "other"),
+            || not_found("", "namespaces", "n"),
+            || refuse(404, "NotFound", "404 page not found"),
+        ];
+        let said = async |answer: fn() -> Response<Body>| {
+            let client = client(move |_| answer());
+            let resource = resource(Some("n"));
+            [client.delete(&resource, "u").await, client.apply(&resource, &json!({})).await]
+        };
+        for written in said(about_this).await {
+            assert!(matches!(written, Err(ResourceError::Refused { status: 404, .. })), "{written:?}");
+        }
+        for answer in others {
+            for written in said(answer).await {
+                assert!(matches!(written, Err(ResourceError::NotServed { .. })), "{written:?}");
+            }
+        }
+        let nowhere = client(|_| not_found("", "namespaces", "n")).create(&resource(Some("n")), &json!({})).await;
+        assert!(matches!(nowhere, Err(ResourceError::Refused { status: 404, .. })), "{nowhere:?}");
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use crate::names::HOSTS_ANNOTATION;
 pub struct LabelledSecrets {
     secrets: BTreeMap<String, LabelledSecret>,
     listed: bool,
+    refused: bool,
 }
 
 /// Which Secret of its name it is, and in which state: each write to it gives another version.
@@ -171,6 +172,18 @@ impl LabelledSecrets {
         self.listed
     }
 
+    /// None, since the API server does not list them: none can be used, and nothing is known of any.
+    #[must_use]
+    pub fn refused() -> Self {
+        Self { refused: true, ..Self::from_iter([]) }
+    }
+
+    /// Whether the API server does not list them.
+    #[must_use]
+    pub const fn are_refused(&self) -> bool {
+        self.refused
+    }
+
     /// Adds or replaces one Secret.
     pub fn insert(&mut self, name: String, secret: LabelledSecret) {
         self.secrets.insert(name, secret);
@@ -238,7 +251,7 @@ impl LabelledSecrets {
 
 impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
     fn from_iter<T: IntoIterator<Item = (String, LabelledSecret)>>(secrets: T) -> Self {
-        Self { secrets: secrets.into_iter().collect(), listed: true }
+        Self { secrets: secrets.into_iter().collect(), listed: true, refused: false }
     }
 }
 

@@ -193,11 +193,12 @@ impl Execution {
             StepOutcome::Accepted | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => !is_write,
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
-            StepOutcome::NotNow { .. } => true,
+            StepOutcome::NotNow { .. } | StepOutcome::LeftBehind => true,
         };
         let step = self.failed(index, self.reach(index, did_nothing));
         match answer {
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
+            StepOutcome::LeftBehind => self.record(Outcome::AllSkipped),
             StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
             StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
             StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),

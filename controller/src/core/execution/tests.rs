@@ -142,6 +142,16 @@ fn what_is_put_off_leaves_no_trace() {
 }
 
 #[test]
+fn what_is_not_ours_is_told_as_left_behind() {
+    let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    let mut delete = ready(delete, deletion("w", 1));
+    assert_eq!(delete.next(READY), send(0, true));
+    let end = delete.next(answered(StepOutcome::LeftBehind));
+    let Step::End(ExecutionEnd::Corrected { outcome, .. }) = end else { unreachable!("{end:?}") };
+    assert_eq!(outcome, Outcome::AllSkipped, "which takes the finalizer off with the word that something stays");
+}
+
+#[test]
 fn a_refused_look_up_leaves_no_trace() {
     let mut create = ready(first_create(), plan("lw"));
     create.next(READY);

@@ -65,14 +65,16 @@ fn only_what_was_made_for_the_object_is_touched() {
     let ours = Judged::Ours { uid: "r-1".to_owned(), resource_version: "7".to_owned() };
     let (apply, delete) = (ManifestStep::Apply(json!({})), ManifestStep::Delete);
     let (foreign, gone) = (Judged::Reply(ManifestReply::NotMadeForUs), Judged::Reply(ManifestReply::Gone));
+    let of_another = Judged::Reply(ManifestReply::MadeForAnother);
     for (extra, step, mark, expected) in [
         ("", &apply, Some("u-1"), &ours),
-        ("", &apply, Some("u-2"), &foreign),
+        ("", &apply, Some("u-2"), &of_another),
         ("", &apply, None, &foreign),
         ("", &delete, Some("u-1"), &ours),
         ("", &delete, None, &foreign),
         ("existing: Adopt", &apply, None, &ours),
-        ("existing: Adopt", &apply, Some("u-2"), &ours),
+        ("existing: Adopt", &apply, Some("u-2"), &of_another),
+        ("existing: Adopt", &delete, Some("u-2"), &of_another),
         ("existing: Adopt", &delete, None, &foreign),
     ] {
         let made = manifests(extra, Action::Update).unwrap();
@@ -90,10 +92,15 @@ fn a_pinned_manifest_lands_on_one_state() {
 #[test]
 fn what_is_gone_is_deleted_and_cannot_be_changed() {
     let (update, delete) = (manifests("", Action::Update).unwrap(), manifests("", Action::Delete).unwrap());
-    for reply in [ManifestReply::Gone, ManifestReply::NotMadeForUs] {
-        assert_eq!(delete.judge(0, &reply), StepOutcome::Accepted);
-        assert!(matches!(update.judge(0, &reply), StepOutcome::Refused { did_nothing: true, .. }));
+    let replace = manifests("", Action::Replace).unwrap();
+    let is_refused = |outcome: &StepOutcome| matches!(outcome, StepOutcome::Refused { did_nothing: true, .. });
+    for reply in [ManifestReply::NotMadeForUs, ManifestReply::MadeForAnother] {
+        assert_eq!(delete.judge(0, &reply), StepOutcome::LeftBehind);
+        assert!(is_refused(&update.judge(0, &reply)) && is_refused(&replace.judge(0, &reply)), "{reply:?}");
     }
+    assert_eq!(delete.judge(0, &ManifestReply::Gone), StepOutcome::Accepted);
+    assert_eq!(replace.judge(0, &ManifestReply::Gone), StepOutcome::Accepted);
+    assert!(is_refused(&update.judge(0, &ManifestReply::Gone)));
     assert_eq!(delete.judge(0, &ManifestReply::Underway), StepOutcome::Underway { retry_after: None });
     assert_eq!(update.judge(0, &ManifestReply::Done), StepOutcome::Accepted);
     let error = |status| reply_of(&ResourceError::Refused { status, sentence: "409 x".to_owned(), retry_after: None });

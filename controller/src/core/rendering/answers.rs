@@ -42,7 +42,11 @@ pub(super) fn judge_answer(
     retry_after: Option<Duration>,
 ) -> StepOutcome {
     let is_secret = |text: &str| variables.secrets.is_some_and(|secrets| secrets.occur_in(&Value::from(text)));
-    let said = |text: String| if is_secret(&text) { REDACTED.to_owned() } else { shown(&text) };
+    let has_piece = |line: &str| variables.secrets.is_some_and(|secrets| secrets.pieces_occur_in(line));
+    let said = |text: String| {
+        let line = shown(&text);
+        if is_secret(&text) || has_piece(&line) { REDACTED.to_owned() } else { line }
+    };
     let because = || step.because(variables).map(said).filter(|text| !text.is_empty());
     match (step.is_refused(variables), judge(status, &step.accept, &step.done_on, retry_after)) {
         (Ok(true), _) => {

@@ -48,7 +48,7 @@ fn a_secret_is_found_where_its_source_says() {
     let known = Known { own: &own, beside: &beside };
     let (target, object) = (target(), object("pw"));
     let found = ObjectSecrets::of(&target, &object, known);
-    let watched = watched_marks(&target, &object, known);
+    let watched = watched_marks(&target, &object, known).unwrap();
     assert_eq!(watched.get("password"), found.marks().get("password"));
     assert_eq!(watched.len(), 1, "only what cannot be read back");
     assert_eq!(found.marks().keys().collect::<Vec<_>>(), ["own", "password"]);
@@ -56,6 +56,18 @@ fn a_secret_is_found_where_its_source_says() {
     let turned = Known { own: &beside, beside: &own };
     assert!(ObjectSecrets::of(&target, &object, turned).marks().is_empty(), "the same names in the other namespaces");
     assert!(!format!("{found:?}").contains("\"p\""), "{found:?}");
+}
+
+#[test]
+fn of_what_cannot_be_listed_nothing_is_known() {
+    let own = labelled("ours", None, ("token", b"t"), "1");
+    let (target, object) = (target(), object("pw"));
+    let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, Known { own: &own, beside });
+    assert_eq!(marks(&LabelledSecrets::refused()), None, "what was said of it stands");
+    assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
+    let refused = LabelledSecrets::refused();
+    let found = ObjectSecrets::of(&target, &object, Known { own: &own, beside: &refused });
+    assert!(found.missing(&all(&["password"])).is_some(), "a correction does not wait for it");
 }
 
 #[test]

@@ -95,6 +95,29 @@ pub fn rights_on(
     places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }
 
+/// `verbs` on objects of a kind that stand in this namespace, or where it is `None` beside the objects of a selection.
+#[must_use]
+pub fn rights_beside(
+    kind: &ResolvedKind,
+    (namespace, selection): (Option<&str>, &ObjectSelection),
+    verbs: &[&'static str],
+) -> Vec<Right> {
+    let right = |namespace: &Option<String>, verb: &'static str| Right {
+        verb,
+        group: kind.resource.group.clone(),
+        resource: kind.resource.plural.clone(),
+        subresource: "",
+        name: None,
+        namespace: namespace.clone(),
+    };
+    let places = match namespace {
+        _ if !kind.namespaced => vec![None],
+        Some(namespace) => vec![Some(namespace.to_owned())],
+        None => places(selection),
+    };
+    places.iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+}
+
 /// `verbs` on Jobs, in every namespace of a selection.
 #[must_use]
 pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {

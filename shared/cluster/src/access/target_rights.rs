@@ -2,11 +2,11 @@
 //!
 //! It must not know whether the rights are granted.
 
-use drift_model::names::{NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
+use drift_model::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
 use drift_target::{Destination, Mode, Target};
 
 use crate::access::Right;
-use crate::access::rights::{rights_on, rights_on_jobs, rights_to_tell};
+use crate::access::rights::{rights_beside, rights_on, rights_on_jobs, rights_to_tell};
 use crate::kinds::ResolvedKind;
 
 /// What the poller must be allowed to do for a target. (What `read.kubernetes` reads is the user's to grant.)
@@ -43,4 +43,13 @@ pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> 
         rights.extend(rights_to_tell(&target.objects));
     }
     rights
+}
+
+/// What the controller must be allowed to do with the objects of the cluster that a target's manifest makes, in this namespace or,
+/// where it is `None`, beside the target's objects.
+#[must_use]
+pub fn rights_on_resource(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
+    let deletes = target.correct.actions().delete;
+    let verbs = ["get", "create", "patch", CORRECT_VERB].into_iter().chain(deletes.then_some("delete"));
+    rights_beside(kind, (namespace, &target.objects), &verbs.collect::<Vec<_>>())
 }

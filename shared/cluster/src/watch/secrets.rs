@@ -40,7 +40,7 @@ pub struct SecretWatch {
 
 impl SecretWatch {
     /// Of the Secrets in `namespace` with this label, a name and a value; nothing happens until it runs. `part` is ready from the
-    /// first list on. Without one nobody waits for them: where they cannot be listed, they count as none.
+    /// first list on. Without one nobody waits for them: where they cannot be listed, none can be used.
     #[must_use]
     pub fn new(
         client: kube::Client,
@@ -89,7 +89,7 @@ impl SecretWatch {
                 match &self.part {
                     Some(part) => part.not_ready(format!("Secrets cannot be watched: {text}")),
                     None if self.published.load().are_listed() => {}
-                    None => self.published.store(Arc::new(LabelledSecrets::from_iter([]))),
+                    None => self.published.store(Arc::new(LabelledSecrets::refused())),
                 }
             }
         }
@@ -203,7 +203,7 @@ mod tests {
         let limited = tokio::time::timeout(Duration::from_secs(60), looking);
         let ((), looked) = tokio::join!(watch.run(stop.clone()), limited);
         looked.unwrap();
-        assert!(secrets.load().secret("api").is_err());
+        assert!(secrets.load().secret("api").is_err() && secrets.load().are_refused());
     }
 
     #[test]

@@ -4,10 +4,24 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Characters of a secret that can be told from a part of another word; a shorter one counts only where it is the whole.
 const MIN_TELLING_CHARS: usize = 4;
+
+/// The least piece of a secret that is told from an ordinary word: most words that errors are made of are shorter.
+const MIN_PIECE_CHARS: usize = 8;
+
+/// A piece of a secret of so many characters tells enough to be one, however long the secret is.
+const MAX_PIECE_CHARS: usize = 16;
+
+/// Base64 makes four letters of so many bytes.
+const BYTES_OF_A_GROUP: usize = 3;
+/// And a letter of so many bits.
+const BITS_OF_A_LETTER: usize = 6;
 
 /// The values of secrets, by their names.
 #[derive(Clone, Default)]
@@ -36,6 +50,17 @@ impl SecretValues {
         }
     }
 
+    /// Whether a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
+    #[must_use]
+    pub fn pieces_occur_in(&self, line: &str) -> bool {
+        let letters: Vec<char> = line.chars().collect();
+        self.texts().any(|secret| {
+            let secret = secret.trim();
+            let piece = (secret.chars().count() / 2).clamp(MIN_PIECE_CHARS, MAX_PIECE_CHARS);
+            letters.windows(piece).any(|window| secret.contains(&window.iter().collect::<String>()))
+        })
+    }
+
     fn texts(&self) -> impl Iterator<Item = &str> {
         let values = self.0.as_object().into_iter().flat_map(|values| values.values());
         values.filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
@@ -44,7 +69,32 @@ impl SecretValues {
 
 fn repeats(text: &str, secret: &str) -> bool {
     let secret = secret.trim();
-    text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && text.contains(secret)
+    text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && holds(text, secret)
+}
+
+/// Whether a text has the secret in it, as it is or in a form in which requests carry it.
+fn holds(text: &str, secret: &str) -> bool {
+    let escaped = Value::from(secret).to_string();
+    let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
+    text.contains(secret) || text.contains(escaped) || holds_percent_encoded(text, secret) || holds_base64(text, secret)
+}
+
+/// In a URL, or in a form, where `+` is a space.
+fn holds_percent_encoded(text: &str, secret: &str) -> bool {
+    let holds = |text: &str| percent_decode_str(text).decode_utf8_lossy().contains(secret);
+    text.contains('%') && holds(text) || text.contains('+') && holds(&text.replace('+', " "))
+}
+
+/// Wherever it begins within what was encoded, as after a user's name: by the characters that the secret alone decides, in either
+/// alphabet.
+fn holds_base64(text: &str, secret: &str) -> bool {
+    let text = text.replace('-', "+").replace('_', "/");
+    (0..BYTES_OF_A_GROUP).any(|before| {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.bytes()).collect();
+        let first = (before * u8::BITS as usize).div_ceil(BITS_OF_A_LETTER);
+        let end = bytes.len() * u8::BITS as usize / BITS_OF_A_LETTER;
+        STANDARD_NO_PAD.encode(&bytes).get(first..end).is_some_and(|decided| text.contains(decided))
+    })
 }
 
 impl FromIterator<(String, String)> for SecretValues {
@@ -85,6 +135,44 @@ mod tests {
         ];
         for (secret, value, expected) in table {
             assert_eq!(values(secret).occur_in(&value), expected, "{secret:?} in {value}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_secret_is_found() {
+        let secret = r#"hün"ter 2/+"#;
+        let base64 = |text: String| base64::engine::general_purpose::STANDARD.encode(text);
+        let url_safe = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("u:{secret}"));
+        let texts = [
+            "/login?p=h%C3%BCn%22ter%202%2f%2B&x=1".to_owned(),
+            "p=h%c3%bcn%22ter+2%2F%2B".to_owned(),
+            base64(secret.to_owned()),
+            format!("Basic {} is refused", base64(format!("u:{secret}"))),
+            format!("Basic {} is refused", base64(format!("us:{secret}"))),
+            base64(format!("use:{secret}:more")),
+            url_safe,
+            r#"{"p": "hün\"ter 2/+"}"#.to_owned(),
+        ];
+        for text in texts {
+            assert!(values(secret).occur_in(&json!(text)), "{text}");
+        }
+        let others = ["hunter 2", "100% of u+2", "aMO8biJ0ZXI", "no"];
+        assert!(others.iter().all(|text| !values(secret).occur_in(&json!(text))));
+    }
+
+    #[test]
+    fn a_piece_of_a_secret_is_found() {
+        let long = "0123456789abcdefghijklmnopqrstuvwxyz";
+        let table = [
+            (long, "refused: 'cdefghijklmnopqr…'", true),
+            (long, "refused: 'cdefghij'", false),
+            ("correct-horse", "not correct-h…", true),
+            ("correct-horse", "a correct-answer", true),
+            ("correct-horse", "is incorrect", false),
+            ("hunter2", "hunter", false),
+        ];
+        for (secret, line, expected) in table {
+            assert_eq!(values(secret).pieces_occur_in(line), expected, "{secret:?} in {line:?}");
         }
     }
 

@@ -25,6 +25,10 @@ pub use self::postgres::{PostgresCorrect, SqlStatement};
 pub(crate) use self::replacement::check_replacement;
 pub use self::step::HttpStep;
 
+/// Default of `settle` where an operator is nudged: it needs its time to correct, and a poll that comes before asks for a second
+/// nudge. As long as the default interval of many operators' own work queues, far above what one object takes.
+const SETTLE_OF_A_NUDGE: Duration = Duration::from_secs(30);
+
 /// Longest `settle`: beyond, drift would stand for an hour and nobody would see why.
 const MAX_SETTLE: Duration = Duration::from_hours(1);
 /// Most corrections of one target under way at once.
@@ -205,6 +209,8 @@ pub(super) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     let limits = reader.or(&fields, "limits", default.limits, read_limits);
     let destination = read_destination(reader, &fields);
     let (destination, mut limits) = (destination?, limits?);
+    let is_nudge = matches!(destination, Some(Destination::Nudge(_)));
+    let settle = if is_nudge && fields.get("settle").is_none() { Some(SETTLE_OF_A_NUDGE) } else { settle };
     if let Some(Destination::Postgres(_)) = destination {
         limits.concurrent = limits.concurrent.min(CONNECTIONS_TO_A_DATABASE);
     }

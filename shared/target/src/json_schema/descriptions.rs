@@ -149,7 +149,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct", "What the controller does about drift."),
     ("correct.mode", "Observe (default) or Correct."),
     ("correct.existing", "What was there before: Refuse (default) or Adopt."),
-    ("correct.settle", "How long after a correction the next poll waits: 0s to 1h."),
+    ("correct.settle", "How long after a correction the next poll waits: 0s (default; 30s with nudge) to 1h."),
     ("correct.limits", "How fast and how often is corrected."),
     ("correct.limits.concurrent", "Corrections under way at most; default 4."),
     ("correct.limits.perMinute", "Corrections in a minute at most; default 60."),

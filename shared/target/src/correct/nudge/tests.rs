@@ -93,6 +93,13 @@ fn every_mistake_in_a_nudge_is_told_with_its_place() {
 }
 
 #[test]
+fn an_operator_has_its_time() {
+    let settle = |text: &str| parse(text).unwrap().correct.settle.as_secs();
+    assert_eq!(settle(&TARGET.replace("    settle: 30s\n", "")), 30);
+    assert_eq!(settle(&TARGET.replace("settle: 30s", "settle: 0s")), 0);
+}
+
+#[test]
 fn a_nudge_has_nothing_to_do_with_what_is_outside() {
     let adopting = TARGET.replace("settle: 30s", "existing: Adopt");
     let refusal = "10:15 correct.existing: a nudge touches nothing outside, so it adopts nothing";
