@@ -194,7 +194,9 @@ fn name_of(object: &LeanObject, correction: &Correction) -> String {
     let generation = correction.generation.unwrap_or_default();
     // Some kinds have no generation: there the wish alone tells one edit from another.
     let wish = correction.wish.map(|wish| wish.to_string()).unwrap_or_default();
-    let digest = Sha256::digest(format!("{} {generation} {wish} {action} {number}", object.id.uid));
+    // Another text of `correct` asks for another Job.
+    let asked = format!("{} {generation} {wish} {:016x} {action} {number}", object.id.uid, correction.correct_hash);
+    let digest = Sha256::digest(asked);
     let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let letters = object.id.name.chars().map(|letter| if letter == '.' { '-' } else { letter });
     let start: String = letters.take(MAX_NAME_CHARS).collect();

@@ -114,7 +114,7 @@ impl<'a> JobRequest<'a> {
         loop {
             match self.job.course(&job, clock::now().saturating_since(began)) {
                 Course::Ended(end) => return end,
-                Course::Overdue => deleted_unstarted = self.delete_overdue(&job).await,
+                Course::Overdue => deleted_unstarted |= self.delete_overdue(&job).await,
                 Course::Runs => {}
             }
             pause(began).await;

@@ -33,6 +33,7 @@ fn a_correction_has_one_name() {
     assert_ne!(one, name(|object, _| object.id.uid = "u-2".into()), "an object made anew");
     assert_ne!(one, name(|_, correction| correction.generation = Some(4)));
     assert_ne!(one, name(|_, correction| correction.number = 9));
+    assert_ne!(one, name(|_, correction| correction.correct_hash += 1), "another text of correct");
     let edited = |_: &mut LeanObject, correction: &mut Correction| {
         (correction.generation, correction.wish) = (None, Some(Wish::of(&json!("another"))));
     };

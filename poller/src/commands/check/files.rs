@@ -33,9 +33,9 @@ pub(crate) fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandErro
             return Err(CommandError::BadUsage(message));
         }
         // A file that is named beside its folder is read once.
-        sources.extend(
-            read.into_iter().filter(|new| !sources.iter().any(|known| known.name == new.name)).collect::<Vec<_>>(),
-        );
+        let is_new = |new: &Source| !sources.iter().any(|known| place(&known.name) == place(&new.name));
+        let new: Vec<_> = read.into_iter().filter(is_new).collect();
+        sources.extend(new);
     }
     Ok(sources)
 }
@@ -58,9 +58,14 @@ fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
     Ok(sources.into_iter().flatten().collect())
 }
 
-/// Whether what lies in a folder is read.
+/// The file itself, however its path is written.
+fn place(name: &str) -> PathBuf {
+    fs::canonicalize(name).unwrap_or_else(|_| PathBuf::from(name))
+}
+
+/// Whether what lies in a folder is read. A folder that another place links to is read there.
 fn is_read(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let ends_so = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
-    !is_hidden && (ends_so || path.is_dir())
+    !is_hidden && (ends_so || (path.is_dir() && !path.is_symlink()))
 }
