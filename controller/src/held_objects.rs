@@ -11,19 +11,12 @@ use drift_cluster::telemetry::questions;
 use serde_json::{Value, json};
 
 use crate::core::held::Held;
-use crate::core::holdings::{HeldQuestion, Holdings};
+use crate::core::holdings::{HeldQuestion, Holdings, MOST_HOLDINGS};
 
 /// Where the targets at work are asked.
 pub type Board = questions::Board<HeldQuestion, Holdings>;
 /// A question to a target.
 pub type Asked = questions::Asked<HeldQuestion, Holdings>;
-
-/// What a reader asks for.
-#[derive(Debug, Default)]
-struct Query {
-    target: Option<String>,
-    question: HeldQuestion,
-}
 
 /// The routes.
 pub fn routes(board: Board) -> Router {
@@ -31,32 +24,32 @@ pub fn routes(board: Board) -> Router {
 }
 
 async fn objects(State(board): State<Board>, RawQuery(query): RawQuery) -> Response {
-    let Query { target, question } = match parse(&query.unwrap_or_default()) {
-        Ok(query) => query,
+    let question = match parse(&query.unwrap_or_default()) {
+        Ok(question) => question,
         Err(message) => return (StatusCode::BAD_REQUEST, message).into_response(),
     };
     let Some(answers) = board.ask(question).await else {
         return (StatusCode::SERVICE_UNAVAILABLE, "too many look at once\n").into_response();
     };
-    let asked = || answers.iter().filter(|(name, _)| target.as_ref().is_none_or(|asked| asked == *name));
-    let matching: usize = asked().map(|(_, holdings)| holdings.matching).sum();
-    let rows = asked().flat_map(|(target, holdings)| {
+    let matching: usize = answers.values().map(|holdings| holdings.matching).sum();
+    let rows = answers.iter().flat_map(|(target, holdings)| {
         holdings
             .objects
             .iter()
             .map(move |(object, why)| json!({"target": target, "object": object, "why": why.as_str()}))
     });
+    let rows = rows.take(MOST_HOLDINGS);
     let text = json!({"matching": matching, "objects": rows.collect::<Vec<Value>>()}).to_string();
     ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], text).into_response()
 }
 
-fn parse(query: &str) -> Result<Query, String> {
-    let mut asked = Query::default();
+fn parse(query: &str) -> Result<HeldQuestion, String> {
+    let mut asked = HeldQuestion::default();
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match key.as_ref() {
             "target" => asked.target = Some(value.into_owned()),
-            "search" => asked.question.search = value.into_owned(),
-            "why" => asked.question.why = Some(word(&value)?),
+            "search" => asked.search = value.into_owned(),
+            "why" => asked.why = Some(word(&value)?),
             _ => {}
         }
     }
@@ -79,9 +72,9 @@ mod tests {
     #[test]
     fn a_query_is_read_and_a_wrong_word_told() {
         let asked = parse("target=proxies&why=breaker_open&search=team%2Fa").unwrap();
-        assert_eq!(asked.target.as_deref(), Some("proxies"));
-        assert_eq!(asked.question, HeldQuestion { why: Some(Held::BreakerOpen), search: "team/a".to_owned() });
+        let target = Some("proxies".to_owned());
+        assert_eq!(asked, HeldQuestion { why: Some(Held::BreakerOpen), search: "team/a".to_owned(), target });
         assert!(parse("why=breaker").unwrap_err().contains("breaker_open, "));
-        assert_eq!(parse("").unwrap().question, HeldQuestion::default());
+        assert_eq!(parse("").unwrap(), HeldQuestion::default());
     }
 }

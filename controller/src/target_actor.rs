@@ -234,7 +234,7 @@ impl TargetActor {
             return;
         }
         let held = self.held_counts.all();
-        let found = holdings(held, |uid| self.roster.object(uid).map(|object| &object.id), &asked.question);
+        let found = holdings(&self.name, held, |uid| self.roster.object(uid).map(|object| &object.id), &asked.question);
         _ = asked.answer.send(found);
     }
 

@@ -437,16 +437,19 @@ proptest! {
 
     #[test]
     fn hints_hide_no_war_from_the_count(
-        rounds in proptest::collection::vec((0..900_u64, 0..1_900_u64, any::<bool>()), 1..8),
+        rounds in proptest::collection::vec((0..900_u64, 0..1_900_u64, any::<bool>(), any::<bool>()), 1..8),
     ) {
         let mut world = World::new();
         world.run_for(INTERVAL);
         prop_assert_eq!(world.status(), Some(ConditionStatus::True));
-        for (noted_after, undone_after, hinted_before) in &rounds {
+        for (noted_after, undone_after, hinted_before, missed) in &rounds {
             world.pass_regular_poll(Duration::from_secs(5));
             world.outside = Outside::Fulfils(world.generation());
             if *hinted_before {
                 world.track.take_hint(world.now.moment);
+            }
+            if *missed {
+                world.track.miss_hints(world.now.moment);
             }
             world.run_for(Duration::from_millis(*noted_after));
             world.correct(true);

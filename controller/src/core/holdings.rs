@@ -13,6 +13,8 @@ pub const MOST_HOLDINGS: usize = 1_000;
 /// Which objects people ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldQuestion {
+    /// Of one target alone; of all without.
+    pub target: Option<String>,
     /// Held for this alone; `None` for all that keep back a correction.
     pub why: Option<Held>,
     /// Stands somewhere in `namespace/name`; empty for all.
@@ -28,20 +30,28 @@ pub struct Holdings {
     pub objects: Vec<(String, Held)>,
 }
 
-/// The objects that are asked for.
+/// The objects of the target of that name that are asked for. It takes time in proportion to the objects, and room for those
+/// that are told.
 pub fn holdings<'a>(
+    target: &str,
     held: impl Iterator<Item = (&'a Uid, Held)>,
     object: impl Fn(&Uid) -> Option<&'a ObjectId>,
     question: &HeldQuestion,
 ) -> Holdings {
+    if question.target.as_ref().is_some_and(|asked| asked != target) {
+        return Holdings::default();
+    }
     let is_meant = |why: Held| question.why.map_or_else(|| why.is_noteworthy(), |asked| asked == why);
-    let meant = held.filter(|(_, why)| is_meant(*why));
-    let named = meant.filter_map(|(uid, why)| Some((object(uid)?.to_string(), why)));
-    let mut objects: Vec<_> = named.filter(|(name, _)| name.contains(&question.search)).collect();
-    objects.sort_unstable();
-    let matching = objects.len();
-    objects.truncate(MOST_HOLDINGS);
-    Holdings { matching, objects }
+    let is_found = |id: &ObjectId| question.search.is_empty() || id.to_string().contains(&question.search);
+    let known = held.filter(|(_, why)| is_meant(*why)).filter_map(|(uid, why)| Some((object(uid)?, why)));
+    let mut meant: Vec<_> = known.filter(|(id, _)| is_found(id)).collect();
+    let matching = meant.len();
+    if matching > MOST_HOLDINGS {
+        meant.select_nth_unstable(MOST_HOLDINGS);
+        meant.truncate(MOST_HOLDINGS);
+    }
+    meant.sort_unstable();
+    Holdings { matching, objects: meant.into_iter().map(|(id, why)| (id.to_string(), why)).collect() }
 }
 
 #[cfg(test)]
@@ -55,8 +65,8 @@ mod tests {
             [(Uid::from("c"), Held::BreakerOpen), (Uid::from("a"), Held::Paused), (Uid::from("b"), Held::InSync)];
         let ask = |why, search: &str| {
             let object = |uid: &Uid| ids.iter().find(|id| *id.uid == *uid.to_string());
-            let question = HeldQuestion { why, search: search.to_owned() };
-            holdings(held.iter().map(|(uid, why)| (uid, *why)), object, &question)
+            let question = HeldQuestion { why, search: search.to_owned(), target: None };
+            holdings("t", held.iter().map(|(uid, why)| (uid, *why)), object, &question)
         };
         let told = [("a".to_owned(), Held::Paused), ("c".to_owned(), Held::BreakerOpen)];
         assert_eq!(ask(None, ""), Holdings { matching: 2, objects: told.to_vec() });

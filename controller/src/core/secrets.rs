@@ -103,7 +103,10 @@ impl ObjectSecrets {
 /// beside it, so that what was said of them stands.
 #[must_use]
 pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> Option<SecretMarks> {
-    if known.beside.are_refused() {
+    let is_watched =
+        |secret: &&DeclaredSecret| target.compare.write_only.iter().any(|field| field.secret == secret.name);
+    let is_beside = |secret: &DeclaredSecret| matches!(secret.source, SecretSource::OfObject(_));
+    if known.beside.are_refused() && target.secrets.iter().filter(is_watched).any(is_beside) {
         return None;
     }
     let mark = |secret: &DeclaredSecret| {
@@ -111,8 +114,6 @@ pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> 
         labelled.text(&called, key).ok()?;
         Some((secret.name.clone(), SecretMark::of(&secret.name, key, labelled.version())))
     };
-    let is_watched =
-        |secret: &&DeclaredSecret| target.compare.write_only.iter().any(|field| field.secret == secret.name);
     Some(target.secrets.iter().filter(is_watched).filter_map(mark).collect())
 }
 

@@ -121,8 +121,10 @@ impl Installation {
     /// Where everything is, for who looks around while it goes on running; `outside` is the external system.
     pub(super) async fn addresses(&self, outside: (&str, &str)) -> String {
         let programs = self.programs.lock().await;
-        let line =
-            |program: &Program| format!("\n  {:<17}{}/readyz, /metrics", program.which().name(), program.admin_url());
+        let line = |program: &Program| {
+            let page = if program.which() == Which::Poller { "/, " } else { "" };
+            format!("\n  {:<17}{}{page}/readyz, /metrics", program.which().name(), program.admin_url())
+        };
         let programs: String = programs.iter().map(line).collect();
         format!(
             "

@@ -65,11 +65,14 @@ pub(crate) fn unanswered(what: &str, error: &CallError) -> CommandError {
     CommandError::CannotTell(format!("{what}: {error}"))
 }
 
-/// The good ones of the live targets, by name; those that are not are said on stderr.
+/// The good ones of the live targets, by name, and whether they are all that there are; what is wrong is said on stderr.
 ///
 /// # Errors
 /// When they cannot be read, or there are none.
-pub(crate) async fn live_targets(client: &kube::Client, namespace: &str) -> Result<Vec<Arc<Target>>, CommandError> {
+pub(crate) async fn live_targets(
+    client: &kube::Client,
+    namespace: &str,
+) -> Result<(Vec<Arc<Target>>, bool), CommandError> {
     let documents = list_documents(client, namespace).await;
     let documents = documents.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
     let catalogue = Catalogue::default().update(&documents);
@@ -82,7 +85,7 @@ pub(crate) async fn live_targets(client: &kube::Client, namespace: &str) -> Resu
         );
         return Err(CommandError::BadUsage(message));
     }
-    Ok(targets)
+    Ok((targets, catalogue.problems().is_empty()))
 }
 
 /// What the API server calls the kind of a target, in whatever version it serves.

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use drift_cluster::process::clock;
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::watch::read_secret;
-use drift_model::condition::{Condition, ConditionStatus, Standing, Verdict};
+use drift_model::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::names::{CONTROLLER_LEASE, CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_model::object::LeanObject;
@@ -24,6 +24,7 @@ use crate::commands::cluster::{
     PlaceSettings, TargetsSettings, block_on, connect, find_object, live_targets, read_lease,
 };
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::core::description::printable;
 use crate::core::explanation::{Facts, Leases, action, differing, holds, masked, request_lines};
 use crate::core::finding::{Failure, Finding};
 use crate::core::prepared::Prepared;
@@ -84,11 +85,18 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
     let home = &settings.targets.targets_namespace;
     let targets = match &settings.file {
         Some(file) => read_good_targets(file)?,
-        None => live_targets(&client, home).await?,
+        None => live_targets(&client, home).await?.0,
     };
     let place = (settings.place.namespace(&client), name);
     let (target, object) = find_object(&client, &targets, kind, place).await?;
-    let rendered = appraise(&target, &object);
+    let mut rendered = appraise(&target, &object);
+    // Who has the external resource is known to the poller, which knows all objects of all targets.
+    let standing = object.conditions.observed().and_then(Standing::read);
+    if standing.is_some_and(|standing| {
+        standing.reason == ObservedReason::IdentityTaken && standing.is_of(object.generation, rendered.wish)
+    }) {
+        rendered.barred = Some(Failure::with(ObservedReason::IdentityTaken, &target.scope.name));
+    }
     let outside = Box::pin(outside(&client, home, &target)).await?;
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
@@ -189,8 +197,7 @@ fn of_poll(target: &Target, polled: &Polled, subject: Subject<'_>) -> Vec<Paragr
     let asked = asked.unwrap_or_else(|| vec!["nothing: that is not needed".to_owned()]);
     let observed = match &polled.observation {
         Observation::Present(value) => {
-            let shown = target.compare.shown(value);
-            format!("{:#}", masked(&shown)).lines().map(str::to_owned).collect()
+            format!("{:#}", masked(value, Some(target.compare.rules.root()))).lines().map(str::to_owned).collect()
         }
         Observation::Absent => vec!["the external resource is not there".to_owned()],
         // Nothing is remembered here that could be known already.
@@ -211,7 +218,7 @@ fn of_verdict(facts: Facts<'_>, leases: &Leases) -> Vec<Paragraph> {
     let now = clock::wall();
     let condition = |condition: &Condition| {
         let Condition { kind, status, reason, message, .. } = condition;
-        format!("{kind} {}/{reason}: {message}", status.as_str())
+        format!("{kind} {}/{reason}: {}", status.as_str(), printable(message))
     };
     let conditions = &facts.object.conditions;
     let stands: Vec<String> = conditions

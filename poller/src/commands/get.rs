@@ -75,10 +75,9 @@ enum GetOutput {
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
     block_on(async {
         let client = connect().await?;
-        let targets = live_targets(&client, &settings.targets.targets_namespace).await?;
+        // A document that is wrong, and a kind that cannot be listed, are said, and make the whole uncertain.
+        let (targets, mut whole) = live_targets(&client, &settings.targets.targets_namespace).await?;
         let mut known = Vec::new();
-        // A kind that cannot be listed is said, and makes the whole uncertain.
-        let mut whole = true;
         for target in &targets {
             match kind_of(&client, target).await {
                 Ok(kind) => known.push((target, kind)),
@@ -100,6 +99,10 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
             whole &= add_rows(&client, settings, (target, kind), &mut rows).await;
         }
         let rows = arrange(rows, Wanted { drifted: settings.drifted, unknown: settings.unknown });
+        if rows.is_empty() {
+            let place = if settings.all_namespaces { "any namespace" } else { settings.place.namespace(&client) };
+            writeln!(anstream::stderr(), "no objects found in {place} (-A takes all namespaces)")?;
+        }
         print(&rows, settings.output)?;
         Ok(match summarise(&rows) {
             Summary::Drifted => ExitCode::from(DRIFTED),
@@ -128,7 +131,7 @@ async fn add_rows(
 fn print(rows: &[Row], output: GetOutput) -> Result<(), CommandError> {
     let items = || json!({"items": rows.iter().map(Row::json).collect::<Vec<Value>>()});
     match output {
-        GetOutput::Table | GetOutput::Wide if rows.is_empty() => writeln!(anstream::stderr(), "no objects found")?,
+        GetOutput::Table | GetOutput::Wide if rows.is_empty() => {}
         GetOutput::Table | GetOutput::Wide => {
             let wide = output == GetOutput::Wide;
             let cells: Vec<_> = rows.iter().map(|row| row.cells(clock::wall(), wide)).collect();

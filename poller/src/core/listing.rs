@@ -8,7 +8,7 @@ use drift_target::Target;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::description::named_fields;
+use super::description::{named_fields, printable};
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";
@@ -84,6 +84,13 @@ pub struct Wanted {
     pub unknown: bool,
 }
 
+impl Observed {
+    /// The reason, with a mark where it is of an older spec.
+    fn said_reason(&self) -> String {
+        if self.is_outdated { format!("{} (of an older spec)", self.reason) } else { self.reason.clone() }
+    }
+}
+
 impl Row {
     /// Of an object that a target selects.
     #[must_use]
@@ -117,10 +124,11 @@ impl Row {
         }
     }
 
-    /// What is said of it; nothing yet is Unknown.
+    /// What is said of it; nothing yet is Unknown, and what is said of an older spec.
     #[must_use]
     pub fn status(&self) -> ConditionStatus {
-        self.observed.as_ref().map_or(ConditionStatus::Unknown, |observed| observed.status)
+        let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
+        present.map_or(ConditionStatus::Unknown, |observed| observed.status)
     }
 
     /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED, and where `wide` TARGET and MESSAGE.
@@ -131,14 +139,14 @@ impl Row {
         let mut cells = vec![
             text(self.namespace.clone()),
             format!("{}/{}", self.kind, self.name),
-            observed.map_or(NOTHING, |observed| observed.status.as_str()).to_owned(),
+            observed.map_or(NOTHING, |_| self.status().as_str()).to_owned(),
             text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(|observed| observed.reason.clone())),
+            text(observed.map(Observed::said_reason)),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
         ];
         if wide {
-            cells.extend([self.target.clone(), text(observed.map(|observed| observed.text.clone()))]);
+            cells.extend([self.target.clone(), text(observed.map(|observed| printable(&observed.text)))]);
         }
         cells
     }

@@ -94,6 +94,14 @@ pub struct RowCondition {
     pub since: String,
 }
 
+impl ObjectRow {
+    /// Where it stands among others: the worst first.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        rank_of(self.verdict.as_ref().map(|verdict| verdict.status))
+    }
+}
+
 impl Shown {
     /// The word for it in a query.
     #[must_use]
@@ -122,14 +130,21 @@ impl Shown {
 
 /// The worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+pub enum Rank {
+    /// It drifted.
     Drifted,
+    /// Nobody can tell, or nobody did yet.
     Unknown,
+    /// Nothing is to be done.
     InSync,
 }
 
 fn rank(track: &Track) -> Rank {
-    match track.object().conditions.observed().map(|condition| condition.status) {
+    rank_of(track.object().conditions.observed().map(|condition| condition.status))
+}
+
+const fn rank_of(status: Option<ConditionStatus>) -> Rank {
+    match status {
         Some(ConditionStatus::True) => Rank::Drifted,
         Some(ConditionStatus::False) => Rank::InSync,
         Some(ConditionStatus::Unknown) | None => Rank::Unknown,

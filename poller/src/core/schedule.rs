@@ -11,6 +11,10 @@ use drift_model::moment::Moment;
 /// Prompt polls of one object begin at least this far apart, so that a storm of edits is one poll a second.
 pub const PROMPT_SPACING: Duration = Duration::from_secs(1);
 
+/// By how many times `settle` edits one after another put a poll off at most: an object that is edited all the time is polled
+/// all the same.
+const EDITS_SETTLE: u32 = 3;
+
 /// Both readings of the clock at one instant: decisions use the moment, phases the wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
@@ -53,6 +57,8 @@ pub struct Schedule {
     wanted: Option<Moment>,
     last_prompt: Option<Moment>,
     not_before: Moment,
+    /// The first edit since the last poll, where edits have to settle.
+    edited_at: Option<Moment>,
 }
 
 impl Schedule {
@@ -66,7 +72,7 @@ impl Schedule {
     #[must_use]
     pub fn at_phase(phase: Duration, interval: Duration, now: Now) -> Self {
         let regular = next_regular(phase, interval, now);
-        Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START }
+        Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None }
     }
 
     /// Whether its last regular moment may have passed while nobody polled: a process that just began cannot know whether
@@ -97,6 +103,15 @@ impl Schedule {
         self.not_before = self.not_before.max(moment);
     }
 
+    /// Lets no poll begin before an edit has settled, which the object's own operator needs its time for. Edits one after
+    /// another put the poll off by [`EDITS_SETTLE`] times that and no longer. Gives until when.
+    pub fn settle_edit(&mut self, settle: Duration, now: Moment) -> Moment {
+        let first = *self.edited_at.get_or_insert(now);
+        let settled = (now + settle).min(first + settle.saturating_mul(EDITS_SETTLE));
+        self.hold_until(settled);
+        settled
+    }
+
     /// Whether a poll is wanted before its regular turn.
     #[must_use]
     pub const fn is_wanted(&self) -> bool {
@@ -115,6 +130,7 @@ impl Schedule {
             self.last_prompt = Some(now.moment);
         }
         self.regular = next_regular(self.phase, self.interval, now);
+        self.edited_at = None;
     }
 
     fn want_at(&mut self, moment: Moment) {
@@ -202,6 +218,19 @@ mod tests {
         assert!(missed.iter().all(|schedule| schedule.due() - began.moment >= INTERVAL - TAKEOVER));
         let quick = Schedule::new("uid", Duration::from_secs(15), began);
         assert!(!quick.may_have_been_missed(began.moment));
+    }
+
+    #[test]
+    fn endless_edits_put_no_poll_off_for_ever() {
+        let settle = Duration::from_secs(30);
+        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        schedule.want_promptly(at(0).moment);
+        for second in (0..300).step_by(20) {
+            schedule.settle_edit(settle, at(second * 1_000).moment);
+        }
+        assert_eq!(schedule.due(), at(90_000).moment);
+        schedule.begin(at(300_000));
+        assert_eq!(schedule.settle_edit(settle, at(310_000).moment), at(340_000).moment, "the next edit settles anew");
     }
 
     #[test]

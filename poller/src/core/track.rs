@@ -33,9 +33,8 @@ use super::write_attempts::WriteAttempts;
 /// Intervals without a complete poll after which the standing verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
 
-/// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what
-/// hinders it (a poll that never comes to its turn, a race without end, a long `settle`) is its own. Longer than any
-/// poll with three tries at the usual deadline of ten seconds.
+/// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what hinders
+/// it is its own. Longer than any poll with three tries at the usual deadline of ten seconds.
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a target says of all its objects.
@@ -241,8 +240,10 @@ impl Track {
         let after = Basis::of(&object, rendered.wish);
         self.standing = object.conditions.observed().and_then(Standing::read);
         (self.object, self.rendered, self.basis) = (object, rendered, after);
-        if after.correction > before.correction || self.pace.settles_edits && !after.has_the_spec_of(&before) {
+        if after.correction > before.correction {
             self.settle_from(now);
+        } else if self.pace.settles_edits && !after.has_the_spec_of(&before) {
+            self.settle_edit(now);
         }
         if after != before {
             self.believed = None;

@@ -83,7 +83,9 @@ impl Content {
     pub(super) fn rows(&self) -> impl Iterator<Item = (&str, &ObjectRow)> {
         let with_rows = self.targets.iter().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
         let rows = with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)));
-        rows.take(MOST_ROWS)
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|(_, row)| row.rank());
+        rows.into_iter().take(MOST_ROWS)
     }
 
     /// How many objects are asked for.

@@ -65,7 +65,12 @@ fn of_what_cannot_be_listed_nothing_is_known() {
     let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, Known { own: &own, beside });
     assert_eq!(marks(&LabelledSecrets::refused()), None, "what was said of it stands");
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
+    let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
+    let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");
+    let of_ours = parse_document(&DocumentName { config_map: "c".to_owned(), key: "k".to_owned() }, &text).unwrap();
     let refused = LabelledSecrets::refused();
+    let watched = watched_marks(&of_ours, &object, Known { own: &own, beside: &refused });
+    assert_eq!(watched.map(|marks| marks.len()), Some(1), "what is ours is known all the same");
     let found = ObjectSecrets::of(&target, &object, Known { own: &own, beside: &refused });
     assert!(found.missing(&all(&["password"])).is_some(), "a correction does not wait for it");
 }

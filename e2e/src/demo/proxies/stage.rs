@@ -56,7 +56,7 @@ impl Stage {
         let addresses = self.installation.addresses(("toxiproxy", &format!("{toxiproxy}/proxies"))).await;
         format!(
             "{addresses}
-Three things to try in another terminal:
+Four things to try in another terminal:
 
   export KUBECONFIG={kubeconfig}
 
@@ -71,6 +71,10 @@ Three things to try in another terminal:
      curl -s -X DELETE {toxiproxy}/proxies/cache
      {kubectl} get proxy cache -n drift-demo -o yaml
      {kubectl} annotate proxy cache -n drift-demo driftpoller.dev/paused-
+
+  4. Ask the tool, and open the page that the poller shows at its address:
+     cargo run --quiet -p drift-poller -- get -A
+     cargo run --quiet -p drift-poller -- explain proxy/database -n drift-demo
 "
         )
     }

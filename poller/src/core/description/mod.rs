@@ -9,9 +9,10 @@ mod values;
 use drift_target::Place;
 use serde_json::Value;
 
-pub use self::secrecy::holds_secret;
-use self::secrecy::{is_hidden_key, is_hidden_text, is_named_like_a_secret, names_secret};
-use self::values::{cut, printable, show_item, show_text, show_value};
+pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
+use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
+pub use self::values::printable;
+use self::values::{cut, show_item, show_text, show_value};
 use super::difference::{Change, Difference, Key, Segment};
 
 /// Fields named before "and N more": a person fixes the first ones and looks again.

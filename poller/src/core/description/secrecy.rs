@@ -34,7 +34,8 @@ pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
 }
 
 /// Whether an item of a list is called like a secret: `{name: DB_PASSWORD, value: …}`.
-pub(super) fn is_named_like_a_secret(item: &Value) -> bool {
+#[must_use]
+pub fn is_named_like_a_secret(item: &Value) -> bool {
     NAMING_FIELDS.iter().any(|field| item.get(field).and_then(Value::as_str).is_some_and(looks_secret))
 }
 
@@ -49,7 +50,8 @@ pub fn holds_secret(text: &str) -> bool {
 }
 
 /// A text in which every `scheme://user:password@host` has lost the part before the `@`.
-pub(super) fn without_userinfo(text: &str) -> String {
+#[must_use]
+pub fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {

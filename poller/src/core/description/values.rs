@@ -80,7 +80,8 @@ fn separate(position: usize, shown: &mut String) {
 }
 
 /// A string without control characters: a condition is printed on terminals.
-pub(super) fn printable(text: &str) -> String {
+#[must_use]
+pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect()
 }
 

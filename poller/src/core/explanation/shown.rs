@@ -4,11 +4,11 @@
 
 use drift_model::http_request::HttpRequest;
 use drift_model::secret_names::looks_secret;
-use drift_target::{Auth, Source, Target};
+use drift_target::{Auth, ListKind, Place, Source, Target};
 use serde_json::Value;
 use url::Url;
 
-use crate::core::description::{describe_each, holds_secret};
+use crate::core::description::{describe_each, holds_secret, is_named_like_a_secret, printable, without_userinfo};
 use crate::core::difference::{differences, moved};
 use crate::core::reply::Subject;
 use crate::core::request::Request;
@@ -31,7 +31,7 @@ pub fn request_lines(target: &Target, request: &Request) -> Vec<String> {
             lines.extend(parameters.map(|(number, value)| {
                 let value = value
                     .as_ref()
-                    .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str())).to_string());
+                    .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str()), None).to_string());
                 format!("${} = {value}", number + 1)
             }));
             lines
@@ -49,7 +49,9 @@ fn http_lines(request: &HttpRequest) -> Vec<String> {
     }
     if let Some(body) = &request.body {
         let json = serde_json::from_slice::<Value>(body).ok();
-        lines.push(json.map_or_else(|| format!("a body of {} bytes", body.len()), |json| masked(&json).to_string()));
+        lines.push(
+            json.map_or_else(|| format!("a body of {} bytes", body.len()), |json| masked(&json, None).to_string()),
+        );
     }
     lines
 }
@@ -82,20 +84,52 @@ fn credential(target: &Target) -> Option<String> {
     Some(format!("with {how} by Secret {secret}"))
 }
 
-/// A value without the texts whose names or content look like a secret's.
+/// A value without what a condition would hide either: what rules redact at these places, texts whose names or content look
+/// like a secret's, credentials in URLs.
 #[must_use]
-pub fn masked(value: &Value) -> Value {
+pub fn masked(value: &Value, place: Option<Place<'_>>) -> Value {
+    mask(value, place, false)
+}
+
+fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
+    let is_scalar = !value.is_object() && !value.is_array();
+    if place.is_some_and(|place| place.is_redacted() || (place.redacts_below() && is_scalar)) {
+        return Value::from(MASK);
+    }
     match value {
-        Value::String(text) if holds_secret(text) => Value::from(MASK),
-        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::String(text) => Value::from(mask_text(text, place, is_secret)),
+        Value::Array(items) => {
+            let item = |(position, item): (usize, &Value)| {
+                let below = place.map(|place| match place.list() {
+                    ListKind::Ordered => place.item(position),
+                    _ => place.any_item(),
+                });
+                let is_hidden = place.is_some_and(Place::redacts_single_items);
+                if is_hidden { Value::from(MASK) } else { mask(item, below, is_secret || is_named_like_a_secret(item)) }
+            };
+            items.iter().enumerate().map(item).collect()
+        }
         Value::Object(fields) => {
             let field = |(name, value): (&String, &Value)| {
-                let is_secret = looks_secret(name) && !matches!(value, Value::Null | Value::Bool(_) | Value::Number(_));
-                (name.clone(), if is_secret { Value::from(MASK) } else { masked(value) })
+                let below = place.map(|place| place.field(name));
+                (name.clone(), mask(value, below, is_secret || looks_secret(name)))
             };
             Value::Object(fields.iter().map(field).collect())
         }
         other => other.clone(),
+    }
+}
+
+/// A text, and one that holds JSON from inside.
+fn mask_text(text: &str, place: Option<Place<'_>>, is_secret: bool) -> String {
+    if holds_secret(text) || (is_secret && !place.is_some_and(Place::is_shown)) {
+        return MASK.to_owned();
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(inner) if inner.is_object() || inner.is_array() => {
+            mask(&inner, place.map(Place::inside_text), is_secret).to_string()
+        }
+        _ => printable(&without_userinfo(text)),
     }
 }
 
@@ -112,16 +146,37 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::core::fixtures::ruled;
     use serde_json::json;
 
     #[test]
     fn what_looks_like_a_secret_is_masked() {
         let value = json!({"a": "x", "password": "hunter2", "tokens": {"b": "hunter2"}, "tokenLimit": 3,
             "list": [{"secret": ["hunter2"]}, "dsn user=me password=hunter2"]});
-        let shown = masked(&value);
+        let shown = masked(&value, None);
         assert!(!shown.to_string().contains("hunter2"), "{shown}");
         assert_eq!((&shown["a"], &shown["tokenLimit"]), (&json!("x"), &json!(3)));
+        let hidden = [
+            json!({"env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}),
+            json!({"url": "postgres://app:hunter2@db/x"}),
+            json!({"config": "{\"password\":\"hunter2\",\"url\":\"http://a:hunter2@b\"}"}),
+        ];
+        for value in hidden {
+            assert!(!masked(&value, None).to_string().contains("hunter2"), "{value}");
+        }
         let url = Url::parse("https://h/x?api_key=hunter2&zone=a").unwrap();
         assert_eq!(url_text(&url), "https://h/x?api_key=%28redacted%29&zone=a");
+    }
+
+    #[test]
+    fn what_a_rule_redacts_is_masked_whatever_stands_there() {
+        let target = ruled("{path: /config/seed, redact: true}, {path: /token, show: true}");
+        let shown = |value: Value| masked(&value, Some(target.compare.rules.root())).to_string();
+        for value in
+            [json!({"config": {"seed": "hunter2"}}), json!({"config": "hunter2"}), json!({"config": {"seed": 42}})]
+        {
+            assert!(!shown(value.clone()).contains("hunter2") && !shown(value.clone()).contains("42"), "{value}");
+        }
+        assert_eq!(shown(json!({"token": "public", "name": "a"})), r#"{"name":"a","token":"public"}"#);
     }
 }

@@ -45,6 +45,25 @@ fn a_row_says_what_stands_on_the_object() {
 }
 
 #[test]
+fn what_is_said_of_an_older_spec_says_nothing() {
+    let mut conditions = observed("False", "InSync", "x [wish 3f2a9c71]");
+    conditions[0]["observedGeneration"] = json!(1);
+    let old = row("old", &conditions);
+    let cells = old.cells("2026-01-01T00:03:20Z".parse().unwrap(), false);
+    assert_eq!(cells[2..5], ["Unknown", "3m", "InSync (of an older spec)"]);
+    assert_eq!(
+        (summarise(std::slice::from_ref(&old)), old.json()["driftObserved"]["outdated"].clone()),
+        (Summary::CannotTell, json!(true))
+    );
+}
+
+#[test]
+fn what_another_wrote_reaches_no_terminal_raw() {
+    let wide = row("x", &observed("False", "InSync", "\u{1b}[2J")).cells("2026-01-01T00:03:20Z".parse().unwrap(), true);
+    assert!(!wide.concat().contains('\u{1b}'), "{wide:?}");
+}
+
+#[test]
 fn rows_are_chosen_and_summarised() {
     let good = row("good", &observed("False", "InSync", "x [wish 3f2a9c71]"));
     let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));

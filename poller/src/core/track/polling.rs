@@ -2,6 +2,8 @@
 //!
 //! Every result is held against the state its poll began from. It must not know how anything is polled or written.
 
+use std::time::Duration;
+
 use std::sync::Arc;
 
 use drift_model::moment::Moment;
@@ -46,16 +48,19 @@ impl Track {
     /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
     /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.
     pub fn take_hint(&mut self, now: Moment) {
-        if self.pace.corrects && stands_true(&self.object) {
-            self.schedule.want_after(self.pace.settle.max(PROMPT_SPACING), now);
-        } else {
-            self.schedule.want_promptly(now);
+        match self.hint_waits() {
+            Some(wait) => self.schedule.want_after(wait, now),
+            None => self.schedule.want_promptly(now),
         }
     }
 
-    /// Hints may have been missed: its regular poll comes now, behind those that were asked for.
+    /// Hints may have been missed: its regular poll comes when a hint's would, behind those that were asked for.
     pub fn miss_hints(&mut self, now: Moment) {
-        self.schedule.bring_forward(now);
+        self.schedule.bring_forward(now + self.hint_waits().unwrap_or_default());
+    }
+
+    fn hint_waits(&self) -> Option<Duration> {
+        (self.pace.corrects && stands_true(&self.object)).then(|| self.pace.settle.max(PROMPT_SPACING))
     }
 
     /// When [`Track::notice_silence`] has to be asked.
@@ -177,6 +182,12 @@ impl Track {
     pub(super) fn settle_from(&mut self, now: Moment) {
         let settled = now + self.pace.settle;
         self.schedule.hold_until(settled);
+        self.last_heard = self.last_heard.max(settled);
+    }
+
+    /// The same of an edit, which wakes the object's own operator.
+    pub(super) fn settle_edit(&mut self, now: Moment) {
+        let settled = self.schedule.settle_edit(self.pace.settle, now);
         self.last_heard = self.last_heard.max(settled);
     }
 

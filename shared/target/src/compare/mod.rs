@@ -62,12 +62,6 @@ impl Compare {
         Ok(desired)
     }
 
-    /// What of an observed value anybody may see: all but what a rule redacts.
-    #[must_use]
-    pub fn shown(&self, observed: &Value) -> Value {
-        self.without_redacted(observed).unwrap_or_else(|| observed.clone())
-    }
-
     /// What of a wish anybody may guess; `None` where that is all of it.
     pub(super) fn without_redacted(&self, desired: &Value) -> Option<Value> {
         self.rules.any(|effects| effects.redact).then(|| {
