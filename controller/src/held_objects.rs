@@ -28,8 +28,9 @@ async fn objects(State(board): State<Board>, RawQuery(query): RawQuery) -> Respo
         Ok(question) => question,
         Err(message) => return (StatusCode::BAD_REQUEST, message).into_response(),
     };
-    let Some(answers) = board.ask(question).await else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "too many look at once\n").into_response();
+    let answers = match board.ask(question).await {
+        Ok(answers) => answers,
+        Err(crowded) => return crowded.into_response(),
     };
     let matching: usize = answers.values().map(|holdings| holdings.matching).sum();
     let rows = answers.iter().flat_map(|(target, holdings)| {

@@ -229,13 +229,8 @@ impl TargetActor {
     }
 
     fn answer(&self, asked: Asked) {
-        // Whoever asked may have gone.
-        if asked.answer.is_closed() {
-            return;
-        }
-        let held = self.held_counts.all();
-        let found = holdings(&self.name, held, |uid| self.roster.object(uid).map(|object| &object.id), &asked.question);
-        _ = asked.answer.send(found);
+        let object = |uid: &Uid| self.roster.object(uid).map(|object| &object.id);
+        asked.answer_with(|question| holdings(&self.name, self.held_counts.all(), object, question));
     }
 
     pub(super) fn add_all<'a>(&mut self, uids: impl IntoIterator<Item = &'a Uid>) {

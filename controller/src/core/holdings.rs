@@ -2,6 +2,7 @@
 //!
 //! It must not know how it is shown, nor who asks.
 
+use drift_model::first::first;
 use drift_model::identity::Uid;
 use drift_model::object::ObjectId;
 
@@ -42,16 +43,11 @@ pub fn holdings<'a>(
         return Holdings::default();
     }
     let is_meant = |why: Held| question.why.map_or_else(|| why.is_noteworthy(), |asked| asked == why);
-    let is_found = |id: &ObjectId| question.search.is_empty() || id.to_string().contains(&question.search);
     let known = held.filter(|(_, why)| is_meant(*why)).filter_map(|(uid, why)| Some((object(uid)?, why)));
-    let mut meant: Vec<_> = known.filter(|(id, _)| is_found(id)).collect();
+    let meant: Vec<_> = known.filter(|(id, _)| id.is_found_by(&question.search)).collect();
     let matching = meant.len();
-    if matching > MOST_HOLDINGS {
-        meant.select_nth_unstable(MOST_HOLDINGS);
-        meant.truncate(MOST_HOLDINGS);
-    }
-    meant.sort_unstable();
-    Holdings { matching, objects: meant.into_iter().map(|(id, why)| (id.to_string(), why)).collect() }
+    let told = first(meant, MOST_HOLDINGS, Ord::cmp);
+    Holdings { matching, objects: told.into_iter().map(|(id, why)| (id.to_string(), why)).collect() }
 }
 
 #[cfg(test)]

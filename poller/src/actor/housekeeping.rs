@@ -20,11 +20,7 @@ impl TargetActor {
     }
 
     pub(super) fn answer(&self, asked: Asked) {
-        // Whoever asked may have gone.
-        if !asked.answer.is_closed() {
-            let found = overview(&self.target.name, self.roster.tracks(), &asked.question, clock::now());
-            _ = asked.answer.send(found);
-        }
+        asked.answer_with(|question| overview(&self.target.name, self.roster.tracks(), question, clock::now()));
     }
 
     pub(super) fn vouch(&self, now: Moment) {

@@ -92,17 +92,16 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
     let mut rendered = appraise(&target, &object);
     // Who has the external resource is known to the poller, which knows all objects of all targets.
     let standing = object.conditions.observed().and_then(Standing::read);
-    if standing.is_some_and(|standing| {
-        standing.reason == ObservedReason::IdentityTaken && standing.is_of(object.generation, rendered.wish)
-    }) {
-        rendered.barred = Some(Failure::with(ObservedReason::IdentityTaken, &target.scope.name));
+    let taken = standing.as_ref().filter(|standing| standing.reason == ObservedReason::IdentityTaken);
+    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.wish)) {
+        rendered.bar_as_taken(&target);
     }
     let outside = Box::pin(outside(&client, home, &target)).await?;
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let subject = Subject { object: &object.view, moved: &moved };
     let found = compare(&target, subject, polled.observation.clone());
-    let verdict = judge(&object, &rendered, &found.finding);
+    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let is_deployed = settings.file.is_none();
     let leases = Leases {
         poller: read_lease(&client, home, POLLER_LEASE).await,
@@ -182,11 +181,10 @@ async fn observe(
     Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))
 }
 
-fn judge(object: &LeanObject, rendered: &Rendered, finding: &Finding) -> Verdict {
+fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {
     let correction = object.conditions.correction();
     let basis = Basis { generation: object.generation, wish: rendered.wish, correction, moved: 0 };
-    let standing = object.conditions.observed().and_then(Standing::read);
-    reach_verdict(finding, &basis, standing.as_ref(), false)
+    reach_verdict(finding, &basis, standing, false)
 }
 
 /// What begins each paragraph, and its lines.

@@ -9,6 +9,7 @@ mod tests;
 use std::time::Duration;
 
 use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_model::first::first;
 use drift_model::moment::Moment;
 use drift_model::object::ObjectId;
 
@@ -159,7 +160,7 @@ impl Question {
     }
 
     fn means(&self, rank: Rank, id: &ObjectId) -> bool {
-        self.shown.means(rank) && (self.search.is_empty() || id.to_string().contains(&self.search))
+        self.shown.means(rank) && id.is_found_by(&self.search)
     }
 }
 
@@ -188,22 +189,14 @@ pub fn overview<'a>(
         }
     }
     found.matching = meant.len();
-    found.rows = first(meant).into_iter().map(|(_, track)| row(track, now)).collect();
+    let order = |one: &(Rank, &Track), other: &(Rank, &Track)| place(one).cmp(&place(other));
+    found.rows = first(meant, MOST_ROWS, order).into_iter().map(|(_, track)| row(track, now)).collect();
     found
 }
 
-/// The worst by their names, without putting the others in order.
-fn first(mut meant: Vec<(Rank, &Track)>) -> Vec<(Rank, &Track)> {
-    fn key<'k>((rank, track): &'k (Rank, &Track)) -> (Rank, &'k ObjectId) {
-        (*rank, &track.object().id)
-    }
-    let order = |one: &(Rank, &Track), other: &(Rank, &Track)| key(one).cmp(&key(other));
-    if meant.len() > MOST_ROWS {
-        meant.select_nth_unstable_by(MOST_ROWS, order);
-        meant.truncate(MOST_ROWS);
-    }
-    meant.sort_unstable_by(order);
-    meant
+/// Where it stands among others: the worst first, then by name.
+fn place<'t>((rank, track): &(Rank, &'t Track)) -> (Rank, &'t ObjectId) {
+    (*rank, &track.object().id)
 }
 
 fn row(track: &Track, now: Moment) -> ObjectRow {

@@ -26,6 +26,14 @@ pub struct Rendered {
     pub barred: Option<Failure>,
 }
 
+impl Rendered {
+    /// Another object has the external resource. What bars a poll by itself comes before that.
+    pub fn bar_as_taken(&mut self, target: &Target) {
+        let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
+        self.barred.get_or_insert_with(taken);
+    }
+}
+
 /// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{CorrectionStatus, ObservedReason};
+use drift_model::condition::CorrectionStatus;
 use drift_model::fifo::Fifo;
 use drift_model::identity::{Claimant, ResourceName, Uid};
 use drift_model::moment::Moment;
@@ -16,7 +16,6 @@ use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_model::work_queue::WorkQueue;
 use drift_target::{Mode, Target};
 
-use super::finding::Failure;
 use super::poll_turns::{PollTurn, PollTurns};
 use super::prepared::Prepared;
 use super::rendered::{Rendered, appraise};
@@ -235,8 +234,8 @@ impl Roster {
     fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
         let mut rendered = appraise(&self.target, object);
         let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
-        if taken && rendered.barred.is_none() {
-            rendered.barred = Some(Failure::with(ObservedReason::IdentityTaken, &self.target.scope.name));
+        if taken {
+            rendered.bar_as_taken(&self.target);
         }
         rendered
     }

@@ -80,12 +80,13 @@ impl Content {
     }
 
     /// The objects that are shown, with the target of each.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, &ObjectRow)> {
+    pub(super) fn rows(&self) -> Vec<(&str, &ObjectRow)> {
         let with_rows = self.targets.iter().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
         let rows = with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)));
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|(_, row)| row.rank());
-        rows.into_iter().take(MOST_ROWS)
+        rows.truncate(MOST_ROWS);
+        rows
     }
 
     /// How many objects are asked for.
@@ -103,7 +104,7 @@ impl Content {
     /// The objects as JSON.
     #[must_use]
     pub(super) fn objects_json(&self) -> Value {
-        let objects: Vec<Value> = self.rows().map(|(target, row)| row_json(target, row)).collect();
+        let objects: Vec<Value> = self.rows().into_iter().map(|(target, row)| row_json(target, row)).collect();
         json!({"matching": self.matching(), "objects": objects})
     }
 }

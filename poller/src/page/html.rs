@@ -101,13 +101,13 @@ fn target(line: &TargetLine) -> Markup {
 }
 
 fn objects(content: &Content) -> Markup {
-    let (shown, matching) = (content.rows().count(), content.matching());
+    let (rows, matching) = (content.rows(), content.matching());
     html! {
-        h2 { "Objects " span.soft { (shown) " of " (matching) } }
+        h2 { "Objects " span.soft { (rows.len()) " of " (matching) } }
         @if matching > 0 {
             table {
                 thead { tr { th { "Object" } th { "Drift" } th { "Since" } th { "Correction" } th.number { "Next poll" } } }
-                tbody { @for (target, row) in content.rows() { (object(target, row)) } }
+                tbody { @for (target, row) in rows { (object(target, row)) } }
             }
         }
     }

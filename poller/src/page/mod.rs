@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use drift_cluster::config::Configuration;
 use drift_cluster::lease::Leadership;
-use drift_cluster::telemetry::questions;
+use drift_cluster::telemetry::questions::{self, Crowded};
 use tokio::sync::watch;
 
 use crate::core::overview::{Question, TargetOverview};
@@ -60,19 +59,18 @@ impl Page {
             .with_state(self)
     }
 
-    /// `None` where too many people look at once.
-    async fn content(&self, question: Question) -> Option<Content> {
+    async fn content(&self, question: Question) -> Result<Content, Crowded> {
         let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
         let in_force = self.in_force.subscribe().borrow().clone();
         let leader_elsewhere = (!self.leadership.is_held()).then(|| self.leader_command.clone());
-        Some(Content { leader_elsewhere, ..Content::new(question, &configuration, &in_force, &answers) })
+        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &in_force, &answers) })
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {
         match self.content(question).await {
-            Some(content) => answer(kind, text(&content)),
-            None => (StatusCode::SERVICE_UNAVAILABLE, "too many look at once\n").into_response(),
+            Ok(content) => answer(kind, text(&content)),
+            Err(crowded) => crowded.into_response(),
         }
     }
 }

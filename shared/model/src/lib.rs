@@ -7,6 +7,7 @@ pub mod cluster_resource;
 pub mod condition;
 pub mod field_paths;
 pub mod fifo;
+pub mod first;
 pub mod http_request;
 pub mod identity;
 pub mod job;

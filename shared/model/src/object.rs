@@ -33,6 +33,14 @@ impl std::fmt::Display for ObjectId {
     }
 }
 
+impl ObjectId {
+    /// Whether people who search for this mean it: it stands somewhere in `namespace/name`. Nothing searched for means all.
+    #[must_use]
+    pub fn is_found_by(&self, search: &str) -> bool {
+        search.is_empty() || self.to_string().contains(search)
+    }
+}
+
 /// What is kept of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeanObject {

@@ -9,7 +9,7 @@ use drift_cluster::access::target_rights::{rights_of_controller, rights_of_polle
 use drift_cluster::access::{Account, Right, missing_rights_of};
 use drift_cluster::client::{self, CALL_DEADLINE};
 use drift_cluster::config::list_documents;
-use drift_cluster::kinds::{KindError, ResolvedKind, resolve_kind, unknown_fields};
+use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind};
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
@@ -97,28 +97,19 @@ async fn examine(client: &kube::Client, namespace: &str, target: &Target) -> Fou
 
 /// The kind, if the target can work with it.
 async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
-    match unknown_fields(client, target).await {
-        Ok(unknown) => found.unknown = unknown,
+    match examine_kind(client, target).await {
+        Ok(ExaminedKind { kind, problems, unknown }) => {
+            let is_usable = problems.is_empty() && unknown.is_empty();
+            problems.into_iter().for_each(|problem| found.error(problem));
+            found.unknown = unknown;
+            is_usable.then_some(kind)
+        }
         Err(KindError::Unavailable(error)) => {
             found.unasked(&target.objects.kind, error);
-            return None;
-        }
-        Err(error) => {
-            found.error(error.to_string());
-            return None;
-        }
-    }
-    match resolve_kind(client, target).await {
-        Ok(kind) => Some(kind),
-        Err(KindError::Unsuitable(problems)) => {
-            // Of unknown fields each is told at its place.
-            let is_known = |problem: &String| found.unknown.iter().any(|field| field.message == *problem);
-            let others: Vec<_> = problems.into_iter().filter(|problem| !is_known(problem)).collect();
-            others.into_iter().for_each(|problem| found.error(problem));
             None
         }
         Err(error) => {
-            found.unasked(&target.objects.kind, error);
+            found.error(error.to_string());
             None
         }
     }

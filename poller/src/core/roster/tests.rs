@@ -1,7 +1,9 @@
+use super::super::finding::Failure;
 use super::*;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::write_attempts::WriteOutcome;
+use drift_model::condition::ObservedReason;
 use drift_model::identity::{IdentityIndex, Selected};
 use serde_json::{Value, json};
 use std::cell::RefCell;

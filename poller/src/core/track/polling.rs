@@ -182,12 +182,16 @@ impl Track {
     pub(super) fn settle_from(&mut self, now: Moment) {
         let settled = now + self.pace.settle;
         self.schedule.hold_until(settled);
-        self.last_heard = self.last_heard.max(settled);
+        self.be_quiet_until(settled);
     }
 
     /// The same of an edit, which wakes the object's own operator.
     pub(super) fn settle_edit(&mut self, now: Moment) {
         let settled = self.schedule.settle_edit(self.pace.settle, now);
+        self.be_quiet_until(settled);
+    }
+
+    fn be_quiet_until(&mut self, settled: Moment) {
         self.last_heard = self.last_heard.max(settled);
     }
 

@@ -84,15 +84,7 @@ pub fn rights_on(
     verbs: &[&'static str],
     subresource: &'static str,
 ) -> Vec<Right> {
-    let right = |namespace: &Option<String>, verb: &'static str| Right {
-        verb,
-        group: kind.resource.group.clone(),
-        resource: kind.resource.plural.clone(),
-        subresource,
-        name: None,
-        namespace: namespace.clone(),
-    };
-    places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+    rights_at(&places(selection), kind, verbs, subresource)
 }
 
 /// `verbs` on objects of a kind that stand in this namespace, or where it is `None` beside the objects of a selection.
@@ -102,18 +94,27 @@ pub fn rights_beside(
     (namespace, selection): (Option<&str>, &ObjectSelection),
     verbs: &[&'static str],
 ) -> Vec<Right> {
-    let right = |namespace: &Option<String>, verb: &'static str| Right {
-        verb,
-        group: kind.resource.group.clone(),
-        resource: kind.resource.plural.clone(),
-        subresource: "",
-        name: None,
-        namespace: namespace.clone(),
-    };
     let places = match namespace {
         _ if !kind.namespaced => vec![None],
         Some(namespace) => vec![Some(namespace.to_owned())],
         None => places(selection),
+    };
+    rights_at(&places, kind, verbs, "")
+}
+
+fn rights_at(
+    places: &[Option<String>],
+    kind: &ResolvedKind,
+    verbs: &[&'static str],
+    subresource: &'static str,
+) -> Vec<Right> {
+    let right = |namespace: &Option<String>, verb: &'static str| Right {
+        verb,
+        group: kind.resource.group.clone(),
+        resource: kind.resource.plural.clone(),
+        subresource,
+        name: None,
+        namespace: namespace.clone(),
     };
     places.iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }

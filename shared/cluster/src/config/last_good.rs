@@ -58,12 +58,17 @@ impl LastGood {
         let ask = async {
             for (before, after) in edits {
                 let Ok(unknown) = unknown_fields(&self.client, after).await else { continue };
-                let Ok(before) = unknown_fields(&self.client, before).await else { continue };
-                if !unknown.is_empty() && before.is_empty() {
-                    refused.insert(after.document.clone(), unknown);
-                } else {
-                    refused.remove(&after.document);
-                }
+                let is_worse = match unknown.is_empty() {
+                    true => false,
+                    false => match unknown_fields(&self.client, before).await {
+                        Ok(before) => before.is_empty(),
+                        Err(_) => continue,
+                    },
+                };
+                match is_worse {
+                    true => refused.insert(after.document.clone(), unknown),
+                    false => refused.remove(&after.document),
+                };
             }
         };
         // What was not answered by then is as it was.

@@ -81,11 +81,31 @@ impl From<CallError> for KindError {
 /// # Errors
 /// [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
-    let (resolved, document) = published_kind(client, target).await?;
-    let schema = Schema { document: &document, kind: &resolved };
-    let mut problems = schema_problems(&schema);
-    problems.extend(lacking_fields(&schema, target).into_iter().map(|field| field.message));
-    if problems.is_empty() { Ok(resolved) } else { Err(KindError::Unsuitable(problems)) }
+    let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
+    problems.extend(unknown.into_iter().map(|field| field.message));
+    if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
+}
+
+/// A kind, and what it lacks for a target.
+#[derive(Clone, Debug)]
+pub struct ExaminedKind {
+    /// The kind.
+    pub kind: ResolvedKind,
+    /// What to add so that it can carry the conditions, one sentence each.
+    pub problems: Vec<String>,
+    /// The fields that the target reads or writes and that no object of the kind has.
+    pub unknown: Vec<UnknownField>,
+}
+
+/// Looks the kind of a target up and sees what it lacks.
+///
+/// # Errors
+/// [`KindError`], where nothing can be said about it.
+pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
+    let (kind, document) = published_kind(client, target).await?;
+    let schema = Schema { document: &document, kind: &kind };
+    let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+    Ok(ExaminedKind { kind, problems, unknown })
 }
 
 /// The fields that a target reads or writes and that no object of its kind has.
@@ -93,8 +113,7 @@ pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<Reso
 /// # Errors
 /// [`KindError`], where nothing can be said about them.
 pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Vec<UnknownField>, KindError> {
-    let (kind, document) = published_kind(client, target).await?;
-    Ok(lacking_fields(&Schema { document: &document, kind: &kind }, target))
+    Ok(examine_kind(client, target).await?.unknown)
 }
 
 fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use drift_model::moment::Moment;
 use futures::future::join_all;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -30,6 +32,27 @@ pub struct Asked<Q, A> {
     pub question: Arc<Q>,
     /// Whoever asked may be gone.
     pub answer: oneshot::Sender<A>,
+}
+
+impl<Q, A> Asked<Q, A> {
+    /// Answers, unless whoever asked has gone.
+    pub fn answer_with(self, find: impl FnOnce(&Q) -> A) {
+        if !self.answer.is_closed() {
+            // Who goes meanwhile misses nothing.
+            _ = self.answer.send(find(&self.question));
+        }
+    }
+}
+
+/// More people wait for an answer than may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many look at once")]
+pub struct Crowded;
+
+impl IntoResponse for Crowded {
+    fn into_response(self) -> Response {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{self}\n")).into_response()
+    }
 }
 
 type Targets<Q, A> = BTreeMap<String, mpsc::Sender<Asked<Q, A>>>;
@@ -75,10 +98,13 @@ impl<Q: PartialEq, A> Board<Q, A> {
         questions
     }
 
-    /// What the targets say, of those that are at work and answer in time; `None` where too many people wait already.
-    /// Who asks the same as somebody a moment ago gets the same.
-    pub async fn ask(&self, question: Q) -> Option<Answers<A>> {
-        let _waiting = self.waiting.try_acquire().ok()?;
+    /// What the targets say, of those that are at work and answer in time. Who asks the same as somebody a moment ago gets
+    /// the same.
+    ///
+    /// # Errors
+    /// When too many people wait already.
+    pub async fn ask(&self, question: Q) -> Result<Answers<A>, Crowded> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| Crowded)?;
         let question = Arc::new(question);
         let mut last = self.last.lock().await;
         if let Some(known) = &*last {
@@ -86,7 +112,7 @@ impl<Q: PartialEq, A> Board<Q, A> {
                 && clock::now() - known.at < PAUSE
                 && let Some(answers) = &known.answers
             {
-                return Some(answers.clone());
+                return Ok(answers.clone());
             }
             tokio::time::sleep_until(clock::instant_of(known.at + PAUSE)).await;
         }
@@ -94,7 +120,7 @@ impl<Q: PartialEq, A> Board<Q, A> {
         *last = Some(Last { at: clock::now(), question: question.clone(), answers: None });
         let answers = Arc::new(self.ask_all(&question).await);
         *last = Some(Last { at: clock::now(), question, answers: Some(answers.clone()) });
-        Some(answers)
+        Ok(answers)
     }
 
     async fn ask_all(&self, question: &Arc<Q>) -> BTreeMap<String, A> {
@@ -167,7 +193,7 @@ mod tests {
             assert_eq!(board.ask(4).await.unwrap()["willing"], 3, "who gives up before the pause is over asks nobody");
             let crowd: Vec<_> =
                 (0..=MOST_WAITING).map(|number| board.ask(10 + u8::try_from(number).unwrap())).collect();
-            assert_eq!(join_all(crowd).await.iter().filter(|answers| answers.is_none()).count(), 1);
+            assert_eq!(join_all(crowd).await.iter().filter(|answers| answers.is_err()).count(), 1);
         };
         tokio::select! {
             () = asking => {}

@@ -61,7 +61,9 @@ impl ConnectionParameters {
     pub fn of(secret: &str, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
         let value = |key: &str| secrets.value(secret, key);
         let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);
-        let written = match value("uri")? {
+        let uri = value("uri")?;
+        let is_of_uri = uri.is_some();
+        let written = match uri {
             Some(uri) => of_uri(uri.expose_secret().trim()).map_err(|problem| unusable("uri", problem))?,
             None => {
                 let text = |key: &str| {
@@ -106,7 +108,6 @@ impl ConnectionParameters {
             return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
         }
         let (database, password) = (written.database, written.password);
-        let is_of_uri = value("uri")?.is_some();
         let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, ca };
         secrets.check_host(secret, &parameters.host_and_port())?;
         Ok(parameters)

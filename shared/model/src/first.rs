@@ -1,0 +1,28 @@
+//! The first of many, without putting the others in order: people are shown some of a hundred thousand.
+//!
+//! It must not know what they are.
+
+use std::cmp::Ordering;
+
+/// At most `most` of the items, those that come first by this order, in it.
+#[must_use]
+pub fn first<T>(mut items: Vec<T>, most: usize, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    if items.len() > most {
+        items.select_nth_unstable_by(most, &order);
+        items.truncate(most);
+    }
+    items.sort_unstable_by(order);
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_come_in_order() {
+        for (most, expected) in [(0, &[][..]), (2, &[1, 2]), (5, &[1, 2, 3, 4, 5]), (9, &[1, 2, 3, 4, 5])] {
+            assert_eq!(first(vec![4, 2, 5, 1, 3], most, i32::cmp), expected, "{most}");
+        }
+    }
+}
