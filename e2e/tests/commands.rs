@@ -47,6 +47,15 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let nowhere = world.run_command(&["get", "-A", "--targets-namespace", "default"]).await?;
         ensure!(nowhere.code == 3 && nowhere.complaints.contains("has no good target"), "{nowhere:?}");
 
+        let help = world.run_kubectl_drift(&["get", "--help"]).await?;
+        ensure!(help.code == 0 && help.output.contains("Usage: kubectl drift get "), "{help:?}");
+        let kubeconfig = world.control_plane().admin_kubeconfig().display().to_string();
+        let cluster = ["get", "-A", "--targets-namespace", world.programs_namespace(), "--kubeconfig", &kubeconfig];
+        let plugin = world.run_kubectl_drift(&cluster).await?;
+        ensure!(plugin.code == 1 && plugin.output.contains(" Proxy/web "), "{plugin:?}");
+        let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
+        ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
+
         world.delete_proxy("web").await?;
         world.wait_until_gone("web").await?;
         let good = get(&["-o", "yaml"]).await?;

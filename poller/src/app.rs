@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::CommandFactory as _;
 use drift_cluster::access::rights::{Need, rights_at_home};
 use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings};
+use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings, parse_command_line_of};
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
@@ -35,7 +36,8 @@ use crate::commands::check::{self, CheckSettings};
 use crate::commands::ending::end;
 use crate::commands::explain::{self, ExplainSettings};
 use crate::commands::get::{self, GetSettings};
-use crate::commands::schema::print_schema;
+use crate::commands::plugin::named_as_called;
+use crate::commands::schema::{EXAMPLES as SCHEMA_EXAMPLES, print_schema};
 use crate::context::Context;
 use crate::hints::board::Webhooks;
 use crate::hints::{HintServer, Reception};
@@ -45,6 +47,10 @@ use crate::outside::Outside;
 use crate::page::{Board, Page};
 use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
+
+/// Shown at the end of `--help` of `run`.
+const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
+  drift-poller run --namespace drift-system --admin-address 127.0.0.1:8080";
 
 /// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
 #[derive(Debug, clap::Parser)]
@@ -59,6 +65,7 @@ pub struct CommandLine {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Poll until told to end
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Settings),
     /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
     Check(CheckSettings),
@@ -67,6 +74,7 @@ enum Command {
     /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
     Get(GetSettings),
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
+    #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
 }
 
@@ -82,6 +90,14 @@ struct Settings {
     /// Judge every answer, though the same one was judged before
     #[arg(long, hide = true)]
     judge_every_answer: bool,
+}
+
+/// Reads the command line under the name that the program was called by.
+///
+/// # Errors
+/// As [`parse_command_line_of`].
+pub fn read_command_line() -> Result<CommandLine, ExitCode> {
+    parse_command_line_of(named_as_called(CommandLine::command(), std::env::args_os().next().as_deref()))
 }
 
 /// Runs the program; its exit code tells the truth.

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use drift_cluster::client::install_crypto;
-use drift_cluster::process::settings::parse_command_line;
-use drift_poller::app::run;
+use drift_poller::app::{read_command_line, run};
 
 fn main() -> anyhow::Result<ExitCode> {
     install_crypto();
-    match parse_command_line() {
+    match read_command_line() {
         Ok(command_line) => run(command_line),
         Err(exit) => Ok(exit),
     }

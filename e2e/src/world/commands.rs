@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use tokio::process::Command;
 
 use super::World;
+use crate::binaries;
 use crate::programs::{Which, built};
 
 /// No command waits for more than an external system's timeout and a few calls of the API server.
@@ -29,16 +30,37 @@ impl World {
     /// # Errors
     /// When it cannot be started or does not end.
     pub async fn run_command(&self, arguments: &[&str]) -> Result<Ended> {
-        let program = built().await?.path(Which::Poller);
-        let mut command = Command::new(program);
-        command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig()).kill_on_drop(true);
-        let ended = command.stdin(Stdio::null()).output();
-        let ended = tokio::time::timeout(ENDS_WITHIN, ended).await;
-        let ended = ended.with_context(|| format!("{arguments:?} does not end"))??;
-        Ok(Ended {
-            code: ended.status.code().context("it was ended by a signal")?,
-            output: String::from_utf8_lossy(&ended.stdout).into_owned(),
-            complaints: String::from_utf8_lossy(&ended.stderr).into_owned(),
-        })
+        let mut command = Command::new(built().await?.path(Which::Poller));
+        command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig());
+        end(command).await
     }
+
+    /// Runs kubectl to its end, with the poller's program as its plugin `drift`: by PATH, and with no kubeconfig but one that the
+    /// arguments name.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not end.
+    pub async fn run_kubectl_drift(&self, arguments: &[&str]) -> Result<Ended> {
+        let plugins = self.folder().join("plugins");
+        let plugin = plugins.join("kubectl-drift");
+        if !plugin.is_symlink() {
+            std::fs::create_dir_all(&plugins)?;
+            std::os::unix::fs::symlink(built().await?.path(Which::Poller), &plugin)?;
+        }
+        let mut command = Command::new(binaries::locate().await?.kubectl);
+        command.arg("drift").args(arguments).env("PATH", &plugins).env_remove("KUBECONFIG").env("HOME", self.folder());
+        end(command).await
+    }
+}
+
+async fn end(mut command: Command) -> Result<Ended> {
+    let said = format!("{:?}", command.as_std());
+    let ended = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    let ended = tokio::time::timeout(ENDS_WITHIN, ended).await;
+    let ended = ended.with_context(|| format!("{said} does not end"))??;
+    Ok(Ended {
+        code: ended.status.code().context("it was ended by a signal")?,
+        output: String::from_utf8_lossy(&ended.stdout).into_owned(),
+        complaints: String::from_utf8_lossy(&ended.stderr).into_owned(),
+    })
 }

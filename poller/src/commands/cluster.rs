@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use drift_cluster::client::{self, CALL_DEADLINE, CallError, ObjectPages};
+use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
 use drift_cluster::config::list_documents;
 use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
 use drift_model::field_paths::FieldPaths;
@@ -26,6 +26,8 @@ pub(crate) struct TargetsSettings {
     /// Namespace of the ConfigMaps with the targets
     #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE")]
     pub(crate) targets_namespace: String,
+    #[command(flatten)]
+    pub(crate) cluster: KubeconfigSettings,
 }
 
 /// Which namespaces of objects.
@@ -56,8 +58,9 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -
 ///
 /// # Errors
 /// When there is no usable configuration.
-pub(crate) async fn connect() -> Result<kube::Client, CommandError> {
-    client::connect().await.map_err(|error| CommandError::BadUsage(error.to_string()))
+pub(crate) async fn connect(cluster: &KubeconfigSettings) -> Result<kube::Client, CommandError> {
+    let client = cluster.configuration().await.and_then(client::client_of);
+    client.map_err(|error| CommandError::BadUsage(error.to_string()))
 }
 
 /// The API server did not say what was asked.

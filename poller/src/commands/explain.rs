@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::process::clock;
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::watch::read_secret;
@@ -81,8 +82,8 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
     let Some((kind, name)) = settings.object.split_once('/') else {
         return Err(CommandError::BadUsage(format!("write KIND/NAME, for example Proxy/{}", settings.object)));
     };
-    let client = connect().await?;
-    let home = &settings.targets.targets_namespace;
+    let TargetsSettings { targets_namespace: home, cluster } = &settings.targets;
+    let client = connect(cluster).await?;
     let targets = match &settings.file {
         Some(file) => read_good_targets(file)?,
         None => live_targets(&client, home).await?.0,
@@ -96,7 +97,7 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
     if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.wish)) {
         rendered.bar_as_taken(&target);
     }
-    let outside = Box::pin(outside(&client, home, &target)).await?;
+    let outside = Box::pin(outside((cluster, &client), home, &target)).await?;
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let subject = Subject { object: &object.view, moved: &moved };
@@ -119,7 +120,11 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
 }
 
 /// The way out, with the Secrets that reading needs.
-async fn outside(client: &kube::Client, namespace: &str, target: &Target) -> Result<Outside, CommandError> {
+async fn outside(
+    (cluster, client): (&KubeconfigSettings, &kube::Client),
+    namespace: &str,
+    target: &Target,
+) -> Result<Outside, CommandError> {
     let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
     for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
         match read_secret(client, namespace, &needed.name).await {
@@ -131,7 +136,7 @@ async fn outside(client: &kube::Client, namespace: &str, target: &Target) -> Res
         }
     }
     let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
-    let resources = ResourceClient::connect().await;
+    let resources = cluster.configuration().await.and_then(ResourceClient::of);
     Ok(Outside {
         sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
         databases: Databases::new(secrets, POLLER_MANAGER),

@@ -74,7 +74,7 @@ enum GetOutput {
 /// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
     block_on(async {
-        let client = connect().await?;
+        let client = connect(&settings.targets.cluster).await?;
         // A document that is wrong, and a kind that cannot be listed, are said, and make the whole uncertain.
         let (targets, mut whole) = live_targets(&client, &settings.targets.targets_namespace).await?;
         let mut known = Vec::new();

@@ -5,5 +5,6 @@ mod cluster;
 pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
+pub(crate) mod plugin;
 pub(crate) mod schema;
 mod table;

@@ -7,6 +7,11 @@ use std::process::ExitCode;
 
 use drift_target::json_schema;
 
+/// Shown at the end of `--help`.
+pub(crate) const EXAMPLES: &str = "Example:
+  drift-poller schema > target.schema.json     # then, as the first line of a target in an editor with the YAML language server:
+  # yaml-language-server: $schema=target.schema.json";
+
 /// Prints the schema.
 ///
 /// # Errors

@@ -75,7 +75,14 @@ impl ResourceClient {
     /// # Errors
     /// As there.
     pub async fn connect() -> Result<Self, ConnectError> {
-        let config = client::configuration().await?;
+        Self::of(client::configuration().await?)
+    }
+
+    /// The same, to the API server of this configuration.
+    ///
+    /// # Errors
+    /// When its credentials or certificates cannot be used.
+    pub fn of(config: kube::Config) -> Result<Self, ConnectError> {
         let url = &config.cluster_url;
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
         let host = format!("{}:{port}", url.host().unwrap_or_default());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use drift_cluster::access::missing::rules;
 use drift_cluster::access::target_rights::{rights_of_controller, rights_of_poller};
 use drift_cluster::access::{Account, Right, missing_rights_of};
-use drift_cluster::client::{self, CALL_DEADLINE};
+use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::list_documents;
 use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind};
 use drift_cluster::watch::read_secret;
@@ -45,8 +45,8 @@ impl Found {
 ///
 /// # Errors
 /// When they cannot be read, or there are none.
-pub(super) async fn check_live(namespace: &str) -> Result<Report, CommandError> {
-    let client = connect().await?;
+pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
+    let client = connect(cluster).await?;
     let listed = list_documents(&client, namespace).await;
     let listed = listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
     let mut documents = Vec::new();

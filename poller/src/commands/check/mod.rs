@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::process::settings::BAD_USAGE;
 use drift_target::Target;
 
@@ -34,7 +35,7 @@ Exit codes: 0 good (perhaps with warnings), 3 bad";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSettings {
     /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, or ConfigMaps that hold them
-    #[arg(required_unless_present = "from_cluster", conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
+    #[arg(required_unless_present = "from_cluster", conflicts_with_all = ["from_cluster", "kubeconfig", "context"], value_name = "FILE|FOLDER|-")]
     paths: Vec<PathBuf>,
     /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates
     #[arg(long)]
@@ -42,6 +43,8 @@ pub(crate) struct CheckSettings {
     /// Namespace of the live ConfigMaps
     #[arg(long, short, requires = "from_cluster", default_value = SHIPPED_NAMESPACE)]
     namespace: String,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
     /// How what was found is told
     #[arg(long, short, value_enum, default_value_t)]
     output: CheckOutput,
@@ -65,7 +68,7 @@ enum CheckOutput {
 /// When a file cannot be read, or nobody takes what is printed.
 pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
     let report = match settings.from_cluster {
-        true => block_on(check_live(&settings.namespace))?,
+        true => block_on(check_live(&settings.cluster, &settings.namespace))?,
         false => check(&documents_of(read_sources(&settings.paths)?)),
     };
     print(&report, settings.output)?;

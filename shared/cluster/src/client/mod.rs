@@ -7,11 +7,13 @@
 mod decode;
 #[cfg(test)]
 pub(crate) mod fake_api;
+mod kubeconfig;
 mod object_client;
 mod object_pages;
 mod pages;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
+pub use kubeconfig::KubeconfigSettings;
 pub use object_client::{ObjectClient, WriteError};
 pub use object_pages::ObjectPages;
 pub(crate) use pages::Pages;
