@@ -37,6 +37,7 @@ use crate::commands::ending::end;
 use crate::commands::explain::{self, ExplainSettings};
 use crate::commands::get::{self, GetSettings};
 use crate::commands::plugin::named_as_called;
+use crate::commands::rbac::{self, RbacSettings};
 use crate::commands::schema::{EXAMPLES as SCHEMA_EXAMPLES, print_schema};
 use crate::context::Context;
 use crate::hints::board::Webhooks;
@@ -73,6 +74,8 @@ enum Command {
     Explain(ExplainSettings),
     /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
     Get(GetSettings),
+    /// Print the roles that targets need, for both programs and with not one verb more
+    Rbac(RbacSettings),
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
@@ -115,6 +118,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Check(settings) => Ok(end(check::run(&settings))),
         Command::Explain(settings) => Ok(end(explain::run(&settings))),
         Command::Get(settings) => Ok(end(get::run(&settings))),
+        Command::Rbac(settings) => Ok(end(rbac::run(&settings))),
         Command::Run(settings) => run_until_told(&settings),
         Command::Schema => print_schema().context("writing the schema"),
     }

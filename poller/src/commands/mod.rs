@@ -6,5 +6,6 @@ pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod plugin;
+pub(crate) mod rbac;
 pub(crate) mod schema;
 mod table;

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::yaml;
 use crate::yaml::{Content, Node, Position};
 use drift_model::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
@@ -98,6 +100,17 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
         Err(_) if part.contains(GROUP) || part.contains(TARGET_KIND) => vec![plain()],
         Err(_) => Vec::new(),
     }
+}
+
+/// Every manifest of a text as a value, those of lists one by one. What is no YAML is passed over: it is no manifest.
+#[must_use]
+pub fn manifests_of(text: &str) -> Vec<Value> {
+    let values = parts(text).into_iter().filter_map(|(_, part)| yaml::parse(&part).ok()).map(|root| root.to_json());
+    let of_list = |value: Value| match value.get("items").and_then(Value::as_array) {
+        Some(items) => items.clone(),
+        None => vec![value],
+    };
+    values.flat_map(of_list).collect()
 }
 
 fn is_target(root: &Node) -> bool {
@@ -219,6 +232,14 @@ items:
         {
             assert!(find_documents(text).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn manifests_are_values_one_by_one() {
+        let found = manifests_of(TEXT);
+        let kinds: Vec<_> = found.iter().map(|manifest| manifest["kind"].as_str().unwrap_or("-")).collect();
+        assert_eq!(kinds, ["Service", "ConfigMap", "-", "ConfigMap"], "what is broken is none");
+        assert_eq!(found[3]["metadata"]["name"], "other");
     }
 
     #[test]

@@ -21,23 +21,44 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// # Errors
 /// When one cannot be read, or holds none.
 pub(crate) fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
-    let mut sources: Vec<Source> = Vec::new();
+    let mut sources = Vec::new();
     for path in paths {
         let read = read_path(path)?;
-        if !read.iter().any(|source| !find_documents(&source.text).is_empty()) {
-            let message = format!(
-                "{}: no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in a \
-                 ConfigMap",
-                path.display()
-            );
-            return Err(CommandError::BadUsage(message));
-        }
-        // A file that is named beside its folder is read once.
-        let is_new = |new: &Source| !sources.iter().any(|known| place(&known.name) == place(&new.name));
-        let new: Vec<_> = read.into_iter().filter(is_new).collect();
-        sources.extend(new);
+        require_target(&read, &path.display().to_string())?;
+        add_new(&mut sources, read);
     }
     Ok(sources)
+}
+
+/// Reads all of them, of which one has to hold a target document; what else stands there may speak of its kind.
+///
+/// # Errors
+/// When one cannot be read, or none holds any.
+pub(crate) fn read_with_neighbours(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
+    let mut sources = Vec::new();
+    for path in paths {
+        add_new(&mut sources, read_path(path)?);
+    }
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    require_target(&sources, &names.join(", "))?;
+    Ok(sources)
+}
+
+fn require_target(sources: &[Source], place: &str) -> Result<(), CommandError> {
+    if sources.iter().any(|source| !find_documents(&source.text).is_empty()) {
+        return Ok(());
+    }
+    Err(CommandError::BadUsage(format!(
+        "{place}: no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in a \
+         ConfigMap"
+    )))
+}
+
+/// A file that is named beside its folder is read once.
+fn add_new(sources: &mut Vec<Source>, read: Vec<Source>) {
+    let is_new = |new: &Source| !sources.iter().any(|known| place(&known.name) == place(&new.name));
+    let new: Vec<_> = read.into_iter().filter(is_new).collect();
+    sources.extend(new);
 }
 
 fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {

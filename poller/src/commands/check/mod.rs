@@ -2,7 +2,7 @@
 //!
 //! Thin: what is wrong is decided in the core. It must not know the language.
 
-mod files;
+pub(crate) mod files;
 mod live;
 mod rendering;
 
@@ -81,11 +81,20 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
 /// When it cannot be read, or something in it is bad.
 pub(crate) fn read_good_targets(file: &Path) -> Result<Vec<Arc<Target>>, CommandError> {
     let report = check(&documents_of(read_sources(&[file.to_owned()])?));
-    if report.is_bad() {
-        anstream::stderr().write_all(people(&report).as_bytes())?;
-        return Err(CommandError::BadUsage(format!("{} is not good", file.display())));
-    }
+    refuse_bad(&report, &format!("{} is not good", file.display()))?;
     Ok(report.targets.into_iter().map(|good| good.target).collect())
+}
+
+/// Shows what is wrong, if something is.
+///
+/// # Errors
+/// When something is wrong: then `consequence` is told.
+pub(crate) fn refuse_bad(report: &Report, consequence: &str) -> Result<(), CommandError> {
+    if !report.is_bad() {
+        return Ok(());
+    }
+    anstream::stderr().write_all(people(report).as_bytes())?;
+    Err(CommandError::BadUsage(consequence.to_owned()))
 }
 
 fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {

@@ -8,7 +8,7 @@ mod rates;
 
 use std::sync::Arc;
 
-use drift_target::{Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents};
+use drift_target::{Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents, place_of_key};
 
 pub use live::{rate_trouble, secret_trouble};
 pub use rates::{Rate, Requests, requests_of, total_rates};
@@ -88,6 +88,11 @@ impl Report {
     /// Adds to what is said of one document.
     pub fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
         self.remarks.push(document.remark(severity, (0, 0), message.into()));
+    }
+
+    /// The same about the key at a path of the document, or the nearest one above it.
+    pub fn say_at(&mut self, document: &Document, path: &[&str], said: (Severity, String)) {
+        self.remarks.push(document.remark(said.0, place_of_key(&document.text, path), said.1));
     }
 
     /// Notes how many objects a target selects.

@@ -7,6 +7,7 @@
 pub mod missing;
 mod of_account;
 pub mod rights;
+pub mod roles;
 pub mod target_rights;
 
 pub use of_account::{Account, missing_rights_of};

@@ -84,7 +84,9 @@ pub fn rights_on(
     verbs: &[&'static str],
     subresource: &'static str,
 ) -> Vec<Right> {
-    rights_at(&places(selection), kind, verbs, subresource)
+    // To an object that lives in no namespace the selection's namespaces mean nothing.
+    let places = if kind.namespaced { places(selection) } else { vec![None] };
+    rights_at(&places, kind, verbs, subresource)
 }
 
 /// `verbs` on objects of a kind that stand in this namespace, or where it is `None` beside the objects of a selection.

@@ -3,7 +3,8 @@
 //! It must not know whether the rights are granted.
 
 use drift_model::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
-use drift_target::{Destination, Mode, Target};
+use drift_target::{DeclaredSecret, Destination, Mode, Target};
+use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::access::Right;
 use crate::access::rights::{rights_beside, rights_on, rights_on_jobs, rights_to_tell};
@@ -19,6 +20,26 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     }
     rights.extend(rights_to_tell(&target.objects));
     rights
+}
+
+/// What the poller must be allowed to do with what `read.kubernetes` reads, in this namespace or, where it is `None`, beside the
+/// target's objects. It is the user's to grant, and an answer without the right says so.
+#[must_use]
+pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
+    rights_beside(kind, (namespace, &target.objects), &["get"])
+}
+
+/// What the controller must be allowed to do with Secrets beside the objects of a target: they are found by their label, which a
+/// right cannot be limited to. Where no object names one, nobody misses it.
+#[must_use]
+pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
+    if target.correct.mode == Mode::Correct && target.secrets.iter().any(DeclaredSecret::is_of_object) {
+        let kind = GroupVersionKind::gvk("", "v1", "Secret");
+        let secrets = ResolvedKind { resource: ApiResource::from_gvk_with_plural(&kind, "secrets"), namespaced: true };
+        rights_on(&secrets, &target.objects, &["list", "watch"], "")
+    } else {
+        Vec::new()
+    }
 }
 
 /// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to

@@ -6,10 +6,12 @@ mod declared;
 mod name;
 mod schema;
 mod search;
+mod written;
 
 pub use name::KindName;
 pub use search::{KindNews, KindSearch, find_kind};
 pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
+pub use written::WrittenKinds;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;

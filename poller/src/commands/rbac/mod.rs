@@ -1,0 +1,117 @@
+//! `drift-poller rbac`: the roles that targets need, for both programs, so that whoever adds a kind need not work out which.
+//!
+//! Thin: which rights a target needs, and how roles are made of them, is decided in the access module. It must not know the language.
+
+mod kinds;
+mod manifests;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use drift_cluster::access::roles::{Role, roles};
+use drift_cluster::access::target_rights::{
+    rights_of_controller, rights_of_poller, rights_on_resource, rights_on_secrets, rights_to_read,
+};
+use drift_cluster::access::{Account, Right};
+use drift_cluster::client::KubeconfigSettings;
+use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_target::{Destination, Mode, Source, Target};
+
+use crate::commands::check::files::read_with_neighbours;
+use crate::commands::check::refuse_bad;
+use crate::commands::cluster::SHIPPED_NAMESPACE;
+use crate::commands::ending::CommandError;
+use crate::core::check::{check, documents_of};
+use kinds::{Kinds, kinds_of};
+use manifests::manifests;
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  drift-poller rbac -f targets/ -f crds/ | kubectl apply -f -
+  kubectl kustomize overlays/production | drift-poller rbac -f -
+  drift-poller rbac -f dns.yaml --name dns
+
+Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
+Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
+
+/// The group of Events, which the shipped manifests let both programs write everywhere.
+const EVENTS: &str = "events.k8s.io";
+
+/// Of which targets, and to whom.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RbacSettings {
+    /// File, folder (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
+    /// CustomResourceDefinitions of their kinds; may be given several times
+    #[arg(long = "filename", short, required = true, value_name = "FILE|FOLDER|-")]
+    filenames: Vec<PathBuf>,
+    /// What the roles are called behind the account's name: one name for each set of targets
+    #[arg(long, default_value = "targets")]
+    name: String,
+    /// Namespace of the two ServiceAccounts
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE)]
+    namespace: String,
+    /// The poller's ServiceAccount
+    #[arg(long, default_value = POLLER_MANAGER, value_name = "NAME")]
+    poller_account: String,
+    /// The controller's ServiceAccount
+    #[arg(long, default_value = CONTROLLER_MANAGER, value_name = "NAME")]
+    controller_account: String,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+}
+
+/// Prints the roles and their bindings.
+///
+/// # Errors
+/// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
+pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
+    let sources = read_with_neighbours(&settings.filenames)?;
+    let written = kinds::written_in(&sources);
+    let documents = documents_of(sources);
+    let mut report = check(&documents);
+    refuse_bad(&report, "no roles are printed for targets that would not come into force")?;
+    let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
+    let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
+    let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
+    let granted = [
+        (account(&settings.poller_account), roles_of(&targets, &kinds, poller_needs)),
+        (account(&settings.controller_account), roles_of(&targets, &kinds, controller_needs)),
+    ];
+    anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The roles of one program, by what it needs for a target.
+fn roles_of(targets: &[Arc<Target>], kinds: &Kinds, needs: impl Fn(&Target, &Kinds) -> Vec<Right>) -> Vec<Role> {
+    let of_target = |target: &Arc<Target>| {
+        let rights = needs(target, kinds).into_iter().filter(|right| right.group != EVENTS);
+        rights.map(|right| (right, target.name.clone())).collect::<Vec<_>>()
+    };
+    roles(targets.iter().flat_map(of_target))
+}
+
+fn poller_needs(target: &Target, kinds: &Kinds) -> Vec<Right> {
+    let mut rights: Vec<Right> =
+        kinds.of_objects(target).into_iter().flat_map(|kind| rights_of_poller(target, kind)).collect();
+    if let Source::Kubernetes(read) = &target.read.source {
+        let kind = kinds.get(&read.api_version, &read.kind);
+        rights.extend(kind.into_iter().flat_map(|kind| rights_to_read(target, read.namespace.as_deref(), kind)));
+    }
+    rights
+}
+
+fn controller_needs(target: &Target, kinds: &Kinds) -> Vec<Right> {
+    let mut rights: Vec<Right> =
+        kinds.of_objects(target).into_iter().flat_map(|kind| rights_of_controller(target, kind)).collect();
+    rights.extend(rights_on_secrets(target));
+    if let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
+        (&target.read.source, &target.correct.destination, target.correct.mode)
+    {
+        let kind = kinds.get(&read.api_version, &read.kind);
+        rights.extend(kind.into_iter().flat_map(|kind| rights_on_resource(target, read.namespace.as_deref(), kind)));
+    }
+    rights
+}
