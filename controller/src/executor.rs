@@ -184,7 +184,7 @@ impl Run<'_> {
             None => return Readiness::Postponed(clock::now() + UNTIL_SECRETS_ARE_LISTED),
             Some(Ok(requests)) => requests,
             Some(Err(why)) => {
-                self.tell_unrenderable(&why);
+                self.tell_unsendable(&why);
                 return Readiness::Unsendable(why.label, why.doubt);
             }
         };
@@ -195,10 +195,12 @@ impl Run<'_> {
         if let Err(until) = hosts.take_probes(&executor.requests.gate, requests.hosts(), clock::now()) {
             return Readiness::Postponed(until);
         }
-        if !executor.requests.has_credentials(&requests) {
+        if let Err(cause) = executor.requests.check_credentials(&requests) {
+            self.tell_unsendable(cause);
             return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
         }
-        if !requests.may_send_secrets() {
+        if let Err(cause) = requests.check_secrets() {
+            self.tell_unsendable(cause);
             return Readiness::Unsendable(None, Doubt::SecretUnavailable);
         }
         let plan = requests.plan();
@@ -209,7 +211,7 @@ impl Run<'_> {
     fn render(&mut self, index: usize) -> Rendered {
         let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
         requests.render_next(index).unwrap_or_else(|why| {
-            self.tell_unrenderable(&why);
+            self.tell_unsendable(&why);
             Rendered::Fails(why.doubt)
         })
     }

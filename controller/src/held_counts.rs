@@ -15,13 +15,15 @@ pub struct HeldCounts {
     target: String,
     metrics: Metrics,
     held: HashMap<Uid, Held>,
+    /// How many are held for each.
+    counts: HashMap<Held, i64>,
 }
 
 impl HeldCounts {
     /// Nothing is held.
     #[must_use]
     pub fn new(target: &str, metrics: Metrics) -> Self {
-        Self { target: target.to_owned(), metrics, held: HashMap::new() }
+        Self { target: target.to_owned(), metrics, held: HashMap::new(), counts: HashMap::new() }
     }
 
     /// The object is held for this, or for nothing. Gives what it was held for before.
@@ -33,6 +35,11 @@ impl HeldCounts {
         if before != why {
             self.change(before, -1);
             self.change(why, 1);
+            for (why, by) in [(before, -1), (why, 1)] {
+                if let Some(why) = why {
+                    *self.counts.entry(why).or_default() += by;
+                }
+            }
         }
         before
     }
@@ -45,6 +52,12 @@ impl HeldCounts {
     /// Objects that are held for this.
     pub fn held_for(&self, why: Held) -> impl Iterator<Item = &Uid> {
         self.held.iter().filter(move |(_, held)| **held == why).map(|(uid, _)| uid)
+    }
+
+    /// Whether an object is held for this; asked at each turn, so that nobody is looked at for it.
+    #[must_use]
+    pub fn holds_any_for(&self, why: Held) -> bool {
+        self.counts.get(&why).is_some_and(|count| *count > 0)
     }
 
     fn change(&self, why: Option<Held>, by: i64) {
@@ -81,6 +94,7 @@ mod tests {
         assert_eq!(gauge(Held::Paused), 1);
         assert_eq!(held_counts.set(&uid, Some(Held::BreakerOpen)), Some(Held::Paused));
         assert_eq!((gauge(Held::Paused), gauge(Held::BreakerOpen)), (0, 1));
+        assert!(held_counts.holds_any_for(Held::BreakerOpen) && !held_counts.holds_any_for(Held::Paused));
         drop(held_counts);
         assert_eq!(gauge(Held::BreakerOpen), 0);
     }

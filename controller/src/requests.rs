@@ -110,20 +110,20 @@ impl RequestSender {
     }
 
     /// Whether the credential of every request is there: asked before anything is written or sent for the first.
-    #[must_use]
-    pub fn has_credentials(&self, requests: &Requests<'_>) -> bool {
+    ///
+    /// # Errors
+    /// Why one is not, without its value.
+    pub fn check_credentials(&self, requests: &Requests<'_>) -> Result<(), String> {
         let (rendering, options) = match &requests.means {
             Means::Http { rendering, options, .. } => (rendering, options),
-            Means::Sql(statements) => return statements.has_connection(),
-            Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => return true,
+            Means::Sql(statements) => return statements.check_connection(),
+            Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => return Ok(()),
         };
-        rendering.probes().all(|probe| match self.sender.has_credential(&probe, options) {
-            Err(HttpFailure::CredentialUnavailable(cause)) => {
-                tracing::warn!(host = probe.host(), "a correction is not begun: {cause}");
-                false
-            }
-            _ => true,
-        })
+        let lacking = rendering.probes().find_map(|probe| match self.sender.has_credential(&probe, options) {
+            Err(HttpFailure::CredentialUnavailable(cause)) => Some(cause),
+            _ => None,
+        });
+        lacking.map_or(Ok(()), Err)
     }
 
     /// Waits for a place for a first request, which may take long: whoever judges the object after it judges what is to

@@ -20,6 +20,7 @@ use drift_model::moment::Moment;
 use drift_model::voucher::Voucher;
 use drift_model::work_queue::WorkQueue;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
@@ -39,6 +40,8 @@ use supervision::{Report, Underway, Unreadable};
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
+/// How often it looks for a changed Secret while a correction could not be sent: who mends one watches what comes of it.
+const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 /// An actor that has not turned for this long hangs, and the kubelet starts the program anew: twelve housekeepings, far
 /// above what the largest batch of events takes.
 const STANDSTILL: Duration = Duration::from_secs(60);
@@ -129,6 +132,8 @@ impl TargetActor {
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
         self.show_breaker();
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut secrets = tokio::time::interval(LOOK_AT_SECRETS);
+        secrets.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut vouching = self.context.vouching.clone();
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let heartbeat = self.context.health.heartbeat(format!("target {}", self.name), STANDSTILL, clock::now());
@@ -149,6 +154,7 @@ impl TargetActor {
                 Ok(()) = vouching.changed() => self.note_vouching(),
                 wake = self.identities.next_wake() => self.take_wake(wake),
                 _ = housekeeping.tick() => self.keep_house(),
+                _ = secrets.tick(), if self.lacks_something_to_send() => self.note_secrets(),
                 () = tokio::time::sleep_until(wake) => {}
             }
         }

@@ -1,14 +1,19 @@
 //! Credentials are used only where their owner allowed it, and their values reach nothing but the wire.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use drift_e2e::outside::{Answer, Outside};
 use drift_e2e::programs::{Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message, right};
 use drift_model::names;
 use serde_json::{Value, json};
+
+/// What is not waited for takes less than this: half of the pause that there is then, and above what two busy cores take.
+const NOT_WAITED_FOR: Duration = Duration::from_secs(4);
 
 /// No word of any text, so that finding it anywhere is a leak.
 const CANARY: &str = "canary-5e0b71c9-value";
@@ -79,7 +84,7 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         world.apply_credential("writer", "poller", json!({"token": CANARY})).await?;
         world.apply_target(&with_auth(Target::shipped(world, outside.url())?)).await?;
         world.start_poller().await?;
-        world.start_controller().await?;
+        let controller = world.start_controller().await?;
         world.create_proxy("web", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
         world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
         ensure!(outside.requests().is_empty(), "a request without its credential: {:?}", outside.requests());
@@ -88,8 +93,37 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         world.apply_credential("reader", "poller", json!({"token": CANARY})).await?;
         world.wait_for_verdict("web", "True", "NotCreated").await?;
         world.wait_for_note("web", "False", "CorrectionFailed").await?;
+        // After four tries the next is 8 s away: who asks for one does not wait for it, nor does who mends the Secret.
+        wait_for_tries(&controller, 4).await?;
+        let annotations = json!({names::RETRY_REQUESTED_ANNOTATION: "now"});
+        world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await?;
+        tokio::time::timeout(NOT_WAITED_FOR, wait_for_tries(&controller, 5)).await??;
         ensure!(outside.count("POST") == 0, "{:?}", outside.requests());
+        let mended = Instant::now();
+        world.apply_credential("writer", "controller", json!({"token": CANARY})).await?;
+        let corrected = outside.wait_for_next("POST", "/proxies", 0).await?.at - mended;
+        ensure!(corrected < NOT_WAITED_FOR, "corrected only after {corrected:?}");
+        let log = controller.log_text()?;
+        let told = log.matches("not corrected: nothing could be sent").count();
+        ensure!(told == 1, "told {told} times that nothing could be sent");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "A correction's Secret is not labelled for the controller",
+            "the label is put on after five tries that sent nothing, one of them asked for by retry-requested-at",
+            "nothing is sent without it; each pause is 30 s at most, none where somebody asks, and the Secret's change is seen at once",
+            format!("corrected {:.1} s after the label", corrected.as_secs_f64()),
+        ));
         Ok(())
+    })
+    .await
+}
+
+/// Waits until so many corrections could not be sent for the lack of a credential.
+async fn wait_for_tries(controller: &Program, tries: u32) -> Result<()> {
+    wait::until(format!("{tries} tries that send nothing"), wait::DEADLINE, async || {
+        let labels = [("outcome", "credential_unavailable")];
+        let seen = controller.metrics().await?.sum("drift_controller_corrections_total", &labels);
+        Ok(if seen >= f64::from(tries) { Seen::Met(()) } else { Seen::Instead(format!("{seen}")) })
     })
     .await
 }

@@ -449,7 +449,7 @@ async fn wait_for_the_tries_to_end(outside: &Outside, controller: &Program) -> R
     wait::until("the tries under way to be over", wait::DEADLINE, async || {
         let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
         let log = controller.log_text()?;
-        let [begun, ended] = [r#""correcting""#, r#""corrected""#].map(|word| log.matches(word).count());
+        let [begun, ended] = [r#""correcting""#, r#""outcome":"#].map(|word| log.matches(word).count());
         ensure!(begun > 0, "the log has no word of the corrections that came");
         if begun != ended {
             return Ok(Seen::Instead(format!("{begun} corrections begun, {ended} ended")));

@@ -266,6 +266,9 @@ fn decide_timing(
     if now < ready {
         return Decision::Wait { until: ready, why: Held::Delayed };
     }
+    if let Some(until) = memory.unsent_until(retry, now) {
+        return Decision::Wait { until, why: Held::Unsendable };
+    }
     match situation.surroundings.room {
         Room::Free => {}
         Room::AfterAnEnd => return Decision::Nothing(Held::Limited),

@@ -47,6 +47,10 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
     if situation.now < ready {
         return Decision::Wait { until: ready, why: Held::Delayed };
     }
+    let retry = situation.object.retry_requested.as_deref();
+    if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
+        return Decision::Wait { until, why: Held::Unsendable };
+    }
     match situation.surroundings.room {
         Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, resource, status))),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
@@ -57,7 +61,9 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fixtures::{Scene, at, claims, correction, doubtful_until, moved, owns, refused, resource, wish};
+    use crate::core::fixtures::{
+        Scene, at, claims, correction, doubtful, doubtful_until, moved, owns, refused, resource, wish,
+    };
     use crate::core::outcome::{Doubt, Outcome};
     use drift_model::condition::{CorrectedReason, ObservedReason};
     use drift_target::Mode;
@@ -167,6 +173,19 @@ mod tests {
             });
             assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn a_deletion_that_cannot_be_sent_waits_shortly() {
+        let scene = deleting().with(|scene| {
+            for _ in 0..9 {
+                scene.memory.begin(at(1000), None);
+                scene.memory.finish(&correction(Action::Delete), &doubtful(Doubt::CredentialUnavailable), at(1000));
+            }
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1030), why: Held::Unsendable });
+        let asked = scene.with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+        assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
     }
 
     #[test]

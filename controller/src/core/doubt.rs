@@ -51,6 +51,12 @@ impl Doubt {
         )
     }
 
+    /// Whether it is certain that nobody was asked for anything: no token server either.
+    #[must_use]
+    pub const fn asked_nobody(self) -> bool {
+        self.sent_nothing() && !matches!(self, Self::TokenUnavailable)
+    }
+
     /// Whether the API server refused a correction that goes to itself, for a reason that may pass: it does so before it does
     /// anything.
     #[must_use]

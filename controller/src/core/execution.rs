@@ -171,7 +171,7 @@ impl Execution {
             Readiness::NotNow => Step::End(ExecutionEnd::CalledOff),
             Readiness::Postponed(until) => Step::End(ExecutionEnd::Postponed(until)),
             Readiness::Unsendable(label, why) => {
-                let step = FailedStep { label, reach: Reach::Unwritten };
+                let step = FailedStep { label, reach: Reach::Unsent };
                 self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
             }
             Readiness::Ready(plan) => {

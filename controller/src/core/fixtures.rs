@@ -145,7 +145,11 @@ pub(super) fn doubtful(why: Doubt) -> Outcome {
 
 /// The same, after which the external system asks to be left alone.
 pub(super) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
-    let reach = if why.sent_nothing() { Reach::Unwritten } else { Reach::FirstWrite };
+    let reach = match why {
+        why if why.asked_nobody() => Reach::Unsent,
+        why if why.sent_nothing() => Reach::Unwritten,
+        _ => Reach::FirstWrite,
+    };
     Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { retry_after, ..Uncertainty::unanswered(why) })
 }
 

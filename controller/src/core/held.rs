@@ -62,6 +62,8 @@ words! {
     AttemptsExhausted => "attempts_exhausted",
     /// The pause since the last correction is not over.
     Delayed => "delayed",
+    /// The correction could not be sent: a Secret is missing or may not be used, or a template fails; tried again later.
+    Unsendable => "unsendable",
     /// The target's limits are used up.
     Limited => "limited",
     /// The first full list is not read yet.

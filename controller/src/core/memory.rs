@@ -46,7 +46,7 @@ pub struct ObjectMemory {
     written: Option<CorrectionStatus>,
     /// The retry request that is old: answered, or there before the object needed one.
     retry_seen: Option<String>,
-    /// The retry request that the correction under way answers, once it ends.
+    /// The retry request that the last correction answers, once one ends for which something was sent.
     retry_answered: Option<String>,
     /// The newest transition time of all verdicts that were seen on the object.
     newest_verdict: String,
@@ -155,8 +155,9 @@ impl ObjectMemory {
 
     /// A correction came to an end.
     pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
-        if let Some(answered) = self.retry_answered.take() {
-            self.retry_seen = Some(answered);
+        let answered = if outcome.sent_nothing() { None } else { self.retry_answered.take() };
+        if answered.is_some() {
+            self.retry_seen = answered;
         }
         self.delay.finish(correction, outcome, now);
         if correction.action == Action::Delete {
@@ -190,6 +191,14 @@ impl ObjectMemory {
         retry_requested.is_some() && self.retry_seen.as_deref() != retry_requested
     }
 
+    /// Until when a correction waits that could not be sent; `None` where none does, or somebody asked for a try since the last.
+    #[must_use]
+    pub fn unsent_until(&self, retry_requested: Option<&str>, now: Moment) -> Option<Moment> {
+        let is_asked_for =
+            self.retry_is_requested(retry_requested) && self.retry_answered.as_deref() != retry_requested;
+        Some(self.delay.unsent_until()).filter(|until| now < *until && !is_asked_for)
+    }
+
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
     pub fn observe(&mut self, object: &LeanObject, wish: Option<Wish>, allowed_attempts: u32, now: Moment) {
         self.see_edit(object, wish, now);
@@ -204,7 +213,7 @@ impl ObjectMemory {
         let exhausted =
             standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts) || self.delay.lost_something();
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
-        if !(exhausted && drifted) {
+        if !(exhausted && drifted || self.delay.could_not_send()) {
             self.see_retry_request(object.retry_requested.as_deref());
         }
     }

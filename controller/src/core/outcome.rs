@@ -161,6 +161,8 @@ pub struct FailedStep {
 /// How far a correction had come when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
+    /// Nothing of it was sent, not even a look-up, and nothing written on the object for it.
+    Unsent,
     /// It is certain that no write of it did anything.
     Unwritten,
     /// Its first write may have been done.
@@ -208,9 +210,15 @@ impl Outcome {
             Self::Applied | Self::Underway { .. } => false,
             Self::AllSkipped => true,
             Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
-                step.reach == Reach::Unwritten
+                matches!(step.reach, Reach::Unsent | Reach::Unwritten)
             }
         }
+    }
+
+    /// Whether it could not be sent, so that nobody outside heard of it.
+    #[must_use]
+    pub const fn sent_nothing(&self) -> bool {
+        matches!(self, Self::Doubtful(FailedStep { reach: Reach::Unsent, .. }, _))
     }
 
     /// Whether the first write was turned away at the door: a credential that is refused, or too many requests.
@@ -227,6 +235,21 @@ impl Outcome {
     pub fn may_have_written(&self) -> bool {
         let Self::Doubtful(_, Uncertainty { why, .. }) = self else { return false };
         !self.changed_nothing() && !why.is_refusal_of_api_server()
+    }
+
+    /// What the log says of it.
+    #[must_use]
+    pub const fn as_text(&self) -> &'static str {
+        match self {
+            Self::Applied => "corrected",
+            Self::Underway { .. } => "a deletion is accepted, and not done yet",
+            Self::AllSkipped => "not corrected: every write was skipped",
+            Self::Refused(..) => "a correction is refused",
+            Self::Unstored(..) => "a correction is accepted, but what is to be stored of the answer is not known",
+            Self::Halted(..) => "a correction ended halfway",
+            Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
+            Self::Doubtful(..) => "nobody knows whether it is corrected",
+        }
     }
 
     /// The label of the metric.
@@ -297,12 +320,17 @@ mod tests {
 
     #[test]
     fn what_ended_before_a_write_could_be_done_changed_nothing() {
-        for (reach, expected) in [(Reach::Unwritten, true), (Reach::FirstWrite, false), (Reach::Further, false)] {
+        let table =
+            [(Reach::Unsent, true), (Reach::Unwritten, true), (Reach::FirstWrite, false), (Reach::Further, false)];
+        for (reach, expected) in table {
             let step = || FailedStep { label: None, reach };
             let refusal = Refusal { code: 409.into(), because: None };
             assert_eq!(Outcome::Refused(step(), refusal).changed_nothing(), expected);
             let uncertainty = Uncertainty::unanswered(Doubt::NoAnswer);
-            assert_eq!(Outcome::Doubtful(step(), uncertainty).changed_nothing(), expected);
+            let doubtful = Outcome::Doubtful(step(), uncertainty);
+            assert_eq!(doubtful.changed_nothing(), expected);
+            assert_eq!(doubtful.sent_nothing(), reach == Reach::Unsent, "{reach:?}");
+            assert_eq!(doubtful.as_text().contains("nothing could be sent"), reach == Reach::Unsent, "{reach:?}");
         }
         assert!(Outcome::AllSkipped.changed_nothing() && Outcome::AllSkipped.is_definite());
         assert!(!Outcome::Applied.changed_nothing());

@@ -79,7 +79,10 @@ impl Roster {
     #[must_use]
     pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
         let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
-        Handover { memories: left.into_iter().chain(known).collect(), breaker: self.breaker, pace: self.pace }
+        let mut memories: HashMap<_, _> = left.into_iter().chain(known).collect();
+        // The edit may have mended it.
+        memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
+        Handover { memories, breaker: self.breaker, pace: self.pace }
     }
 
     /// Takes in an object as it is now, unless something newer is known, which it tells.
@@ -193,6 +196,13 @@ impl Roster {
             known.memory.begin(now, retry);
         }
         self.pace.begin(now)
+    }
+
+    /// A Secret changed: what could not be sent is tried again at once. Gives the objects that waited for that.
+    pub fn send_anew(&mut self) -> Vec<Uid> {
+        let waited =
+            self.known.iter_mut().filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone()));
+        waited.collect()
     }
 
     /// Whether the limits allow one more.

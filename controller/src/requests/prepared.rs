@@ -12,6 +12,7 @@ use drift_cluster::resources::ResourceClient;
 use drift_model::condition::StatusFields;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
+use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
 use drift_outside::{Databases, HttpOptions, retry_after};
 use drift_target::{Destination, HttpCorrect, Target};
@@ -137,11 +138,13 @@ impl Requests<'_> {
 
     /// Whether the secrets of all statements may go where they would: those of requests are judged one by one, as they are
     /// rendered.
-    #[must_use]
-    pub fn may_send_secrets(&self) -> bool {
+    ///
+    /// # Errors
+    /// Why one may not.
+    pub fn check_secrets(&self) -> Result<(), CredentialError> {
         match &self.means {
-            Means::Http { .. } | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => true,
-            Means::Sql(statements) => statements.may_send_secrets(),
+            Means::Http { .. } | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => Ok(()),
+            Means::Sql(statements) => statements.check_secrets(),
         }
     }
 

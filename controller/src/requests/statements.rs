@@ -59,20 +59,13 @@ impl<'a> StatementRequests<'a> {
     }
 
     /// Whether the secrets in the statements may be sent to the server.
-    pub(super) fn may_send_secrets(&self) -> bool {
-        let allowed = self.host().map_or(Ok(()), |host| self.statements.check_host(&host));
-        if let Err(cause) = &allowed {
-            tracing::warn!(target_name = self.target.name, "a correction is not begun: {cause}");
-        }
-        allowed.is_ok()
+    pub(super) fn check_secrets(&self) -> Result<(), CredentialError> {
+        self.host().map_or(Ok(()), |host| self.statements.check_host(&host))
     }
 
     /// Whether the Secret says how to connect.
-    pub(super) fn has_connection(&self) -> bool {
-        if let Err(cause) = &self.parameters {
-            tracing::warn!(target_name = self.target.name, "a correction is not begun: {cause}");
-        }
-        self.parameters.is_ok()
+    pub(super) fn check_connection(&self) -> Result<(), String> {
+        self.parameters.as_ref().map(drop).map_err(ToString::to_string)
     }
 
     /// Sends what is ready; says besides what became of it what that says of the host.

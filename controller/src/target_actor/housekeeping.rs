@@ -42,12 +42,21 @@ impl TargetActor {
         self.reconsider_all();
     }
 
-    /// Everybody whose fields cannot be read back is decided anew when a Secret changed: one of them may have moved.
-    fn note_secrets(&mut self) {
-        let compares = !self.executor.target.compare.write_only.is_empty();
-        if compares && self.executor.secrets.have_changed(&mut self.secrets) {
+    /// When a Secret changed whoever could not be corrected for the lack of one is tried again, and everybody whose fields cannot
+    /// be read back is decided anew: one of them may have moved.
+    pub(super) fn note_secrets(&mut self) {
+        if !self.executor.secrets.have_changed(&mut self.secrets) {
+            return;
+        }
+        let waited = self.roster.send_anew();
+        self.add_all(&waited);
+        if !self.executor.target.compare.write_only.is_empty() {
             self.reconsider_all();
         }
+    }
+
+    pub(super) fn lacks_something_to_send(&self) -> bool {
+        self.held_counts.holds_any_for(Held::Unsendable)
     }
 
     pub(super) fn keep_house(&mut self) {

@@ -110,7 +110,7 @@ impl Acting {
         let now = scene.clock.moment;
         let event = match self.step.clone() {
             Step::Read | Step::ReadAgain => self.read(fault, scene),
-            Step::Prepare => Event::Prepared(self.prepare(scene.clock.secret)),
+            Step::Prepare => Event::Prepared(self.prepare(scene.clock.known_secret())),
             Step::Write(write) => self.write(&write, fault, scene),
             Step::Render(index) => Event::Rendered(self.render(index)),
             Step::Send { index, .. } => match self.send(index, fault, scene) {
@@ -138,7 +138,7 @@ impl Acting {
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    fn prepare(&mut self, secret: u32) -> Readiness {
+    fn prepare(&mut self, secret: Option<u32>) -> Readiness {
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
         let (own, beside) = (secrets(secret), LabelledSecrets::from_iter([]));
         let sent = ObjectSecrets::of(&self.target, self.object(), Known { own: &own, beside: &beside });

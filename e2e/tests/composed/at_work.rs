@@ -40,8 +40,8 @@ pub(crate) struct AtWork {
     pub(crate) queue: WorkQueue,
     pub(crate) limited: BTreeSet<Uid>,
     pub(crate) unreadable: HashMap<Uid, Backoff>,
-    /// The version of the Secret that corrections send.
-    pub(crate) secret: u32,
+    /// The version of the Secret that corrections send; `None` where it is missing.
+    pub(crate) secret: Option<u32>,
     /// Which of the target's texts; what an earlier one began is not its own.
     pub(crate) number: u64,
 }
@@ -73,7 +73,7 @@ impl AtWork {
             text,
             roster,
             resources,
-            secret: 0,
+            secret: Some(0),
             memories,
             queue: WorkQueue::default(),
             limited: BTreeSet::new(),

@@ -22,12 +22,19 @@ pub(crate) struct Clock {
     pub(crate) back: u64,
     /// The version of the Secret that corrections send; its watch shows it at once.
     pub(crate) secret: u32,
+    /// Somebody took it away.
+    pub(crate) lacks_secret: bool,
 }
 
 /// 1 January 2026.
 const EPOCH: u64 = 1_767_225_600;
 
 impl Clock {
+    /// In which version the Secret is there.
+    pub(crate) fn known_secret(self) -> Option<u32> {
+        (!self.lacks_secret).then_some(self.secret)
+    }
+
     pub(crate) fn since_epoch(self) -> Duration {
         (Duration::from_secs(EPOCH) + self.moment.since_start()).saturating_sub(Duration::from_secs(self.back))
     }

@@ -97,6 +97,14 @@ impl Controller {
         self.targets.values_mut().for_each(AtWork::add_all);
     }
 
+    /// The Secret that corrections send changed.
+    pub(crate) fn note_secret(&mut self) {
+        for at_work in self.targets.values_mut() {
+            at_work.roster.send_anew();
+            at_work.add_all();
+        }
+    }
+
     /// Has everybody decided whose turn it is.
     pub(crate) fn attend(&mut self, clock: Clock) {
         let now = clock.moment;
@@ -113,7 +121,7 @@ impl Controller {
             }
         }
         for (name, at_work) in &mut self.targets {
-            at_work.secret = clock.secret;
+            at_work.secret = clock.known_secret();
             if at_work.roster.room(now) == Room::Free {
                 let limited = std::mem::take(&mut at_work.limited);
                 limited.iter().for_each(|uid| at_work.queue.add(uid));
@@ -140,7 +148,7 @@ impl Controller {
         let now = scene.clock.moment;
         task.since = now;
         let mut at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.number == task.text);
-        at_work.iter_mut().for_each(|at_work| at_work.secret = scene.clock.secret);
+        at_work.iter_mut().for_each(|at_work| at_work.secret = scene.clock.known_secret());
         if task.acting.waits_until().is_none_or(|until| until <= now) {
             task.acting.go_on(fault, at_work.is_none(), scene);
         }

@@ -101,6 +101,8 @@ pub(crate) enum Event {
     RefuseCredential(bool),
     /// Somebody changes the Secret that corrections send.
     Rotate,
+    /// Somebody takes that Secret away, or puts it back.
+    TakeSecret(bool),
     /// The wall clock is set back.
     SetBack(u16),
 }
@@ -125,6 +127,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
         Event::Rotate => world.rotate(),
+        Event::TakeSecret(taken) => world.take_secret(taken),
         Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
         Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
         Event::Make { resource, value } => world.outside.make(RESOURCES[resource], i64::from(value)),
@@ -284,6 +287,7 @@ pub(crate) fn event(random: &mut Random) -> Event {
         80..83 => Event::Remove { resource: two(random) },
         84..86 => Event::Change { resource: two(random), value: random.below(3) },
         87 => Event::Rotate,
+        88 => Event::TakeSecret(random.one_in(2)),
         86 => Event::Make { resource: two(random), value: random.below(3) },
         _ => object_event(random),
     }

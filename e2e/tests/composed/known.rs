@@ -5,7 +5,7 @@
 use crate::events::Event;
 use crate::events::Event::{
     Absence, Advance, Alter, Attend, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
-    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, Target,
+    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, TakeSecret, Target,
 };
 use crate::history::History;
 use crate::outside::Fault;
@@ -66,6 +66,15 @@ fn a_claim_that_was_cleaned_up_stays_lost() {
 fn a_deletion_waits_for_no_refused_status() {
     let events = [Rest, Delete { object: 0 }, RefuseCredential(true), RefuseStatus(true), Rest];
     ends_well(one_object(), events, Ending::StatusRefused);
+}
+
+#[test]
+fn a_secret_that_was_missing_is_sent_once_there() {
+    let pass = |seconds| Event::Pass(seconds);
+    let events = [TakeSecret(true), Rest, pass(60), Rest, Delete { object: 0 }, Rest, TakeSecret(false), Rest];
+    ends_well(one_object(), events, Ending::Free);
+    let back = [TakeSecret(true), Rest, pass(60), Rest, TakeSecret(false), Rest];
+    ends_well(one_object(), back, Ending::Free);
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn settle(world: &mut World, ending: Ending) {
 fn lift_bars(world: &mut World, ending: Ending) {
     world.api.refuses_status = ending == Ending::StatusRefused;
     world.outside.refuses_credential = false;
+    world.take_secret(false);
     for text in world.documents.values_mut() {
         text.suspended = false;
     }

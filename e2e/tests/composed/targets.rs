@@ -37,11 +37,14 @@ pub(crate) fn target(name: &'static str, text: Text) -> Arc<Target> {
     PARSED.with_borrow_mut(|parsed| parsed.entry((name, text)).or_insert_with(|| Arc::new(parse(name, text))).clone())
 }
 
-/// The one Secret of the programs' namespace, in this version.
-pub(crate) fn secrets(version: u32) -> LabelledSecrets {
-    let secret = LabelledSecret::new(None, [("key".to_owned(), version.to_string().into_bytes())]);
-    let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_string() };
-    [("password".to_owned(), secret.in_version(version))].into_iter().collect()
+/// The one Secret of the programs' namespace, where it is there: in this version.
+pub(crate) fn secrets(version: Option<u32>) -> LabelledSecrets {
+    let secret = |version: u32| {
+        let secret = LabelledSecret::new(None, [("key".to_owned(), version.to_string().into_bytes())]);
+        let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_string() };
+        ("password".to_owned(), secret.in_version(version))
+    };
+    version.map(secret).into_iter().collect()
 }
 
 /// The first target by name that selects the object.

@@ -146,7 +146,13 @@ impl World {
     /// Somebody changes the Secret that corrections send.
     pub(crate) fn rotate(&mut self) {
         self.clock.secret += 1;
-        self.controller.reconsider();
+        self.controller.note_secret();
+    }
+
+    /// Somebody takes that Secret away, or puts it back.
+    pub(crate) fn take_secret(&mut self, taken: bool) {
+        self.clock.lacks_secret = taken;
+        self.controller.note_secret();
     }
 
     /// The process dies, and another takes over.

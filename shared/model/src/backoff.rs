@@ -49,6 +49,10 @@ impl Series {
     pub const CORRECTION: Self =
         Self { at_once: 1, first: Duration::from_secs(2), factor: 3, longest: Duration::from_secs(300) };
 
+    /// A correction could not be sent, for what somebody has to mend: a Secret, or what a template reads. Who mends it waits for
+    /// half a minute at most, and a try that sends nothing costs one read of the object.
+    pub const NOTHING_SENT: Self = Self::doubling(1, 30);
+
     const fn doubling(first: u64, longest: u64) -> Self {
         Self { at_once: 0, first: Duration::from_secs(first), factor: 2, longest: Duration::from_secs(longest) }
     }
@@ -130,6 +134,7 @@ mod tests {
         assert_eq!(delays(&Series::CLEAN_UP), [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600, 3600]);
         assert_eq!(delays(&Series::TASK_ENDED), [2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60]);
         assert_eq!(delays(&Series::RACE_LOST), [0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(delays(&Series::NOTHING_SENT), [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
         assert_eq!(delays(&Series::CORRECTION), [0, 2, 6, 18, 54, 162, 300, 300, 300, 300, 300]);
     }
 

@@ -218,6 +218,30 @@ fn a_correction_in_doubt_keeps_its_number() {
     assert_eq!(acted(scene.with(|scene| scene.now = at(1006)).decide()), correct(Action::Update, false));
 }
 
+#[test]
+fn what_could_not_be_sent_is_tried_again_soon() {
+    let tried = |times: u64, exhausted: bool| {
+        let scene = Scene::new().observed_with(ObservedReason::FieldsDiffer, tag(7, if exhausted { 10 } else { 0 }));
+        scene.with(|scene| {
+            scene.now = at(5000);
+            for _ in 0..times {
+                scene.memory.begin(at(5000), None);
+                scene.memory.finish(&correction(Action::Update), &doubtful(Doubt::SecretUnavailable), at(5000));
+            }
+        })
+    };
+    for (times, until) in [(1, 5001), (4, 5008), (40, 5030)] {
+        for exhausted in [false, true] {
+            let scene = tried(times, exhausted);
+            assert_eq!(scene.decide(), Decision::Wait { until: at(until), why: Held::Unsendable }, "{times}");
+            let asked = scene.clone().with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+            assert_eq!(acted(asked.decide()), correct(Action::Update, false), "somebody asks");
+            let mended = scene.with(|scene| _ = scene.memory.delay.send_anew());
+            assert_eq!(acted(mended.decide()), correct(Action::Update, false), "a Secret changed");
+        }
+    }
+}
+
 /// What this process wrote last was taken away.
 fn lost(scene: Scene, claim: Option<Claim>) -> Scene {
     let written = status(8, claim).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3));

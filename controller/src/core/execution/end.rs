@@ -56,13 +56,16 @@ impl ExecutionEnd {
     /// Whether a correction that had begun counts as none: nothing was sent.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
-        !matches!(self, Self::Corrected { .. })
+        match self {
+            Self::Corrected { outcome, .. } => outcome.sent_nothing(),
+            _ => true,
+        }
     }
 
     /// Keeps what must not be forgotten. `begun` says that the memory counts a correction that has begun. Gives whether the
     /// API server refuses writes to the object since now.
     pub fn remember(&self, memory: &mut ObjectMemory, begun: bool, now: Moment) -> bool {
-        if begun && self.sent_nothing() {
+        if begun && !matches!(self, Self::Corrected { .. }) {
             memory.call_off();
         }
         match self {

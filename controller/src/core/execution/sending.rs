@@ -43,6 +43,13 @@ pub(super) struct Progress {
     pub(super) stored: StatusFields,
 }
 
+impl Progress {
+    /// Whether nothing was sent yet, nor written on the object.
+    const fn is_silent(&self) -> bool {
+        !self.looked_up && !self.claimed && !self.wrote
+    }
+}
+
 impl Execution {
     /// Turns to a step; what was to be taken away must be gone before anything else is done.
     pub(super) fn turn_to(&mut self, index: usize) -> Step {
@@ -72,7 +79,7 @@ impl Execution {
                 self.record(Outcome::Halted(step, Uncertainty::unanswered(why)))
             }
             Rendered::Fails(why) => {
-                let step = self.failed(index, Reach::Unwritten);
+                let step = self.failed(index, if self.progress.is_silent() { Reach::Unsent } else { Reach::Unwritten });
                 self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
             }
         }
@@ -195,7 +202,11 @@ impl Execution {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
             StepOutcome::NotNow { .. } | StepOutcome::LeftBehind => true,
         };
-        let step = self.failed(index, self.reach(index, did_nothing));
+        let asked_nobody = match &answer {
+            StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
+            _ => false,
+        };
+        let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
             StepOutcome::LeftBehind => self.record(Outcome::AllSkipped),

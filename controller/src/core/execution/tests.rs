@@ -178,6 +178,37 @@ fn a_template_that_fails_counts_only_after_a_write() {
 }
 
 #[test]
+fn only_what_asked_nobody_sent_nothing() {
+    let ended = |mut execution: Execution, event: Event| {
+        outcome(&execution.next(event));
+        match execution.next(Event::Written(Ok(state(9)))) {
+            Step::End(end) => end.sent_nothing(),
+            step => unreachable!("{step:?}"),
+        }
+    };
+    let indefinite = |why| answered(StepOutcome::Indefinite(Uncertainty::unanswered(why)));
+    let sending = |plan: Plan| {
+        let mut execution = ready(update(), plan);
+        assert_eq!(execution.next(READY), send(0, true));
+        execution
+    };
+    let mut opened = update();
+    opened.next(Event::Begin);
+    opened.next(Event::Read(Ok(Some(state(2)))));
+    opened.next(decided(&update()));
+    let unsendable = Event::Prepared(Readiness::Unsendable(None, Doubt::CredentialUnavailable));
+    assert!(ended(opened, unsendable));
+    assert!(ended(ready(update(), plan("w")), FAILS));
+    assert!(ended(sending(plan("w")), indefinite(Doubt::AddressRefused)));
+    assert!(!ended(sending(plan("w")), indefinite(Doubt::TokenUnavailable)), "the token server was asked");
+    assert!(!ended(sending(plan("w")), indefinite(Doubt::NoAnswer)));
+    assert!(!ended(claimed(), indefinite(Doubt::AddressRefused)), "the claim was written for it");
+    let mut looked_up = sending(plan("lw"));
+    looked_up.next(ACCEPTED);
+    assert!(!ended(looked_up, FAILS), "something was looked up");
+}
+
+#[test]
 fn an_update_that_writes_nothing_failed() {
     let mut update = ready(update(), plan("lw"));
     update.next(READY);

@@ -109,6 +109,9 @@ impl World {
         (mishap, meanwhile): (Mishap, Meanwhile),
     ) {
         self.memory.begin(self.now, self.object.retry_requested.as_deref());
+        if mishap == Mishap::LacksSecret {
+            return self.send_nothing(correction);
+        }
         if (correction.put_finalizer || correction.is_announced()) && self.is_overtaken() {
             return self.memory.call_off();
         }
@@ -147,6 +150,14 @@ impl World {
         }
     }
 
+    /// Before anything is written or sent it is seen that it cannot be.
+    fn send_nothing(&mut self, correction: &Correction) {
+        let outcome = doubtful(Doubt::CredentialUnavailable);
+        self.unsent += 1;
+        self.memory.finish(correction, &outcome, self.now);
+        self.record(correction, &outcome);
+    }
+
     /// What came of it is remembered and noted, unless the process dies before.
     fn end_correction(&mut self, correction: &Correction, outcome: &Outcome, mishap: Mishap) {
         let is_open = !outcome.is_definite() && !outcome.was_turned_away();
@@ -175,6 +186,9 @@ impl World {
         let is_foreign = self.outside().is_some_and(|resource| resource.foreign);
         assert!(!is_foreign || self.target.existing == Existing::Adopt || self.claim_lost, "what was there is deleted");
         self.memory.begin(self.now, None);
+        if mishap == Mishap::LacksSecret {
+            return self.send_nothing(correction);
+        }
         if matches!(answer, Answer::Done | Answer::LostAfter) {
             *self.outside_mut() = None;
         }

@@ -54,6 +54,24 @@ fn answers_that_never_come_are_noted_once() {
 }
 
 #[test]
+fn a_secret_that_is_missing_for_hours_costs_one_write() {
+    let hours = 6;
+    let mut world = World::new(Existing::Adopt, Some(9));
+    for _ in 0..hours * 3600 / STEP as usize {
+        world.apply(Event::Controller(Answer::Done, Mishap::LacksSecret, Meanwhile::Nothing));
+        world.begin_poll();
+        world.end_poll();
+        world.now += Duration::from_secs(STEP);
+    }
+    let (tries, slowest) = (world.unsent, hours * 3600 / 30);
+    assert!((slowest..=slowest + 4).contains(&tries), "{tries}");
+    assert_eq!((world.requests.len(), world.writes), (0, 1), "one failure is noted, and nothing claimed");
+    world.now += Duration::from_secs(30);
+    world.quiet_round(STEP);
+    assert_eq!(world.requests.len(), 1, "no try that sent nothing is waited for any longer");
+}
+
+#[test]
 fn a_war_is_slowed_down() {
     let hours = 6;
     let mut world = World::new(Existing::Adopt, Some(9));

@@ -23,6 +23,8 @@ pub(super) enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mishap {
     None,
+    /// A Secret that the requests need is missing.
+    LacksSecret,
     /// The process dies.
     DiesAfterClaim,
     /// What is to be replaced was taken away, and nothing was made yet.

@@ -19,6 +19,7 @@ pub(super) fn answers() -> impl Strategy<Value = Answer> {
 pub(super) fn mishaps() -> impl Strategy<Value = Mishap> {
     prop_oneof![
         8 => Just(Mishap::None),
+        2 => Just(Mishap::LacksSecret),
         1 => Just(Mishap::DiesAfterClaim),
         1 => Just(Mishap::DiesMidway),
         1 => Just(Mishap::DiesBeforeRecord),

@@ -50,6 +50,8 @@ pub(super) struct World {
     pub(super) vouched: bool,
     pub(super) now: Moment,
     pub(super) requests: Vec<Request>,
+    /// Corrections that could not be sent.
+    pub(super) unsent: usize,
     pub(super) writes: usize,
     pub(super) overtaken: u8,
     pub(super) lost_races: usize,
@@ -97,6 +99,7 @@ impl World {
             vouched: true,
             now: at(0),
             requests: Vec::new(),
+            unsent: 0,
             writes: 0,
             overtaken: 0,
             lost_races: 0,

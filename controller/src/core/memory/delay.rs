@@ -1,6 +1,8 @@
 //! When the next correction of one object may begin.
 //!
-//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series.
+//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series. A correction
+//! that could not be sent takes no place on it: nobody was asked, so it waits along a short series of its own, and not at all
+//! once what it lacked may be there.
 //! This file must not know what a correction does.
 
 use std::collections::VecDeque;
@@ -44,6 +46,10 @@ pub struct Delay {
     not_before: Option<Moment>,
     /// Deletions in a row that were answered, and left the resource there.
     deletions_undone: u32,
+    /// Corrections in a row that could not be sent.
+    unsent: u32,
+    /// When the last of those ended.
+    unsent_at: Moment,
 }
 
 impl Delay {
@@ -73,6 +79,14 @@ impl Delay {
 
     /// A correction came to an end.
     pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
+        if outcome.sent_nothing() {
+            // It did not count, and what was in doubt before is so still.
+            self.call_off();
+            self.unsent = self.unsent.saturating_add(1);
+            self.unsent_at = now;
+            return;
+        }
+        self.unsent = 0;
         match outcome {
             Outcome::Doubtful(_, Uncertainty { retry_after, .. }) => {
                 self.doubtful = self.doubtful.saturating_add(1);
@@ -96,9 +110,27 @@ impl Delay {
         }
     }
 
+    /// What a correction lacked may be there by now: nothing waits for that any more. Gives whether it was waited for.
+    pub fn send_anew(&mut self) -> bool {
+        std::mem::take(&mut self.unsent) > 0
+    }
+
+    /// Whether the last correction could not be sent.
+    #[must_use]
+    pub const fn could_not_send(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Until when a correction that could not be sent waits; [`Moment::START`] where none does.
+    #[must_use]
+    pub fn unsent_until(&self) -> Moment {
+        if self.unsent == 0 { Moment::START } else { self.unsent_at + Series::NOTHING_SENT.delay(self.unsent) }
+    }
+
     /// No doubt is left: a definite outcome came, or the object was seen in sync.
     pub fn end_doubt(&mut self) {
         self.forget_doubt();
+        self.unsent = 0;
         self.unstored_hash = None;
         self.not_before = None;
     }
@@ -112,6 +144,7 @@ impl Delay {
     /// The object was edited or deleted: what was tried before says little of what comes now.
     pub fn note_edit(&mut self, now: Moment) {
         self.edited = now;
+        self.unsent = 0;
         self.doubtful = self.doubtful.min(MOST_FOR_FORMER_SPECS);
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::fixtures::{at, bare_object, correction, doubtful_until, owns, status};
+use crate::core::fixtures::{at, bare_object, correction, doubtful as unsent, doubtful_until, owns, status};
 use crate::core::outcome::Doubt;
 use serde_json::json;
 
@@ -91,6 +91,58 @@ fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
     memory.delay.end_doubt();
     assert!(!memory.delay.is_in_doubt());
     assert_eq!(memory.delay.ready_at(0, at(5000)), at(1000));
+}
+
+/// A correction that begins and cannot be sent.
+fn send_nothing(memory: &mut ObjectMemory, now: Moment) {
+    memory.begin(now, None);
+    memory.finish(&correction(Action::Update), &unsent(Doubt::CredentialUnavailable), now);
+}
+
+#[test]
+fn what_sends_nothing_waits_half_a_minute_at_most() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let waits: Vec<u64> = (0..8)
+        .map(|try_number| {
+            let now = at(1000 * (try_number + 1));
+            send_nothing(&mut memory, now);
+            assert_eq!(memory.delay.ready_at(0, now), at(0), "it takes no place on the ladder");
+            memory.unsent_until(None, now).unwrap().since_start().as_secs() - now.since_start().as_secs()
+        })
+        .collect();
+    assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+    assert!(memory.delay.send_anew() && !memory.delay.send_anew(), "told once");
+    assert_eq!(memory.unsent_until(None, at(8000)), None);
+}
+
+#[test]
+fn what_sends_nothing_changes_no_pause_and_no_doubt() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    for _ in 0..5 {
+        memory.begin(at(1000), None);
+        memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+    }
+    send_nothing(&mut memory, at(1060));
+    assert_eq!(memory.delay.ready_at(0, at(1060)), at(1054), "as before it");
+    assert!(memory.delay.is_in_doubt());
+    memory.begin(at(1061), None);
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(1061));
+    assert_eq!(memory.unsent_until(None, at(1061)), None, "what was sent ends the wait");
+}
+
+#[test]
+fn a_retry_request_is_tried_once_and_kept_until_sent() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    send_nothing(&mut memory, at(10));
+    assert_eq!(memory.unsent_until(None, at(10)), Some(at(11)));
+    assert_eq!(memory.unsent_until(Some("now"), at(10)), None);
+    memory.begin(at(10), Some("now"));
+    memory.finish(&correction(Action::Update), &unsent(Doubt::TemplateFails), at(10));
+    assert_eq!(memory.unsent_until(Some("now"), at(10)), Some(at(12)), "it was tried");
+    assert!(memory.retry_is_requested(Some("now")), "and not answered");
+    memory.begin(at(12), Some("now"));
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(12));
+    assert!(!memory.retry_is_requested(Some("now")));
 }
 
 #[test]
