@@ -107,6 +107,77 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
+    World::run("requests", async |world| {
+        let (_toxiproxy, target) = observed(world).await?;
+        let kubeconfig = world.control_plane().admin_kubeconfig().display().to_string();
+        let run = async |arguments: &[&str]| {
+            world.run_kubectl_drift(&[arguments, &["--kubeconfig", &kubeconfig]].concat()).await
+        };
+        let namespace = world.objects_namespace();
+        let ask = async |arguments: &[&str]| run(&[arguments, &["-n", namespace]].concat()).await;
+        // Other tests have proxies of their own groups.
+        let proxies = format!("proxies.{}", world.group());
+        let [web, good] = ["web", "good"].map(|name| format!("proxy.{}/{name}", world.group()));
+        let paused = async |name: &str| -> Result<Value> {
+            let object = world.proxy(name).await?.unwrap_or_default();
+            Ok(object["metadata"]["annotations"]["driftpoller.dev/paused"].clone())
+        };
+
+        let tried = ask(&["pause", &proxies, "--all", "--dry-run"]).await?;
+        ensure!(tried.code == 0 && tried.output.matches("(dry run)").count() == 2, "{tried:?}");
+        ensure!(paused("web").await?.is_null(), "a dry run pauses nothing");
+        let pause = ask(&["pause", &web]).await?;
+        let typed =
+            format!("annotate proxies.{}/web -n {namespace} driftpoller.dev/paused=true --overwrite", world.group());
+        ensure!(pause.code == 0 && pause.complaints.is_empty() && pause.output.contains(&typed), "{pause:?}");
+        ensure!(paused("web").await? == "true" && paused("good").await?.is_null(), "web alone is paused");
+        ensure!(ask(&["pause", &web]).await?.output.contains("is paused already"), "it is");
+        let resume = ask(&["resume", &proxies, "web"]).await?;
+        ensure!(resume.code == 0 && resume.output.contains("driftpoller.dev/paused-"), "{resume:?}");
+        ensure!(paused("web").await?.is_null(), "web is resumed");
+        // What is typed with kubectl does the same.
+        let words: Vec<&str> = typed.split_whitespace().collect();
+        world.control_plane().kubectl().run(&words).await?;
+        ensure!(paused("web").await? == "true", "as printed");
+
+        let poll = ask(&["poll", &web, &good]).await?;
+        ensure!(poll.code == 0 && poll.output.matches("poll-requested-at=").count() == 4, "{poll:?}");
+        let retry = ask(&["retry", &web]).await?;
+        ensure!(retry.code == 0 && retry.complaints.contains("is not AttemptsExhausted"), "{retry:?}");
+        let foreign = run(&["pause", "svc/kubernetes", "-n", "default", "--dry-run"]).await?;
+        ensure!(foreign.code == 0 && foreign.complaints.contains("perhaps no target is about it"), "{foreign:?}");
+        for (arguments, expected) in [
+            (["pause", &format!("{proxies}/nobody")], "there is no Proxy nobody in namespace"),
+            (["pause", "proxxies/web"], "the cluster has no kind proxxies"),
+            (["pause", "proxies"], "which proxies? write proxies/NAME"),
+        ] {
+            let refused = ask(&arguments).await?;
+            ensure!(refused.code == 3 && refused.complaints.contains(expected), "{refused:?}");
+        }
+
+        suspend_and_unsuspend(world, target.name()).await
+    })
+    .await
+}
+
+/// The brake of the target, set and taken off, and what follows.
+async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
+    let place = ["--targets-namespace", world.programs_namespace()];
+    let brake = async |arguments: &[&str]| world.run_command(&[arguments, &place].concat()).await;
+    let suspend = brake(&["suspend", target]).await?;
+    ensure!(suspend.code == 0 && suspend.output.contains(": suspend: true (ConfigMap "), "{suspend:?}");
+    ensure!(brake(&["suspend", target]).await?.output.contains("is suspended already"), "it is");
+    world.wait_for_verdict("web", "Unknown", "Suspended").await?;
+    let unsuspend = brake(&["unsuspend", target]).await?;
+    ensure!(unsuspend.code == 0 && unsuspend.output.contains(": suspend: false ("), "{unsuspend:?}");
+    world.wait_for_verdict("web", "True", "NotCreated").await?;
+    let unknown = brake(&["suspend", "nobody"]).await?;
+    ensure!(unknown.code == 3 && unknown.complaints.contains("there are: "), "{unknown:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn check_knows_what_the_cluster_has() -> Result<()> {
     World::run("check live", async |world| {
         let target = Target::shipped(world, "http://127.0.0.1:9")?;

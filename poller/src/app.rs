@@ -4,7 +4,6 @@
 //! so that no other poller begins while this one still writes.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings, parse_command_line_of};
+use drift_cluster::process::settings::parse_command_line_of;
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
@@ -32,14 +31,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clean_up::VerdictCleaner;
-use crate::commands::check::{self, CheckSettings};
+use crate::commands::check;
+use crate::commands::command_line::{Command, RunningSettings};
 use crate::commands::ending::end;
-use crate::commands::explain::{self, ExplainSettings};
-use crate::commands::get::{self, GetSettings};
 use crate::commands::plugin::named_as_called;
-use crate::commands::rbac::{self, RbacSettings};
-use crate::commands::schema::{EXAMPLES as SCHEMA_EXAMPLES, print_schema};
+use crate::commands::schema::print_schema;
+use crate::commands::{explain, get, rbac, request, suspend};
 use crate::context::Context;
+use crate::core::requests_on_objects::ObjectRequest;
 use crate::hints::board::Webhooks;
 use crate::hints::{HintServer, Reception};
 use crate::in_force::{InForceList, annotations};
@@ -49,51 +48,7 @@ use crate::page::{Board, Page};
 use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
 
-/// Shown at the end of `--help` of `run`.
-const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
-  drift-poller run --namespace drift-system --admin-address 127.0.0.1:8080";
-
-/// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
-#[derive(Debug, clap::Parser)]
-#[command(version, about)]
-pub struct CommandLine {
-    #[command(subcommand)]
-    command: Command,
-    #[command(flatten)]
-    logs: LogSettings,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    /// Poll until told to end
-    #[command(after_help = RUN_EXAMPLES)]
-    Run(Settings),
-    /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
-    Check(CheckSettings),
-    /// Poll one object now and say what was asked, what differs, and whether a correction would follow or what holds it
-    Explain(ExplainSettings),
-    /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
-    Get(GetSettings),
-    /// Print the roles that targets need, for both programs and with not one verb more
-    Rbac(RbacSettings),
-    /// Print the JSON Schema of target documents, by which an editor completes and checks them
-    #[command(after_help = SCHEMA_EXAMPLES)]
-    Schema,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct Settings {
-    #[command(flatten)]
-    run: RunSettings,
-    #[command(flatten)]
-    clean_up: CleanUpSettings,
-    /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
-    #[arg(long)]
-    hints_address: Option<SocketAddr>,
-    /// Judge every answer, though the same one was judged before
-    #[arg(long, hide = true)]
-    judge_every_answer: bool,
-}
+pub use crate::commands::command_line::CommandLine;
 
 /// Reads the command line under the name that the program was called by.
 ///
@@ -118,13 +73,19 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Check(settings) => Ok(end(check::run(&settings))),
         Command::Explain(settings) => Ok(end(explain::run(&settings))),
         Command::Get(settings) => Ok(end(get::run(&settings))),
+        Command::Pause(settings) => Ok(end(request::run(&settings, ObjectRequest::Pause))),
+        Command::Resume(settings) => Ok(end(request::run(&settings, ObjectRequest::Resume))),
+        Command::Poll(settings) => Ok(end(request::run(&settings, ObjectRequest::Poll))),
+        Command::Retry(settings) => Ok(end(request::run(&settings, ObjectRequest::Retry))),
+        Command::Suspend(settings) => Ok(end(suspend::run(&settings, true))),
+        Command::Unsuspend(settings) => Ok(end(suspend::run(&settings, false))),
         Command::Rbac(settings) => Ok(end(rbac::run(&settings))),
         Command::Run(settings) => run_until_told(&settings),
         Command::Schema => print_schema().context("writing the schema"),
     }
 }
 
-fn run_until_told(settings: &Settings) -> anyhow::Result<ExitCode> {
+fn run_until_told(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
     let ended = runtime.block_on(serve(settings));
@@ -133,7 +94,7 @@ fn run_until_told(settings: &Settings) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
+async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let hints = match settings.hints_address {
@@ -172,7 +133,7 @@ struct Program {
 }
 
 impl Program {
-    fn assemble(site: &Site, settings: &Settings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
+    fn assemble(site: &Site, settings: &RunningSettings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
         let mut registry = metrics::registry("poller");
         let (events, _) = site.write_events(&mut registry, site.stop.clone());
         let lease_name = settings.run.home.lease_name(POLLER_LEASE);

@@ -16,6 +16,7 @@ use kube::core::{DynamicObject, Request, Resource};
 use serde_json::Value;
 
 use crate::commands::ending::CommandError;
+use crate::commands::kinds::KindWord;
 
 /// The namespace that the shipped manifests install into.
 pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
@@ -139,7 +140,7 @@ pub(crate) async fn find_object(
     word: &str,
     (namespace, name): (&str, &str),
 ) -> Result<(Arc<Target>, LeanObject), CommandError> {
-    let mut known = Vec::new();
+    let (meant, mut known) = (KindWord::look_up(client, word).await, Vec::new());
     for target in targets {
         let kind = match kind_of(client, target).await {
             Ok(kind) => kind,
@@ -148,7 +149,7 @@ pub(crate) async fn find_object(
                 continue;
             }
         };
-        if !is_called(&kind, word) {
+        if !meant.means(&kind) {
             known.push(kind.resource.plural);
             continue;
         }
@@ -168,7 +169,11 @@ pub(crate) async fn find_object(
     )))
 }
 
-async fn read_object(
+/// One object; `None` where there is none.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn read_object(
     client: &kube::Client,
     kind: &ResolvedKind,
     (namespace, name): (&str, &str),
@@ -186,38 +191,15 @@ pub(crate) async fn read_lease(client: &kube::Client, namespace: &str, name: &st
     })
 }
 
-/// One object of a collection; `None` where there is none.
-async fn get(client: &kube::Client, path: &str, name: &str) -> Result<Option<Value>, CallError> {
+/// One object of the collection at a path; `None` where there is none.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn get(client: &kube::Client, path: &str, name: &str) -> Result<Option<Value>, CallError> {
     let request = Request::new(path).get(name, &GetParams::default());
     let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
     match client::request(client, CALL_DEADLINE, request).await {
         Err(error) if error.code() == Some(404) => Ok(None),
         other => other.map(Some),
-    }
-}
-
-/// Whether somebody means the kind by this word: its kind, plural or singular, with or without its group.
-pub(crate) fn is_called(kind: &ResolvedKind, word: &str) -> bool {
-    let (name, group) = word.split_once('.').unwrap_or((word, ""));
-    let resource = &kind.resource;
-    let names = [&resource.kind, &resource.plural];
-    names.iter().any(|known| known.eq_ignore_ascii_case(name)) && (group.is_empty() || group == resource.group)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kube::core::{ApiResource, GroupVersionKind};
-
-    #[test]
-    fn a_kind_is_called_by_its_names() {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("demo.example", "v1", "Proxy"));
-        let kind = ResolvedKind { resource, namespaced: true };
-        for word in ["Proxy", "proxy", "proxies", "proxies.demo.example", "Proxy.demo.example"] {
-            assert!(is_called(&kind, word), "{word}");
-        }
-        for word in ["prox", "proxies.other.example", ""] {
-            assert!(!is_called(&kind, word), "{word}");
-        }
     }
 }

@@ -12,10 +12,9 @@ use drift_model::field_paths::FieldPaths;
 use drift_target::{Target, to_yaml};
 use serde_json::{Value, json};
 
-use crate::commands::cluster::{
-    PlaceSettings, TargetsSettings, block_on, connect, each_object, is_called, kind_of, live_targets,
-};
+use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, kind_of, live_targets};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::commands::kinds::KindWord;
 use crate::commands::table::table;
 use crate::core::listing::{Row, Summary, Wanted, arrange, heads, summarise};
 
@@ -34,7 +33,7 @@ const DRIFT_COLUMN: usize = 2;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GetSettings {
-    /// Only objects of this kind: its kind or plural, in any case, with or without .GROUP
+    /// Only objects of this kind: named as for kubectl, by its kind, plural or short name, with or without .GROUP
     kind: Option<String>,
     #[command(flatten)]
     place: PlaceSettings,
@@ -87,7 +86,11 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
                 }
             }
         }
-        let named = |kind: &ResolvedKind| settings.kind.as_ref().is_none_or(|word| is_called(kind, word));
+        let meant = match &settings.kind {
+            Some(word) => Some(KindWord::look_up(&client, word).await),
+            None => None,
+        };
+        let named = |kind: &ResolvedKind| meant.as_ref().is_none_or(|meant| meant.means(kind));
         if !known.iter().any(|(_, kind)| named(kind)) && whole {
             let kinds: Vec<_> = known.iter().map(|(_, kind)| kind.resource.plural.as_str()).collect();
             let word = settings.kind.as_deref().unwrap_or_default();

@@ -2,10 +2,14 @@
 
 pub(crate) mod check;
 mod cluster;
+pub(crate) mod command_line;
 pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
+mod kinds;
 pub(crate) mod plugin;
 pub(crate) mod rbac;
+pub(crate) mod request;
 pub(crate) mod schema;
+pub(crate) mod suspend;
 mod table;

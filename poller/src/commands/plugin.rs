@@ -35,7 +35,7 @@ pub(crate) fn named_as_called(command: Command, called: Option<&OsStr>) -> Comma
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::app::CommandLine;
+    use crate::commands::command_line::CommandLine;
     use clap::CommandFactory as _;
 
     fn help(called: &str, arguments: &[&str]) -> String {

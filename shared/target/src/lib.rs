@@ -41,6 +41,7 @@ mod secrets;
 mod selector;
 mod sql;
 mod status_fields;
+mod suspension;
 mod templates;
 mod units;
 mod yaml;
@@ -80,6 +81,7 @@ pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use selector::LabelSelector;
 pub use sql::{Connection, SqlTemplate};
 pub use status_fields::StatusTemplates;
+pub use suspension::{Edited, NotEditable, set_suspend};
 pub use yaml::to_yaml;
 
 #[cfg(test)]

@@ -248,6 +248,11 @@ impl Node {
         }
     }
 
+    /// Where it is written in the document, in bytes; empty where that is not known.
+    pub(super) fn bytes(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
     /// Whether it is written in double quotes with backslashes, which YAML takes for itself.
     pub(super) fn has_escapes(&self, document: &str) -> bool {
         document.get(self.span.clone()).is_some_and(|raw| raw.starts_with('"') && raw.contains('\\'))
