@@ -27,6 +27,7 @@ mod other_writers;
 mod outside;
 mod page;
 mod process;
+mod rbac;
 mod reading;
 mod replicas;
 mod rights;
