@@ -40,9 +40,9 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Allocations of one poll: 70, and room for some connections that a busy machine opens meanwhile. Where it falls write the
+/// Allocations of one poll: 22, and room for some connections that a busy machine opens meanwhile. Where it falls write the
 /// new number; where it rises say why.
-const ALLOCATIONS: u64 = 80;
+const ALLOCATIONS: u64 = 32;
 
 /// Polled once a second each.
 const OBJECTS: usize = 100;

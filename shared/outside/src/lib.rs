@@ -9,6 +9,8 @@ pub mod host_gate;
 pub mod host_health;
 pub mod http;
 pub mod postgres;
+mod roots;
+mod wire;
 
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};

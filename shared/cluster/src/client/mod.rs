@@ -115,8 +115,8 @@ pub enum ConnectError {
     Unusable(String),
 }
 
-/// Chooses rustls' ring provider for the whole process. Every `main` calls this first: kube and reqwest bring
-/// different defaults and refuse to choose.
+/// Chooses rustls' ring provider for the whole process. Every `main` calls this first: kube takes the
+/// process's, and panics where there is none.
 pub fn install_crypto() {
     // An error says that one is installed already, which is what is wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -4,21 +4,22 @@
 //! file must not know requests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
 use crate::dialling::DialRules;
-use crate::http::resolver::GuardedResolver;
-use crate::http::tls::{ClientError, Clients, Material, Roots, Way};
+use crate::http::client::Clients;
+use crate::http::connector::Dialler;
+use crate::http::resolver::{GuardedResolver, Resolve};
+use crate::http::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
 use drift_model::http_request::HttpRequest;
 use drift_model::labelled_secrets::LabelledSecrets;
 use drift_target::SecretKey;
 
-/// Clients that are kept: each of those that trust the system's roots holds a megabyte. Targets with one way of connecting
-/// share theirs; beyond this many ways the one that was used least recently is built again when it is needed.
+/// Clients that are kept, each with its connections. Targets with one way of connecting share theirs; beyond this many ways
+/// the one that was used least recently is built again when it is needed.
 const KEPT_CLIENTS: usize = 64;
 
 /// Keys of a Secret of type `kubernetes.io/tls`.
@@ -27,7 +28,6 @@ const PRIVATE_KEY: &str = "tls.key";
 
 /// Builds clients and keeps them.
 pub(super) struct ClientStore {
-    program: &'static str,
     names: Arc<dyn Resolve>,
     known: Mutex<Known>,
 }
@@ -60,9 +60,11 @@ enum Trust {
     Secret(SecretKey),
 }
 
-/// The clients of one way, and a hash of the Secrets they are built from.
+/// The clients of one way, and what of the Secrets they are built from.
 struct KnownClients {
-    secrets_hash: [u8; 32],
+    hash: MaterialHash,
+    /// The Secrets in which that stood last: as long as they are the same nothing has to be hashed.
+    seen: Weak<LabelledSecrets>,
     clients: Build,
     last_use: u64,
     /// Those before them, until these are built.
@@ -73,13 +75,9 @@ struct KnownClients {
 type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
 
 impl ClientStore {
-    /// Names are looked up by `names`; `program` names us in the user agent.
-    pub(super) fn new(names: Arc<dyn Resolve>, program: &'static str) -> Self {
-        Self { program, names, known: Mutex::default() }
-    }
-
-    pub(super) const fn program(&self) -> &'static str {
-        self.program
+    /// Names are looked up by `names`.
+    pub(super) fn new(names: Arc<dyn Resolve>) -> Self {
+        Self { names, known: Mutex::default() }
     }
 
     /// The clients that connect as the request and the target say; built once, and again when the Secret's bundle changed.
@@ -87,7 +85,7 @@ impl ClientStore {
         &self,
         request: &HttpRequest,
         options: &HttpOptions<'_>,
-        secrets: &LabelledSecrets,
+        secrets: &Arc<LabelledSecrets>,
     ) -> Result<Arc<Clients>, HttpFailure> {
         let rules = DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
         if !rules.allow_literal(request) {
@@ -95,7 +93,7 @@ impl ClientStore {
         }
         let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone() };
         if key.socket.is_some() || request.url.scheme() == "http" {
-            return self.known_or_built(key, Material { roots: Roots::Nobody, identity: None });
+            return self.known_or_built(key, Material { roots: Roots::Nobody, identity: None }, secrets);
         }
         let host = request.host();
         key.trust = Trust::System;
@@ -112,16 +110,22 @@ impl ClientStore {
             material.identity = Some((chain?, private?));
             key.certificate = Some(name.clone());
         }
-        self.known_or_built(key, material)
+        self.known_or_built(key, material, secrets)
     }
 
     /// A certificate or a bundle that cannot be used does not take the place of one that can: half a rotation is seen too.
-    fn known_or_built(&self, key: ClientKey, material: Material<'_>) -> Result<Arc<Clients>, HttpFailure> {
-        let (build, before) = self.build_of(&key, material.hash());
+    fn known_or_built(
+        &self,
+        key: ClientKey,
+        material: Material<'_>,
+        secrets: &Arc<LabelledSecrets>,
+    ) -> Result<Arc<Clients>, HttpFailure> {
+        if let Some(clients) = self.known(&key, secrets) {
+            return Ok(clients);
+        }
+        let (build, before) = self.build_of(&key, material.hash(), secrets);
         let clients = build.get_or_init(|| {
-            let names = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
-            let way = Way { names: Arc::new(names), socket: key.socket.clone(), program: self.program };
-            let built = Clients::build(material, &way);
+            let built = Clients::build(material, self.dialler(&key));
             if let (Err(error), Some(_)) = (&built, &before) {
                 tracing::warn!("{}; what stood there before is used for now", key.failure(*error));
             }
@@ -137,16 +141,42 @@ impl ClientStore {
         }
     }
 
-    /// The clients of these Secrets, built or not, and the last before them that could be built.
-    fn build_of(&self, key: &ClientKey, secrets_hash: [u8; 32]) -> (Build, Option<Arc<Clients>>) {
+    fn dialler(&self, key: &ClientKey) -> Dialler {
+        match &key.socket {
+            Some(path) => Dialler::Socket(path.clone()),
+            None => Dialler::network(GuardedResolver { names: self.names.clone(), rules: key.rules.clone() }),
+        }
+    }
+
+    /// The clients that were built of these very Secrets.
+    fn known(&self, key: &ClientKey, secrets: &Arc<LabelledSecrets>) -> Option<Arc<Clients>> {
         let mut known = self.lock();
         known.uses += 1;
         let last_use = known.uses;
+        let found = known.clients.get_mut(key)?;
+        let clients =
+            found.clients.get()?.as_ref().ok().filter(|_| found.seen.as_ptr() == Arc::as_ptr(secrets))?.clone();
+        found.last_use = last_use;
+        found.before = None;
+        Some(clients)
+    }
+
+    /// The clients of these Secrets, built or not, and the last before them that could be built.
+    fn build_of(
+        &self,
+        key: &ClientKey,
+        hash: MaterialHash,
+        secrets: &Arc<LabelledSecrets>,
+    ) -> (Build, Option<Arc<Clients>>) {
+        let mut known = self.lock();
+        known.uses += 1;
+        let last_use = known.uses;
+        let seen = Arc::downgrade(secrets);
         let mut before = None;
         if let Some(found) = known.clients.get_mut(key) {
             let built = found.clients.get().and_then(|built| built.as_ref().ok()).cloned();
-            if found.secrets_hash == secrets_hash {
-                found.last_use = last_use;
+            if found.hash == hash {
+                (found.last_use, found.seen) = (last_use, seen);
                 if built.is_some() {
                     found.before = None;
                 }
@@ -155,7 +185,7 @@ impl ClientStore {
             before = built.or_else(|| found.before.take());
         }
         let clients = Build::default();
-        let entry = KnownClients { secrets_hash, clients: clients.clone(), last_use, before: before.clone() };
+        let entry = KnownClients { hash, seen, clients: clients.clone(), last_use, before: before.clone() };
         known.clients.insert(key.clone(), entry);
         known.forget_least_used();
         (clients, before)
@@ -212,7 +242,7 @@ mod tests {
     }
 
     fn store() -> ClientStore {
-        ClientStore::new(Arc::new(SystemResolver), "test")
+        ClientStore::new(Arc::new(SystemResolver))
     }
 
     fn nothing() -> Material<'static> {
@@ -223,7 +253,7 @@ mod tests {
     fn one_way_that_is_built_holds_up_no_other() {
         let (store, slow) = (store(), through("/slow"));
         let (go_on, wait) = mpsc::channel::<()>();
-        let (build, _) = store.build_of(&slow, nothing().hash());
+        let (build, _) = store.build_of(&slow, None, &Arc::default());
         std::thread::scope(|scope| {
             let (begun, begins) = mpsc::channel();
             let waiting = build.clone();
@@ -235,19 +265,19 @@ mod tests {
                 });
             });
             begins.recv().unwrap();
-            assert!(store.known_or_built(through("/other"), nothing()).is_ok());
+            assert!(store.known_or_built(through("/other"), nothing(), &Arc::default()).is_ok());
             assert!(build.get().is_none(), "the other one was built meanwhile");
             go_on.send(()).unwrap();
         });
-        assert!(store.known_or_built(slow.clone(), nothing()).is_err());
-        assert!(store.known_or_built(slow, nothing()).is_ok(), "what failed is tried again");
+        assert!(store.known_or_built(slow.clone(), nothing(), &Arc::default()).is_err());
+        assert!(store.known_or_built(slow, nothing(), &Arc::default()).is_ok(), "what failed is tried again");
     }
 
     #[test]
     fn only_so_many_ways_are_kept() {
         let store = store();
         for number in 0..=KEPT_CLIENTS {
-            store.build_of(&through(&format!("/{number}")), nothing().hash());
+            store.build_of(&through(&format!("/{number}")), None, &Arc::default());
         }
         let known = store.lock();
         assert_eq!(known.clients.len(), KEPT_CLIENTS);

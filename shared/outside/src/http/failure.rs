@@ -7,8 +7,11 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use hyper_util::client::legacy;
+
 use crate::connect_errors::{describe_io, describe_tls, is_drop};
 use crate::dialling::AddressRefused;
+use crate::http::resolver::NotResolved;
 use drift_model::labelled_secrets::CredentialError;
 
 /// Why there is no reply. Holds no header, body, address or credential.
@@ -49,7 +52,7 @@ impl From<CredentialError> for HttpFailure {
 }
 
 impl HttpFailure {
-    pub(super) fn of(error: &reqwest::Error, host: String) -> Self {
+    pub(super) fn of(error: &legacy::Error, host: String) -> Self {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
             return Self::AddressRefused { host };
         }
@@ -58,36 +61,37 @@ impl HttpFailure {
 }
 
 /// Whether a connection stood, the request went out on it, and it ended before an answer came.
-pub(super) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
-    error.is_request()
-        && !error.is_connect()
+pub(super) fn was_dropped_unanswered(error: &legacy::Error) -> bool {
+    !error.is_connect()
         && causes(error).any(|cause| {
             cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
                 || cause.downcast_ref::<io::Error>().is_some_and(|error| is_drop(error.kind()))
         })
 }
 
-fn describe(error: &reqwest::Error) -> &'static str {
-    if error.is_builder() {
-        return "the request cannot be built";
-    }
+/// Whether an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
+/// connection (RFC 9113, 8.7).
+pub(super) fn was_not_looked_at(error: &legacy::Error) -> bool {
+    causes(error).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
+        let goes_away = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_remote() && (goes_away || refuses)
+    })
+}
+
+fn describe(error: &legacy::Error) -> &'static str {
     if let Some(text) = causes(error).find_map(|cause| cause.downcast_ref()).map(describe_tls) {
         return text;
     }
-    if let Some(text) =
-        causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).and_then(|error| describe_io(error.kind()))
-    {
+    let mut of_io = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    if let Some(text) = of_io.find_map(|error| describe_io(error.kind())) {
         return text;
     }
-    match (error.is_timeout(), error.is_connect()) {
-        (true, _) => "connecting took too long",
-        // The resolver's error has no public type; its text is the only mark that it leaves.
-        (_, true) if causes(error).any(|cause| cause.to_string().starts_with("dns error")) => {
-            "the name cannot be resolved"
-        }
-        (_, true) => "connecting failed",
-        _ if was_dropped_unanswered(error) => "the connection was closed before an answer came",
-        _ => "the answer is not HTTP",
+    match error.is_connect() {
+        true if causes(error).any(|cause| cause.is::<NotResolved>()) => "the name cannot be resolved",
+        true => "connecting failed",
+        false if was_dropped_unanswered(error) => "the connection was closed before an answer came",
+        false => "the answer is not HTTP",
     }
 }
 

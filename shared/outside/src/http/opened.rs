@@ -1,6 +1,6 @@
 //! Whether a request opened a connection of its own or took one from the pool.
 //!
-//! The HTTP client does not tell, but it runs its connector inside the request's own task, so a task-local mark says
+//! The HTTP client does not tell, but it runs the connector inside the request's own task, so a task-local mark says
 //! it. Only this decides whether a dropped read may be asked again: on a fresh connection the drop is the answer.
 
 use std::cell::Cell;
@@ -14,9 +14,8 @@ pub(super) async fn noting_opened<T>(request: impl Future<Output = T>) -> (T, bo
     OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
 }
 
-/// Called by the client with every connection that it opened.
-pub(super) fn note<C>(connection: C) -> C {
+/// Called with every connection that was opened.
+pub(super) fn note() {
     // A connection that lost the race against the pool is finished by a task of its own, which bears no mark.
     let _ = OPENED.try_with(|opened| opened.set(true));
-    connection
 }

@@ -5,10 +5,13 @@
 
 use std::fmt;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
 
 use crate::ExchangeProgress;
-use crate::http::memory::BodyMemory;
+use crate::http::memory::{BodyMemory, Room};
+use crate::http::packed::Unpacking;
 use drift_model::http_request::HttpRequest;
 
 /// Bytes of each body that are read unasked: so a slow large answer keeps no small one waiting. The limits of polls under
@@ -52,41 +55,69 @@ pub(super) struct Bounds<'a> {
 
 /// Reads the answer whole, or as far as it may be. A large one waits until there is room for it; it gives the room back
 /// when it is read, since it is judged right after, by the same thread.
-pub(super) async fn read(mut response: reqwest::Response, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
-    let status = response.status();
-    let headers = std::mem::take(response.headers_mut());
-    // The answer to a HEAD describes a body that never comes; a decoder would wait for it and call it broken.
-    let body = if wants_body { read_body(response, bounds).await } else { ReplyBody::Whole(Vec::new()) };
-    HttpReply { status, headers, body }
+pub(super) async fn read(response: Response<Incoming>, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
+    let (mut head, body) = response.into_parts();
+    let unpacking = Unpacking::of(&mut head.headers);
+    // The answer to a HEAD describes a body that never comes; whoever waited for it would call it broken.
+    let body = if wants_body { read_body(body, unpacking, bounds).await } else { ReplyBody::Whole(Vec::new()) };
+    HttpReply { status: head.status, headers: head.headers, body }
 }
 
-async fn read_body(mut response: reqwest::Response, bounds: Bounds<'_>) -> ReplyBody {
-    let Bounds { max_bytes, memory, request, progress } = bounds;
-    let announced = response.content_length().map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
-    if announced.is_some_and(|announced| announced > max_bytes) {
+async fn read_body(mut body: Incoming, mut unpacking: Option<Unpacking>, bounds: Bounds<'_>) -> ReplyBody {
+    let announced = body.size_hint().exact().filter(|_| unpacking.is_none());
+    let announced = announced.map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
+    if announced.is_some_and(|announced| announced > bounds.max_bytes) {
         return ReplyBody::TooLarge;
     }
     // All that it may become at once: two that hold a part and want more would wait for each other.
-    let most = announced.unwrap_or(max_bytes);
-    let mut room = None;
-    let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if chunk.len() > max_bytes - body.len() => return ReplyBody::TooLarge,
-            Ok(Some(chunk)) => {
-                if room.is_none() && body.len() + chunk.len() > UNASKED_BYTES {
-                    let host = request.host();
-                    room = memory.try_take(&host, most);
-                    if room.is_none() {
-                        progress.note_waiting();
-                        room = memory.take(&host, most).await;
-                    }
-                }
-                body.extend_from_slice(&chunk);
+    let mut read = Reading { most: announced.unwrap_or(bounds.max_bytes), bounds, room: None, bytes: Vec::new() };
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return ReplyBody::Truncated };
+        // Trailers say nothing that anybody asks for.
+        let Ok(mut data) = frame.into_data() else { continue };
+        let Some(unpacking) = &mut unpacking else {
+            if !read.take(&data).await {
+                return ReplyBody::TooLarge;
             }
-            Ok(None) => return ReplyBody::Whole(body),
-            Err(_) => return ReplyBody::Truncated,
+            continue;
+        };
+        while !data.is_empty() {
+            let Ok(piece) = unpacking.next(&mut data) else { return ReplyBody::Truncated };
+            if !read.take(piece).await {
+                return ReplyBody::TooLarge;
+            }
         }
+    }
+    let Ok(rest) = unpacking.map_or(Ok(Vec::new()), Unpacking::end) else { return ReplyBody::Truncated };
+    if read.take(&rest).await { ReplyBody::Whole(read.bytes) } else { ReplyBody::TooLarge }
+}
+
+/// A body that is being read.
+struct Reading<'a> {
+    bounds: Bounds<'a>,
+    /// What it may become.
+    most: usize,
+    room: Option<Room>,
+    bytes: Vec<u8>,
+}
+
+impl Reading<'_> {
+    /// Takes the next piece, once there is room for the body; false where it is more than may be read.
+    async fn take(&mut self, piece: &[u8]) -> bool {
+        let Bounds { max_bytes, memory, request, progress } = self.bounds;
+        if piece.len() > max_bytes - self.bytes.len() {
+            return false;
+        }
+        if self.room.is_none() && self.bytes.len() + piece.len() > UNASKED_BYTES {
+            let host = request.host();
+            self.room = memory.try_take(&host, self.most);
+            if self.room.is_none() {
+                progress.note_waiting();
+                self.room = memory.take(&host, self.most).await;
+            }
+        }
+        self.bytes.extend_from_slice(piece);
+        true
     }
 }
 

@@ -2,25 +2,25 @@
 //!
 //! A pooled connection can be dead without our knowing. A read that meets one is tried once more on a fresh
 //! connection, because nobody answered it and asking twice changes nothing; a write is not, because it may have been
-//! done. This file must not know what a poll or a correction is, nor judge a status.
+//! done, unless the server says that it did not look at it. This file must not know what a poll or a correction is, nor judge a
+//! status.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::Method;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::dns::Resolve;
-use url::Url;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use hyper_util::client::legacy;
 
 use crate::http::challenge::RealmStore;
 use crate::http::clients::ClientStore;
-use crate::http::failure::was_dropped_unanswered;
+use crate::http::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::memory::BodyMemory;
 use crate::http::opened::noting_opened;
+use crate::http::outgoing::{outgoing, user_agent};
 use crate::http::reply::Bounds;
-use crate::http::resolver::SystemResolver;
+use crate::http::resolver::{Resolve, SystemResolver};
 use crate::http::tokens::TokenStore;
 use crate::http::{auth, reply};
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
@@ -41,6 +41,8 @@ pub(super) struct Shared {
     pub(super) realms: RealmStore,
     /// Bytes that bodies may still take.
     memory: BodyMemory,
+    program: &'static str,
+    user_agent: HeaderValue,
 }
 
 impl HttpSender {
@@ -59,7 +61,9 @@ impl HttpSender {
         Self {
             shared: Arc::new(Shared {
                 secrets,
-                clients: ClientStore::new(names, program),
+                clients: ClientStore::new(names),
+                program,
+                user_agent: user_agent(program),
                 memory: BodyMemory::default(),
                 tokens: TokenStore::default(),
                 realms: RealmStore::default(),
@@ -75,7 +79,7 @@ impl HttpSender {
     /// built; [`HttpFailure::AddressRefused`] where the host is an address that must not be dialled.
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
-        self.shared.headers(request, options)?;
+        self.shared.credential(request, options, None)?;
         self.shared.check_token(request, options)
     }
 
@@ -116,15 +120,10 @@ fn may_be_asked_twice(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-fn without_userinfo(url: &Url) -> Cow<'_, Url> {
-    if url.username().is_empty() && url.password().is_none() {
-        return Cow::Borrowed(url);
-    }
-    let mut url = url.clone();
-    // Both fail only for URLs that cannot have userinfo.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    Cow::Owned(url)
+/// Whether what failed so may be sent once more, on a fresh connection. On one that was opened for it a drop is the answer.
+fn may_be_sent_again(error: &legacy::Error, has_opened: bool, method: &Method) -> bool {
+    let was_dropped = !has_opened && may_be_asked_twice(method) && was_dropped_unanswered(error);
+    was_dropped || was_not_looked_at(error)
 }
 
 impl Shared {
@@ -137,23 +136,12 @@ impl Shared {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
-        let url = without_userinfo(&request.url);
         let clients = self.clients.clients(request, options, &self.secrets.load())?;
-        let mut headers = self.headers(request, options)?;
-        if let Some(token) = token {
-            headers.insert(AUTHORIZATION, token.clone());
-        }
-        let build = |client: &reqwest::Client| {
-            let builder = client.request(request.method.clone(), Url::clone(&url)).headers(headers.clone());
-            match &request.body {
-                Some(body) => builder.body(body.clone()),
-                None => builder,
-            }
-        };
-        let (first, opened) = noting_opened(build(&clients.reusing).send()).await;
+        let build = || outgoing(request, self.credential(request, options, token)?, &self.user_agent);
+        let (first, has_opened) = noting_opened(clients.reusing.request(build()?)).await;
         let answer = match first {
-            Err(error) if !opened && may_be_asked_twice(&request.method) && was_dropped_unanswered(&error) => {
-                build(&clients.fresh).send().await
+            Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
+                clients.fresh.request(build()?).await
             }
             answer => answer,
         };
@@ -163,20 +151,23 @@ impl Shared {
         Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
     }
 
-    fn headers(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HeaderMap, CredentialError> {
-        let mut headers = request.headers.clone();
-        if let Some(auth) = options.auth {
-            let header = auth::header(auth, &self.secrets.load(), request)?;
-            if let Some((name, value)) = header {
-                headers.insert(name, value);
-            }
+    /// The header that proves who we are: the token, or what a Secret has.
+    fn credential(
+        &self,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        token: Option<&HeaderValue>,
+    ) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
+        match (token, options.auth) {
+            (Some(token), _) => Ok(Some((AUTHORIZATION, token.clone()))),
+            (None, Some(auth)) => auth::header(auth, &self.secrets.load(), request),
+            (None, None) => Ok(None),
         }
-        Ok(headers)
     }
 }
 
 impl fmt::Debug for HttpSender {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("HttpSender").field("program", &self.shared.clients.program()).finish_non_exhaustive()
+        formatter.debug_struct("HttpSender").field("program", &self.shared.program).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::dialling::DialRules;
 use crate::postgres::SqlFailure;
 use crate::postgres::parameters::{ConnectionParameters, SslMode};
 use crate::postgres::tls;
-use crate::postgres::wire::Wire;
+use crate::wire::Wire;
 
 /// Longest wait for DNS, TCP and TLS together, as of HTTP: so an unreachable host is told apart from a slow one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

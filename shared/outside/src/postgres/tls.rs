@@ -2,13 +2,12 @@
 //!
 //! It must not know where the server is.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use secrecy::ExposeSecret;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -16,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::postgres::SqlFailure;
 use crate::postgres::parameters::{ConnectionParameters, SslMode};
+use crate::roots::{roots_of, system_roots};
 
 /// Said of a CA bundle that is none.
 const NO_BUNDLE: &str = "the connection's Secret, key ca.crt: not a PEM bundle of CA certificates";
@@ -41,30 +41,13 @@ fn configuration(parameters: &ConnectionParameters) -> Result<ClientConfig, SqlF
         return Ok(builder.dangerous().with_custom_certificate_verifier(anybody).with_no_client_auth());
     }
     let roots = match &parameters.ca {
-        Some(bundle) => Arc::new(roots_of(bundle.expose_secret())?),
+        Some(bundle) => {
+            let roots = roots_of(bundle.expose_secret().as_bytes());
+            Arc::new(roots.ok_or_else(|| SqlFailure::CredentialUnavailable(NO_BUNDLE.to_owned()))?)
+        }
         None => system_roots(),
     };
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-fn roots_of(bundle: &str) -> Result<RootCertStore, SqlFailure> {
-    let unusable = || SqlFailure::CredentialUnavailable(NO_BUNDLE.to_owned());
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
-        roots.add(certificate.map_err(|_| unusable())?).map_err(|_| unusable())?;
-    }
-    if roots.is_empty() { Err(unusable()) } else { Ok(roots) }
-}
-
-/// Read once: they take a megabyte, and change with the image.
-fn system_roots() -> Arc<RootCertStore> {
-    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let load = || {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(roots)
-    };
-    ROOTS.get_or_init(load).clone()
 }
 
 /// Believes any certificate, as `sslmode=require` does: nobody on the way can read along who does not take the server's

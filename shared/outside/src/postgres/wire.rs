@@ -12,11 +12,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::failure::OverCap;
-
-/// A connection, whatever it is made of.
-pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
+use crate::wire::Wire;
 
 /// How much may still come in, bytes.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,12 @@
 //! Where a request may go is asked with every connection, whatever a name led to before.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use futures::future::BoxFuture;
 
+use crate::http::resolver::Resolve;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpOptions, HttpSender, get, plain, secrets, send};
 use crate::{HttpFailure, ReplyBody};
@@ -29,10 +31,10 @@ impl Names {
 }
 
 impl Resolve for Names {
-    fn resolve(&self, name: Name) -> Resolving {
-        self.asked.lock().unwrap().push(name.as_str().to_owned());
-        let found = self.addresses.lock().unwrap().clone();
-        Box::pin(async move { Ok(Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs) })
+    fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let found = self.addresses.lock().unwrap().iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+        Box::pin(async move { Ok(found) })
     }
 }
 

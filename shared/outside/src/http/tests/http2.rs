@@ -21,6 +21,10 @@ enum End {
     Reset,
     /// The server says that it goes away and did not look at the request.
     GoAway,
+    /// Only the request is refused, unread.
+    Refused,
+    /// The same, and so is every later one on whatever connection.
+    AlwaysRefused,
 }
 
 /// Answers one request on the first connection and ends that one at the second; later ones answer for ever.
@@ -45,7 +49,12 @@ async fn serve(mut connection: Connection<TlsStream<TcpStream>>, end: End) {
     let mut seen = Vec::new();
     while let Some(Ok((request, mut respond))) = session.accept().await {
         seen.push(format!("{} {}", request.method(), request.uri().path()));
-        if number == 0 && seen.len() == 2 {
+        let again = number == 0 && seen.len() == 2;
+        if matches!(end, End::Refused) && again || matches!(end, End::AlwaysRefused) && (again || number > 0) {
+            respond.send_reset(h2::Reason::REFUSED_STREAM);
+            continue;
+        }
+        if again {
             if matches!(end, End::GoAway) {
                 respond.send_reset(h2::Reason::REFUSED_STREAM);
                 session.graceful_shutdown();
@@ -94,5 +103,15 @@ async fn a_write_that_may_have_arrived_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_write_nobody_looked_at_is_sent_again() {
-    assert_eq!(outcome(Method::POST, End::GoAway).await, (Ok(200), 2));
+    for end in [End::GoAway, End::Refused] {
+        assert_eq!(outcome(Method::POST, end).await, (Ok(200), 2), "{end:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_again_is_let_be() {
+    for method in [Method::GET, Method::POST] {
+        let (outcome, connections) = outcome(method.clone(), End::AlwaysRefused).await;
+        assert!(outcome.is_err() && connections == 2, "{method}: {outcome:?} on {connections} connections");
+    }
 }

@@ -1,0 +1,30 @@
+//! Whose certificates a connection believes: the system's authorities, or those of a bundle.
+//!
+//! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, else at the usual places of a CA bundle, which a
+//! distroless image has too. This file must not know what is spoken over the connection, nor where a bundle comes from.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+/// The system's. Read once: they take a megabyte, and change with the image. Without any nobody is believed.
+pub(crate) fn system_roots() -> Arc<RootCertStore> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let load = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    };
+    ROOTS.get_or_init(load).clone()
+}
+
+/// Those of a PEM bundle; `None` where it has not one certificate, or one that cannot be read.
+pub(crate) fn roots_of(bundle: &[u8]) -> Option<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(bundle) {
+        roots.add(certificate.ok()?).ok()?;
+    }
+    (!roots.is_empty()).then_some(roots)
+}
