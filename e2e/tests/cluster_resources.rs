@@ -1,8 +1,11 @@
-//! Another object of the cluster as the external system: read with a right that the user gives, made and kept by a manifest, and
-//! never touched where somebody else made it.
+//! Another object of the cluster as the external system: read with a right that the user gives, made and kept by a manifest,
+//! never touched where somebody else made it, and watched where the target wants that.
+
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::programs::Which;
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message, right};
 use drift_model::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
@@ -151,4 +154,68 @@ async fn an_object_that_somebody_else_made_is_left_alone() -> Result<()> {
         .await
     })
     .await
+}
+
+/// What a program says of hints.
+async fn hints(poller: &Program, outcome: &str) -> Result<f64> {
+    Ok(poller.metrics().await?.sum("drift_poller_hints_total", &[("outcome", outcome)]))
+}
+
+/// Regular polls are a day apart, so whatever is read was asked for.
+#[tokio::test]
+async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
+    World::run("watched cluster resource", async |world| {
+        let target = target(world)?.polled_when_asked().with("/spec/hints/watch", json!(true));
+        world.apply_target(&target.with("/spec/correct", json!({"mode": "Observe"}))).await?;
+        grant(world, Which::Poller, &["get"]).await?;
+        make(world, "proxy-web").await?;
+        change(world, "proxy-web", "127.0.0.1:9").await?;
+        let options = Options { do_not_wait: true, ..Options::default() };
+        let poller = world.start(Which::Poller, options).await?;
+        create(world, "web").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let event = world.wait_for_event("RightsMissing", "drift-targets").await?;
+        let rule = "resources: [configmaps], verbs: [list, watch]";
+        ensure!(event["note"].as_str().is_some_and(|note| note.contains(rule)), "{event}");
+
+        change(world, "proxy-web", "unseen").await?;
+        grant(world, Which::Poller, &["get", "list", "watch"]).await?;
+        world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
+        world.shows(Shown::new(
+            Group::Hints,
+            "A change in the cluster while nobody watches",
+            "what is read changes while the right to watch it is missing, which is then given; regular polls are a day apart",
+            "an Event says which right; polled as soon as it is watched, True with FieldsDiffer",
+            "",
+        ));
+
+        let began = Instant::now();
+        change(world, "proxy-web", "127.0.0.1:9").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        world.shows(Shown::new(
+            Group::Hints,
+            "A change in the cluster",
+            "what is read changes back, while it is watched; regular polls are a day apart",
+            "polled at once, False with InSync",
+            format!("{:.1} s after the change", began.elapsed().as_secs_f64()),
+        ));
+        config_maps(world)?.delete("proxy-web", &DeleteParams::default()).await?;
+        world.wait_for_verdict("web", "True", "ExternalMissing").await?;
+        is_counted_and_never_listed(world, &poller).await
+    })
+    .await
+}
+
+/// What no object reads.
+async fn is_counted_and_never_listed(world: &World, poller: &Program) -> Result<()> {
+    let (unknown, polled) = (hints(poller, "unknown").await?, hints(poller, "polled").await?);
+    ensure!(polled >= 2.0, "{polled} polls by hints");
+    make(world, "what-nobody-reads").await?;
+    wait::until("what nobody reads to be counted", wait::DEADLINE, async || {
+        let now = hints(poller, "unknown").await?;
+        Ok(if now > unknown { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
+    })
+    .await?;
+    ensure!(!poller.log_text()?.contains("what-nobody-reads"));
+    Ok(())
 }

@@ -85,7 +85,7 @@ impl TargetActor {
             read_rate: SharedRate::per_second(target.read.limits.per_second),
             polls: FuturesUnordered::new(),
             traversals: Traversals::default(),
-            hints: Hints::default(),
+            hints: Hints::of(&target),
             writes: FuturesUnordered::new(),
             reads: FuturesUnordered::new(),
             counts: TargetCounts::new(&target.name, context.metrics.clone()),
@@ -176,6 +176,7 @@ impl TargetActor {
         self.leave_slow_lane(uid, now);
         self.roster.forget(uid);
         self.traversals.forget(uid);
+        self.hints.forget(uid);
         let concerned = self.identities.remove(uid);
         self.appraise_again(&concerned, now);
     }
@@ -186,6 +187,7 @@ impl TargetActor {
             concerned = self.identities.insert(&uid, claimant.clone());
             self.identities.rights(&uid, &claimant).has
         });
+        self.hints.note_object(&mut self.roster, &uid, now.moment);
         self.appraise_again(&concerned, now.moment);
     }
 

@@ -55,7 +55,7 @@ pub struct Metrics {
     pub hints: Family<OutcomeLabels, Counter>,
     /// Requests that bring hints by how they were answered.
     pub hint_requests: Family<StatusLabels, Counter>,
-    /// 1 while the hints of a server that has to be listened to are heard.
+    /// 1 while what is listened to or watched for hints is heard.
     pub hints_connected: Family<TargetLabels, Gauge>,
     /// Objects by the reason of the verdict that stands; `None` before the first.
     pub objects: Family<OutcomeLabels, Gauge>,
@@ -109,7 +109,7 @@ impl Metrics {
         ours.register("hint_requests", "Requests that bring hints by their answer", metrics.hint_requests.clone());
         ours.register(
             "hints_connected",
-            "1 while the notifications that the target listens to are heard",
+            "1 while what the target listens to or watches for hints is heard",
             metrics.hints_connected.clone(),
         );
         ours.register("objects", "Objects by the reason of their standing verdict", metrics.objects.clone());

@@ -3,12 +3,14 @@
 //!
 //! Which transition is worth an Event is the core's business.
 
+use drift_cluster::access::Right;
 use drift_cluster::access::missing::RightsNews;
 use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_cluster::kinds::{KindNews, ResolvedKind};
 use drift_model::object::ObjectId;
 use drift_target::Target;
 
+use crate::context::Context;
 use crate::core::announcement::Announcement;
 use crate::core::write_attempts::WriteOutcome;
 use crate::write::WriteResult;
@@ -94,8 +96,17 @@ pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, ne
     events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
 }
 
-/// Says on the target's ConfigMap which rules its kind needs, or that they are there.
-pub(crate) fn tell_of_rights(events: &EventWriter, target: &Target, home: &str, news: &RightsNews) {
+/// Notes that these rights are needed for as long as it is polled, and tells which are missing. Never ends.
+pub(crate) async fn follow_rights(context: &Context, target: &Target, needed: Vec<Right>) {
+    let mut missing = context.rights.follow_missing(needed.clone());
+    let _needed = context.rights.need(needed);
+    loop {
+        tell_of_rights(&context.events, target, &context.home, &missing.next().await);
+    }
+}
+
+/// Says on the target's ConfigMap which rules it needs, or that they are there.
+fn tell_of_rights(events: &EventWriter, target: &Target, home: &str, news: &RightsNews) {
     let (kind, reason, note) = news.words("drift-poller", &target.name);
     let regarding = config_map_reference(home, &target.document.config_map);
     events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });

@@ -14,6 +14,7 @@ use crate::actor::TargetActor;
 use crate::context::Context;
 use crate::hints;
 use crate::metrics::of_target;
+use crate::notices::follow_rights;
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
 const EVENT_BUFFER: usize = 1024;
@@ -41,13 +42,6 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         note = context.notes.hold(&target) => note,
     };
     let needed = rights_of_poller(&target, &found);
-    let mut missing = context.rights.follow_missing(needed.clone());
-    let _rights = context.rights.need(needed);
-    let telling = async {
-        loop {
-            crate::notices::tell_of_rights(&context.events, &target, &context.home, &missing.next().await);
-        }
-    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let (inbox, hinted) = hints::inbox(&context, &target);
     let subscription = context.watches.subscribe(&target, &found, &target.poll_fields);
@@ -56,7 +50,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
     tokio::select! {
         _ = working => {}
-        () = telling => {}
+        () = follow_rights(&context, &target, needed) => {}
         // Boxed, since a connection that is being made is large.
         () = Box::pin(hints::hear(&context, inbox)) => {}
     }

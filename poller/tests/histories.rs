@@ -68,8 +68,8 @@ enum Step {
     PauseHost(u64),
     /// The next write lands, and its answer is lost on the way.
     LoseAnswer,
-    /// Somebody says that the outside may have changed.
-    Hint,
+    /// Somebody says that the outside may have changed; that may have to wait for so long.
+    Hint(u64),
     /// Hints may have been missed.
     MissHints,
 }
@@ -94,7 +94,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::LoseAnswer),
         1 => prop_oneof![Just(0), 1..100_u64].prop_map(Step::AskToWait),
         1 => (1..60_u64).prop_map(Step::PauseHost),
-        2 => Just(Step::Hint),
+        2 => prop_oneof![Just(0), 1..20_u64].prop_map(Step::Hint),
         1 => Just(Step::MissHints),
     ];
     proptest::collection::vec(step, 1..60)
@@ -263,7 +263,7 @@ impl World {
             Step::AskToWait(seconds) => self.asked_pause = Duration::from_secs(seconds),
             Step::PauseHost(seconds) => self.host_paused_until = self.now.moment + Duration::from_secs(seconds),
             Step::LoseAnswer => self.lose_answer = true,
-            Step::Hint => self.track.take_hint(self.now.moment),
+            Step::Hint(seconds) => self.track.take_hint_after(Duration::from_secs(seconds), self.now.moment),
             Step::MissHints => self.track.miss_hints(self.now.moment),
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));

@@ -24,6 +24,10 @@ impl TargetActor {
     fn take_hint(&mut self, hint: &Hint) {
         let now = clock::now();
         match hint {
+            Hint::ClusterObject(changed) => {
+                let outcome = self.hints.take_change(&mut self.roster, changed, now);
+                self.counts.hint(outcome.as_str());
+            }
             Hint::Everything => self.hints.take_everything(&mut self.roster, now),
             Hint::Resource(identity) => {
                 let holder = self.identities.holder(identity);

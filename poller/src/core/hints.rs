@@ -3,16 +3,23 @@
 //! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the
 //! target's read limits, and finds what is. It must not know how a hint comes.
 
+use drift_model::cluster_resource::ObjectName;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use drift_target::Target;
 
+use super::prepared::Prepared;
+use super::request::Request;
 use super::roster::Roster;
+use super::watched_resources::WatchedResources;
 
 /// What somebody says of the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The resource of this identity may have changed.
     Resource(String),
+    /// This object of the cluster changed, which may be somebody's external resource.
+    ClusterObject(ObjectName),
     /// Hints may have been missed, of any of them.
     Everything,
 }
@@ -49,9 +56,49 @@ pub struct Hints {
     /// Hints may have been missed of objects that are not known yet.
     waits_for_list: bool,
     listed: bool,
+    /// Where changes of what is read are hints.
+    watched: Option<WatchedResources>,
 }
 
 impl Hints {
+    /// Of a target of which nothing was seen yet.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        Self { watched: target.watched_read().map(|_| WatchedResources::default()), ..Self::default() }
+    }
+
+    /// An object came, or may read something else now.
+    pub fn note_object(&mut self, roster: &mut Roster, uid: &Uid, now: Moment) {
+        let Some(watched) = &mut self.watched else { return };
+        let prepared = roster.prepare(uid);
+        let resource = match prepared.as_deref().map(Prepared::first) {
+            Some(Ok(Request::Kubernetes(resource))) => Some(resource),
+            _ => None,
+        };
+        watched.set(uid, resource, now);
+    }
+
+    /// An object is gone or no longer selected.
+    pub fn forget(&mut self, uid: &Uid) {
+        if let Some(watched) = &mut self.watched {
+            watched.remove(uid);
+        }
+    }
+
+    /// An object of the cluster changed: whoever reads it is polled when his turn comes. A poll that is wanted already will see
+    /// this change too.
+    pub fn take_change(&mut self, roster: &mut Roster, changed: &ObjectName, now: Moment) -> HintOutcome {
+        let Some(watched) = &mut self.watched else { return HintOutcome::Unknown };
+        let readers = watched.readers_of(changed);
+        for uid in &readers {
+            if roster.track(uid).is_some_and(|track| !track.wants_prompt_poll()) {
+                let wait = watched.take_turn(uid, now);
+                roster.update(uid, now, |track| track.take_hint_after(wait, now));
+            }
+        }
+        if readers.is_empty() { HintOutcome::Unknown } else { HintOutcome::Polled }
+    }
+
     /// The resource of an identity may have changed; `holder` has it, over all targets.
     pub fn take(&self, roster: &mut Roster, (identity, holder): (&str, Option<Uid>), now: Moment) -> HintOutcome {
         let is_named = |uid: &Uid| {

@@ -40,6 +40,7 @@ pub mod traversal;
 pub mod traversals;
 pub mod urgency;
 pub mod verdict;
+pub mod watched_resources;
 pub mod write_attempts;
 
 #[cfg(test)]

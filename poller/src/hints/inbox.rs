@@ -2,7 +2,8 @@
 //!
 //! It must not know how a hint comes, nor what it does.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use drift_cluster::process::clock;
@@ -12,7 +13,7 @@ use drift_target::cel::EvaluationError;
 use tokio::sync::mpsc;
 
 use crate::core::hints::{Hint, HintOutcome};
-use crate::metrics::{Metrics, of_outcome};
+use crate::metrics::{Metrics, of_outcome, of_target};
 use crate::shared_rate::SharedRate;
 use crate::troubles::Troubles;
 
@@ -32,8 +33,10 @@ pub(crate) struct Inbox {
     pub(super) target: Arc<Target>,
     queue: mpsc::Sender<Hint>,
     rate: SharedRate,
-    pub(super) metrics: Metrics,
+    metrics: Metrics,
     troubles: Arc<Troubles>,
+    /// The sources that hear nothing at the moment, though they should.
+    silent: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl Inbox {
@@ -41,7 +44,7 @@ impl Inbox {
     pub(super) fn new(target: &Arc<Target>, metrics: Metrics, troubles: Arc<Troubles>) -> (Self, mpsc::Receiver<Hint>) {
         let (queue, hints) = mpsc::channel(QUEUE);
         let rate = SharedRate::of(TokenBucket::full(AT_ONCE, ONE_MORE_AFTER, clock::now()));
-        (Self { target: target.clone(), queue, rate, metrics, troubles }, hints)
+        (Self { target: target.clone(), queue, rate, metrics, troubles, silent: Arc::default() }, hints)
     }
 
     /// A hint came, about what `identities` makes of it.
@@ -72,9 +75,21 @@ impl Inbox {
         told
     }
 
-    /// Hints may have been missed.
-    pub(super) async fn miss(&self) {
-        let _ = self.queue.send(Hint::Everything).await;
+    /// Hands on a hint of a source that waits where many come. What nobody takes in ends with the actor.
+    pub(super) async fn pass_on(&self, hint: Hint) {
+        let _ = self.queue.send(hint).await;
+    }
+
+    /// Whether one of the target's sources is heard.
+    pub(super) fn say_connected(&self, source: &'static str, is_connected: bool) {
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_connected {
+            silent.remove(source);
+        } else {
+            silent.insert(source);
+        }
+        let gauge = &self.metrics.hints_connected;
+        gauge.get_or_create(&of_target(&self.target.name)).set(i64::from(silent.is_empty()));
     }
 
     /// Says in the log why hints do not come.

@@ -13,11 +13,14 @@ use drift_target::ListenHints;
 use serde_json::Value;
 
 use super::inbox::Inbox;
-use crate::metrics::of_target;
+use crate::core::hints::Hint;
 use crate::outside::Outside;
 
 /// How often it is looked whether the Secret says something else, or is listed at last.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
+
+/// What this file is called among the target's sources.
+const LISTEN: &str = "listen";
 
 /// Listens until it is dropped.
 pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox) {
@@ -27,14 +30,14 @@ pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox)
     let mut backoff = Backoff::new(Series::HOST_SILENT);
     loop {
         let began = clock::now();
-        inbox.say_connected(false);
+        inbox.say_connected(LISTEN, false);
         let Err(failure) = hear_once(outside, listen, inbox).await else { continue };
         inbox.tell(&failure.to_string());
         // One that is lost again and again is made no faster than one that cannot be made.
         if clock::now() - began > backoff.series().longest {
             backoff.reset();
         }
-        inbox.say_connected(false);
+        inbox.say_connected(LISTEN, false);
         let wait = backoff.fail(clock::now());
         tokio::time::sleep(wait).await;
     }
@@ -43,8 +46,8 @@ pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox)
 /// Listens until the connection is lost; ends well where the Secret says something else by now.
 async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<(), SqlFailure> {
     let mut listener = connect(outside, listen, inbox).await?;
-    inbox.say_connected(true);
-    inbox.miss().await;
+    inbox.say_connected(LISTEN, true);
+    inbox.pass_on(Hint::Everything).await;
     let mut looked = clock::now();
     loop {
         if let Some(text) = listener.next().await? {
@@ -74,11 +77,4 @@ fn is_due(looked: &mut Moment) -> bool {
         *looked = now;
     }
     is_due
-}
-
-impl Inbox {
-    fn say_connected(&self, is_connected: bool) {
-        let gauge = &self.metrics.hints_connected;
-        gauge.get_or_create(&of_target(&self.target.name)).set(i64::from(is_connected));
-    }
 }

@@ -7,6 +7,7 @@ mod inbox;
 mod listen;
 mod server;
 mod shared_secret;
+mod watch;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub(crate) async fn hear(context: &Context, inbox: Inbox) {
     let hear_one = async |source: &HintSource| match source {
         HintSource::Listen(listen) => listen::hear(&context.outside, listen, &inbox).await,
         HintSource::Webhook(hints) => take_requests(context, hints, &inbox).await,
+        HintSource::Watch => watch::hear(context, &inbox).await,
     };
     futures::future::join_all(inbox.target.hints.iter().map(hear_one)).await;
     std::future::pending().await

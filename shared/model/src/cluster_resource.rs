@@ -27,6 +27,15 @@ impl fmt::Display for ClusterResource {
     }
 }
 
+/// Where an object stands among those of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    /// `None` where the kind has no namespaces.
+    pub namespace: Option<String>,
+    /// The name, unique there.
+    pub name: String,
+}
+
 /// Why there is no answer about an object of the cluster. None of these says that it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {

@@ -12,7 +12,7 @@ use crate::hints::HintSource;
 use crate::network::Network;
 use crate::objects::ObjectSelection;
 use crate::problem::DocumentName;
-use crate::read::Read;
+use crate::read::{KubernetesRead, Read, Source};
 use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
 use crate::status_fields::StatusTemplates;
@@ -113,6 +113,16 @@ pub struct Wished {
 }
 
 impl Target {
+    /// The read of which changes are hints, where `hints.watch` asks for that.
+    #[must_use]
+    pub fn watched_read(&self) -> Option<&KubernetesRead> {
+        let is_watched = self.hints.iter().any(|hint| matches!(hint, HintSource::Watch));
+        match &self.read.source {
+            Source::Kubernetes(read) if is_watched => Some(read),
+            _ => None,
+        }
+    }
+
     /// Renders what the object wishes for.
     ///
     /// # Errors

@@ -32,9 +32,12 @@ impl Target {
     pub fn needed_secrets(&self) -> Vec<NeededSecret> {
         let mut needed = self.secrets_of_read();
         needed.extend(self.secrets_of_correct());
-        needed.extend(self.hints.iter().map(|hint| match hint {
-            HintSource::Listen(listen) => database(CREDENTIAL_POLLER, &listen.connection.secret),
-            HintSource::Webhook(webhook) => secret_of(CREDENTIAL_POLLER, &webhook.secret.name, &[&webhook.secret.key]),
+        needed.extend(self.hints.iter().filter_map(|hint| match hint {
+            HintSource::Listen(listen) => Some(database(CREDENTIAL_POLLER, &listen.connection.secret)),
+            HintSource::Webhook(webhook) => {
+                Some(secret_of(CREDENTIAL_POLLER, &webhook.secret.name, &[&webhook.secret.key]))
+            }
+            HintSource::Watch => None,
         }));
         needed.sort();
         needed.dedup();

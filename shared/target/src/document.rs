@@ -9,7 +9,7 @@ use crate::correct::{Correct, Destination, check_manifest, check_nudge, check_re
 use crate::destinations::read_allow_networks;
 use crate::durations::KIB;
 use crate::hash::{correct_hash, document_hash, verdict_hash};
-use crate::hints::{HintSource, read_hints};
+use crate::hints::{HintSource, check_watch, read_hints};
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::naming::read_names;
@@ -248,7 +248,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     }
     check_secrets(reader, spec, (&secrets, insecure), (&compare, &correct));
     check_replacement(reader, spec, &correct);
-    check_destination(reader, spec, (objects.as_ref(), &read), &correct);
+    check_fit(reader, spec, (objects.as_ref(), &read), (hints.as_deref(), &correct));
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -270,13 +270,14 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     })
 }
 
-/// Refuses a correction that does not fit the objects, or what is read of them.
-fn check_destination(
+/// Refuses hints and corrections that do not fit the objects, or what is read of them.
+fn check_fit(
     reader: &mut Reader<'_>,
     spec: &Node,
     (objects, read): (Option<&ObjectSelection>, &Read),
-    correct: &Correct,
+    (hints, correct): (Option<&[HintSource]>, &Correct),
 ) {
+    check_watch(reader, spec, read, hints.unwrap_or_default());
     match (&correct.destination, objects) {
         (Some(Destination::Nudge(nudge)), Some(objects)) => check_nudge(reader, spec, nudge, &objects.label_selector),
         (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),

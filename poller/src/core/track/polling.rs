@@ -48,10 +48,13 @@ impl Track {
     /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
     /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.
     pub fn take_hint(&mut self, now: Moment) {
-        match self.hint_waits() {
-            Some(wait) => self.schedule.want_after(wait, now),
-            None => self.schedule.want_promptly(now),
-        }
+        self.take_hint_after(Duration::ZERO, now);
+    }
+
+    /// The same where the hint itself has to wait.
+    pub fn take_hint_after(&mut self, wait: Duration, now: Moment) {
+        let wait = wait.max(self.hint_waits().unwrap_or_default());
+        self.schedule.want_promptly(now + wait);
     }
 
     /// Hints may have been missed: its regular poll comes when a hint's would, behind those that were asked for.

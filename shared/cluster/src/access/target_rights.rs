@@ -23,10 +23,12 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
 }
 
 /// What the poller must be allowed to do with what `read.kubernetes` reads, in this namespace or, where it is `None`, beside the
-/// target's objects. It is the user's to grant, and an answer without the right says so.
+/// target's objects, to hear of its changes too where the target wants that. It is the user's to grant, and an answer without the
+/// right says so.
 #[must_use]
 pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
-    rights_beside(kind, (namespace, &target.objects), &["get"])
+    let verbs: &[&'static str] = if target.watched_read().is_some() { &["get", "list", "watch"] } else { &["get"] };
+    rights_beside(kind, (namespace, &target.objects), verbs)
 }
 
 /// What the controller must be allowed to do with Secrets beside the objects of a target: they are found by their label, which a

@@ -19,6 +19,9 @@ pub(crate) trait Decode: Clone + Send + Sync + 'static {
     /// What becomes of one.
     type Object: Send;
 
+    /// Whether the API server is to send no more of each than its metadata.
+    const METADATA_ONLY: bool = false;
+
     /// Decodes one.
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
 

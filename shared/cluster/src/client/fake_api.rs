@@ -17,6 +17,7 @@ pub(crate) struct Sent {
     /// Path and query.
     pub(crate) uri: String,
     pub(crate) content_type: String,
+    pub(crate) accept: String,
     pub(crate) body: String,
 }
 
@@ -77,12 +78,15 @@ where
 
 async fn received(request: Request<Body>) -> Sent {
     let (parts, body) = request.into_parts();
-    let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header =
+        |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let (content_type, accept) = (header("content-type"), header("accept"));
     let body = to_bytes(body, usize::MAX).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Sent {
         method: parts.method.to_string(),
         uri: parts.uri.to_string(),
-        content_type: content_type.to_owned(),
+        content_type,
+        accept,
         body: body.unwrap_or_default(),
     }
 }

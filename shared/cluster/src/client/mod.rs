@@ -9,12 +9,14 @@ mod decode;
 pub(crate) mod fake_api;
 mod kubeconfig;
 mod object_client;
+mod object_names;
 mod object_pages;
 mod pages;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
 pub use kubeconfig::KubeconfigSettings;
 pub use object_client::{ObjectClient, WriteError};
+pub(crate) use object_names::{NamedVersion, ObjectNames};
 pub use object_pages::ObjectPages;
 pub(crate) use pages::Pages;
 

@@ -77,7 +77,11 @@ impl<K: Decode> Pages<K> {
                 continue_token: continue_token.clone(),
                 ..ListParams::default()
             };
-            let request = self.request.list(&parameters).map_err(|error| CallError::Transport(error.to_string()))?;
+            let request = match K::METADATA_ONLY {
+                true => self.request.list_metadata(&parameters),
+                false => self.request.list(&parameters),
+            };
+            let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
             match client::read_bytes(&self.client, LIST_DEADLINE, request, MAX_ANSWER_BYTES).await {
                 Err(CallError::TooLarge(_)) if self.limit > 1 => self.limit = (self.limit / TOO_LARGE_FACTOR).max(1),
                 other => return other,

@@ -174,7 +174,11 @@ impl<K: Decode> Follower<K> {
             bookmarks: true,
             ..WatchParams::default()
         };
-        let mut request = self.request.watch(&parameters, version).map_err(unsendable)?;
+        let request = match K::METADATA_ONLY {
+            true => self.request.watch_metadata(&parameters, version),
+            false => self.request.watch(&parameters, version),
+        };
+        let mut request = request.map_err(unsendable)?;
         // Compressed events come late, or not at all where each is compressed by itself.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut events = pin!(within(CALL_DEADLINE, self.client.request_stream(request)).await?);

@@ -8,6 +8,7 @@ mod event;
 pub(crate) mod kind_watches;
 mod ownership;
 mod readable_secrets;
+mod resource_changes;
 mod secrets;
 pub(crate) mod store;
 
@@ -17,4 +18,5 @@ pub use event::ObjectEvent;
 pub use kind_watches::{KindWatches, Subscription};
 pub use ownership::owner_of;
 pub use readable_secrets::ReadableSecrets;
+pub use resource_changes::{ResourceNews, hear_of_changes};
 pub use secrets::{SecretWatch, read_secret};

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
+use crate::read::{Read, Source};
 use crate::templates::read_value;
 use crate::yaml::Node;
 
@@ -29,6 +30,8 @@ pub enum HintSource {
     Listen(Box<ListenHints>),
     /// Requests to the poller.
     Webhook(Arc<WebhookHints>),
+    /// A watch of what `read.kubernetes` reads.
+    Watch,
 }
 
 /// A template that makes identities of a payload.
@@ -67,16 +70,29 @@ impl HintedIdentities {
 }
 
 pub(super) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<HintSource>> {
-    let fields = reader.fields(node, place, &["listen", "webhook"])?;
+    let fields = reader.fields(node, place, &["listen", "webhook", "watch"])?;
     if fields.entries().is_empty() {
-        let message = format!("{place}: at least one of listen, webhook is needed; leave the key out instead");
+        let message = format!("{place}: at least one of listen, webhook, watch is needed; leave the key out instead");
         return reader.refuse(node.at, message);
     }
     let listen = reader.optional(&fields, "listen", listen::read_listen);
     let webhook = reader.optional(&fields, "webhook", webhook::read_webhook);
+    let watch = reader.or(&fields, "watch", false, Reader::truth);
     let webhook = webhook?.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
     let listen = listen?.map(|listen| HintSource::Listen(Box::new(listen)));
-    Some(listen.into_iter().chain(webhook).collect())
+    let watch = watch?.then_some(HintSource::Watch);
+    Some(listen.into_iter().chain(webhook).chain(watch).collect())
+}
+
+/// Refuses a watch of what is no object of the cluster.
+pub(super) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hints: &[HintSource]) {
+    let is_watched = hints.iter().any(|hint| matches!(hint, HintSource::Watch));
+    if is_watched && !matches!(read.source, Source::Kubernetes(_)) {
+        let at = spec.get("hints").and_then(|hints| hints.get("watch")).map_or(spec.at, |node| node.at);
+        let message =
+            "hints.watch: only what read.kubernetes reads can be watched; of other systems listen and webhook tell";
+        reader.refuse::<()>(at, message);
+    }
 }
 
 #[cfg(test)]

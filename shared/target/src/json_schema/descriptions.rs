@@ -145,6 +145,10 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
         "hints.webhook.identity",
         "The identity of the resource that changed, or a list, made of payload, the body's JSON.",
     ),
+    (
+        "hints.watch",
+        "true: what read.kubernetes reads is watched; its changes are hints. The poller needs list and watch beside get.",
+    ),
     ("compare.rules[].change", "replace: a difference here needs the resource to be deleted and created."),
     ("correct", "What the controller does about drift."),
     ("correct.mode", "Observe (default) or Correct."),

@@ -1,0 +1,177 @@
+//! Which objects read which object of the cluster, so that a change of one finds the other.
+//!
+//! It follows the objects: what an edit makes of the name counts from then on, and one that leaves is not found any more. A
+//! resource whose own controller writes all the time must not have its object polled all the time, so each has turns. It must not
+//! know how changes are heard, nor what a poll is.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use drift_model::cluster_resource::{ClusterResource, ObjectName};
+use drift_model::identity::Uid;
+use drift_model::moment::Moment;
+use drift_model::token_bucket::TokenBucket;
+
+/// Polls of one object that changes of its resource cause in a row, a second apart: the first steps of a rollout are shown as
+/// they come.
+const TURNS_AT_ONCE: u32 = 6;
+
+/// One more every so often: a status that is written each second costs six polls a minute, and a change among such is seen this
+/// late at most.
+const ONE_MORE_AFTER: Duration = Duration::from_secs(10);
+
+/// By the name first: what lives in no namespace is told without one, whatever namespace its reader has.
+type Place = (String, Option<String>);
+
+/// The resources that the objects of one target read.
+#[derive(Debug, Default)]
+pub struct WatchedResources {
+    readers: BTreeSet<(Place, Uid)>,
+    readings: HashMap<Uid, Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    place: Place,
+    turns: TokenBucket,
+}
+
+impl WatchedResources {
+    /// What an object reads from now on; `None` where that cannot be said.
+    pub fn set(&mut self, uid: &Uid, resource: Option<&ClusterResource>, now: Moment) {
+        let place = resource.map(|resource| (resource.name.clone(), resource.namespace.clone()));
+        if self.readings.get(uid).map(|reading| &reading.place) == place.as_ref() {
+            return;
+        }
+        self.remove(uid);
+        if let Some(place) = place {
+            self.readers.insert((place.clone(), uid.clone()));
+            let turns = TokenBucket::full(TURNS_AT_ONCE, ONE_MORE_AFTER, now);
+            self.readings.insert(uid.clone(), Reading { place, turns });
+        }
+    }
+
+    /// An object is gone, or no longer selected.
+    pub fn remove(&mut self, uid: &Uid) {
+        if let Some(Reading { place, .. }) = self.readings.remove(uid) {
+            self.readers.remove(&(place, uid.clone()));
+        }
+    }
+
+    /// The objects that read this one.
+    #[must_use]
+    pub fn readers_of(&self, resource: &ObjectName) -> Vec<Uid> {
+        let ObjectName { namespace, name } = resource;
+        let first = ((name.clone(), namespace.clone()), Uid::from(""));
+        let is_read = |(read, within): &Place| read == name && (namespace.is_none() || within == namespace);
+        let found = self.readers.range(first..).take_while(|(place, _)| is_read(place));
+        found.map(|(_, uid)| uid.clone()).collect()
+    }
+
+    /// How long the object waits for its turn, which it has with this.
+    pub fn take_turn(&mut self, uid: &Uid, now: Moment) -> Duration {
+        let Some(Reading { turns, .. }) = self.readings.get_mut(uid) else { return Duration::ZERO };
+        let Err(next) = turns.take(now) else { return Duration::ZERO };
+        if next <= now + ONE_MORE_AFTER {
+            // Whoever comes until then waits for the one after it.
+            let _ = turns.take(next);
+        }
+        next - now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    fn resource(namespace: Option<&str>, name: &str) -> ClusterResource {
+        let namespace = namespace.map(str::to_owned);
+        ClusterResource { api_version: "apps/v1".into(), kind: "StatefulSet".into(), namespace, name: name.to_owned() }
+    }
+
+    fn named(namespace: Option<&str>, name: &str) -> ObjectName {
+        ObjectName { namespace: namespace.map(str::to_owned), name: name.to_owned() }
+    }
+
+    #[test]
+    fn a_change_finds_who_reads_it() {
+        let mut watched = WatchedResources::default();
+        let reads = [("u", Some("a"), "db"), ("v", Some("b"), "db"), ("w", Some("a"), "db"), ("x", None, "db2")];
+        for (uid, namespace, name) in reads {
+            watched.set(&uid.into(), Some(&resource(namespace, name)), at(0));
+        }
+        let found = |namespace, name| {
+            watched.readers_of(&named(namespace, name)).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let table = [
+            (Some("a"), "db", "u w"),
+            (Some("b"), "db", "v"),
+            (Some("c"), "db", ""),
+            (Some("a"), "d", ""),
+            // The kind has no namespaces.
+            (None, "db", "u w v"),
+            (None, "db2", "x"),
+        ];
+        for (namespace, name, expected) in table {
+            assert_eq!(found(namespace, name), expected, "{namespace:?} {name}");
+        }
+    }
+
+    #[test]
+    fn a_resource_that_changes_all_the_time_has_turns() {
+        let mut watched = WatchedResources::default();
+        let uid = Uid::from("u");
+        watched.set(&uid, Some(&resource(None, "db")), at(0));
+        let polls = |watched: &mut WatchedResources, seconds: std::ops::Range<u64>| {
+            let mut polls = Vec::new();
+            for second in seconds {
+                // One that is wanted already covers what comes until then.
+                if polls.last().is_none_or(|last| *last < at(second)) {
+                    polls.push(at(second) + watched.take_turn(&uid, at(second)));
+                }
+            }
+            polls.len()
+        };
+        assert_eq!(polls(&mut watched, 0..600), 66);
+        watched.set(&uid, Some(&resource(None, "db")), at(600));
+        assert_ne!(watched.take_turn(&uid, at(601)), Duration::ZERO, "an edit of something else gives no new turns");
+        assert_eq!(watched.take_turn(&uid, at(900)), Duration::ZERO, "a quiet one has its turns again");
+        for _ in 0..100 {
+            assert!(watched.take_turn(&uid, at(900)) <= ONE_MORE_AFTER * 2, "what is not used is no debt");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_happens_the_readers_are_as_found_the_long_way(
+            steps in proptest::collection::vec((0..4_u8, proptest::option::of((0..3_u8, 0..3_u8)), any::<bool>()), 1..60),
+        ) {
+            let (mut watched, mut all) = (WatchedResources::default(), BTreeMap::new());
+            for (object, read, leaves) in steps {
+                let uid = Uid::from(object.to_string().as_str());
+                if leaves {
+                    watched.remove(&uid);
+                    all.remove(&uid);
+                } else {
+                    let read = read.map(|(namespace, name)| (namespace.to_string(), name.to_string()));
+                    let rendered = read.as_ref().map(|(namespace, name)| resource(Some(namespace), name));
+                    watched.set(&uid, rendered.as_ref(), at(0));
+                    all.insert(uid, read);
+                }
+                for (namespace, name) in (0..9).map(|place| ((place / 3).to_string(), (place % 3).to_string())) {
+                    let expected: Vec<_> = all.iter().filter(|(_, read)| **read == Some((namespace.clone(), name.clone())))
+                        .map(|(uid, _)| uid.clone()).collect();
+                    prop_assert_eq!(watched.readers_of(&named(Some(&namespace), &name)), expected);
+                }
+            }
+        }
+    }
+}

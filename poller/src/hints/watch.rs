@@ -1,0 +1,68 @@
+//! Hears of changes of what `read.kubernetes` reads: a watch of its kind, wherever the target's objects may name one.
+//!
+//! Thin: which object a change concerns is the core's business. Without the rights it says which are missing, and tries again; polls
+//! at the interval go on meanwhile. It must not know what a change leads to.
+
+use std::time::Duration;
+
+use drift_cluster::access::target_rights::rights_to_read;
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::watch::{ResourceNews, hear_of_changes};
+use drift_target::KubernetesRead;
+use tokio::sync::mpsc;
+
+use super::inbox::Inbox;
+use crate::context::Context;
+use crate::core::hints::Hint;
+use crate::notices::follow_rights;
+
+/// How soon a kind that is not served is looked up again, as the kinds of targets are.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+
+/// Changes that wait for the actor's queue, which has places for many.
+const BUFFER: usize = 1;
+
+/// What this file is called among the target's sources.
+const WATCH: &str = "watch";
+
+/// Watches until it is dropped.
+pub(super) async fn hear(context: &Context, inbox: &Inbox) {
+    let target = &inbox.target;
+    let Some(read) = target.watched_read() else { return };
+    inbox.say_connected(WATCH, false);
+    let kind = find_kind(context, read, inbox).await;
+    let namespaces = read.namespace.as_ref().map_or(target.objects.namespaces.as_slice(), std::slice::from_ref);
+    let (sender, mut changes) = mpsc::channel(BUFFER);
+    let telling = async {
+        while let Some(news) = changes.recv().await {
+            take(inbox, news).await;
+        }
+    };
+    tokio::select! {
+        () = hear_of_changes(&context.client, (&kind, namespaces), sender) => {}
+        () = follow_rights(context, target, rights_to_read(target, read.namespace.as_deref(), &kind)) => {}
+        () = telling => {}
+    }
+}
+
+async fn take(inbox: &Inbox, news: ResourceNews) {
+    match news {
+        ResourceNews::Changed(changed) => inbox.pass_on(Hint::ClusterObject(changed)).await,
+        ResourceNews::Missed => inbox.pass_on(Hint::Everything).await,
+        ResourceNews::Watched => inbox.say_connected(WATCH, true),
+        ResourceNews::Failing(text) => {
+            inbox.say_connected(WATCH, false);
+            inbox.tell(&text);
+        }
+    }
+}
+
+async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> ResolvedKind {
+    loop {
+        match context.outside.resources.resolve(&read.api_version, &read.kind).await {
+            Ok(kind) => return kind,
+            Err(error) => inbox.tell(&error.to_string()),
+        }
+        tokio::time::sleep(LOOK_UP_AGAIN).await;
+    }
+}

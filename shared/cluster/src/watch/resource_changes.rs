@@ -1,0 +1,240 @@
+//! Hears that objects of a kind changed, of any kind, and never what they say.
+//!
+//! For whoever reads them one by one and wants to do that sooner. Nothing is kept of them: a watch that goes on from where it was
+//! misses nothing, and of one that could not it is said that something may have been missed. This file must not know what anybody
+//! does about a change.
+
+use futures::future::join_all;
+use tokio::sync::mpsc;
+
+use crate::client::{NamedVersion, ObjectNames};
+use crate::kinds::ResolvedKind;
+use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::watch::kind_watches::paths;
+use drift_model::cluster_resource::ObjectName;
+
+/// Changes that wait between the connections and us; more wait at the API server.
+const BUFFER: usize = 16;
+
+/// What is heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResourceNews {
+    /// This object was created, changed or deleted.
+    Changed(ObjectName),
+    /// Any of them may have changed.
+    Missed,
+    /// Every collection is watched.
+    Watched,
+    /// One cannot be watched at the moment; tried again with pauses.
+    Failing(String),
+}
+
+/// Tells of changes in these namespaces (none: all), over one watch for each, until nobody listens. What stands there at the beginning
+/// is no change.
+pub async fn hear_of_changes(
+    client: &kube::Client,
+    (kind, namespaces): (&ResolvedKind, &[String]),
+    listener: mpsc::Sender<ResourceNews>,
+) {
+    let (sender, mut changes) = mpsc::channel::<Heard<NamedVersion>>(BUFFER);
+    let paths = paths(kind, namespaces);
+    let mut collections = Collections::of(paths.len());
+    let following = paths.into_iter().enumerate().map(|(number, path)| {
+        let collection = Collection { path, label_selector: None };
+        follow(client.clone(), (collection, ObjectNames), number, sender.clone())
+    });
+    let hearing = async {
+        while let Some((number, change)) = changes.recv().await {
+            if let Some(news) = collections.hear(number, change)
+                && listener.send(news).await.is_err()
+            {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = join_all(following) => {}
+        () = hearing => {}
+    }
+}
+
+/// What is known of the collections that are followed.
+#[derive(Debug)]
+struct Collections(Vec<Followed>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Followed {
+    is_listed: bool,
+    is_watched: bool,
+    /// Nobody watched for a while, though somebody wanted to.
+    may_have_missed: bool,
+}
+
+impl Collections {
+    fn of(count: usize) -> Self {
+        Self(vec![Followed::default(); count])
+    }
+
+    fn hear(&mut self, number: usize, change: Change<NamedVersion>) -> Option<ResourceNews> {
+        let followed = self.0.get_mut(number)?;
+        match change {
+            Change::ListBegan | Change::Found(..) | Change::Bookmark => None,
+            Change::ListEnded => {
+                let missed = followed.is_listed || followed.may_have_missed;
+                (followed.is_listed, followed.may_have_missed) = (true, false);
+                missed.then_some(ResourceNews::Missed)
+            }
+            Change::Connected => {
+                followed.is_watched = true;
+                self.0.iter().all(|one| one.is_watched).then_some(ResourceNews::Watched)
+            }
+            Change::Changed(object) | Change::Deleted(object) => Some(ResourceNews::Changed(object.name)),
+            Change::Failing(text) => {
+                followed.is_watched = false;
+                followed.may_have_missed |= !followed.is_listed;
+                Some(ResourceNews::Failing(text))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::body::Body;
+    use axum::http::Response;
+    use futures::FutureExt;
+    use kube::core::{ApiResource, GroupVersionKind};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::client::fake_api::{Log, Sent, client, refuse, reply};
+
+    const LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    const ONE: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+    fn kind() -> ResolvedKind {
+        let kind = GroupVersionKind::gvk("apps", "v1", "StatefulSet");
+        ResolvedKind { resource: ApiResource::from_gvk_with_plural(&kind, "statefulsets"), namespaced: true }
+    }
+
+    fn object(name: &str, version: &str) -> Value {
+        json!({"metadata": {"name": name, "namespace": "a", "resourceVersion": version}})
+    }
+
+    fn list(version: &str) -> Response<Body> {
+        reply(200, &json!({"metadata": {"resourceVersion": version}, "items": [object("known", "1")]}))
+    }
+
+    fn stream(events: &[Value]) -> Response<Body> {
+        let lines: Vec<_> = events.iter().map(|event| format!("{event}\n")).collect();
+        Response::new(Body::from(lines.concat()))
+    }
+
+    fn event(of: &str, object: &Value) -> Value {
+        json!({"type": of, "object": object})
+    }
+
+    fn changed(name: &str) -> ResourceNews {
+        ResourceNews::Changed(ObjectName { namespace: Some("a".to_owned()), name: name.to_owned() })
+    }
+
+    /// An API server that plays answers in turn and then is silent.
+    fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
+        let answers = Arc::new(Mutex::new(answers.into_iter()));
+        client(move |_: Sent| {
+            let next = answers.lock().unwrap().next();
+            async move {
+                match next {
+                    Some(answer) => answer,
+                    None => std::future::pending().await,
+                }
+            }
+            .boxed()
+        })
+    }
+
+    async fn heard(client: &kube::Client, count: usize) -> Vec<ResourceNews> {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let (kind, namespaces) = (kind(), ["a".to_owned()]);
+        let mut news = Vec::new();
+        let hear = async {
+            while news.len() < count {
+                news.push(receiver.recv().await.unwrap());
+            }
+        };
+        tokio::select! {
+            () = hear_of_changes(client, (&kind, &namespaces), sender) => panic!("it never ends"),
+            () = hear => {}
+        }
+        news
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_are_told_and_what_stood_there_is_not() {
+        let bookmark = event("BOOKMARK", &json!({"metadata": {"resourceVersion": "9"}}));
+        let events = [
+            event("MODIFIED", &object("known", "8")),
+            event("ADDED", &object("new", "8")),
+            event("DELETED", &object("known", "9")),
+            bookmark,
+        ];
+        let (client, log) =
+            scripted(vec![list("7"), stream(&events), stream(&[event("MODIFIED", &object("new", "10"))])]);
+        let expected = [
+            ResourceNews::Watched,
+            changed("known"),
+            changed("new"),
+            changed("known"),
+            ResourceNews::Watched,
+            changed("new"),
+        ];
+        assert_eq!(heard(&client, expected.len()).await, expected);
+        let path = "/apis/apps/v1/namespaces/a/statefulsets";
+        let watch = format!("GET {path}?&watch=true&timeoutSeconds=90&allowWatchBookmarks=true&resourceVersion");
+        let asked: Vec<_> = log.all().into_iter().map(|sent| (sent.line(), sent.accept)).collect();
+        let of = |line: String, accept: &str| (line, accept.to_owned());
+        assert_eq!(
+            asked[..3],
+            [of(format!("GET {path}?&limit=500"), LIST), of(format!("{watch}=7"), ONE), of(format!("{watch}=9"), ONE)]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_forgotten_version_means_that_anything_may_have_changed() {
+        let gone = event("ERROR", &json!({"kind": "Status", "status": "Failure", "code": 410}));
+        for expired in [stream(&[gone]), refuse(410, "Expired", "too old")] {
+            let (client, _) =
+                scripted(vec![list("7"), expired, list("20"), stream(&[event("ADDED", &object("b", "21"))])]);
+            let news = heard(&client, 3).await;
+            let news: Vec<_> = news.into_iter().filter(|one| *one != ResourceNews::Watched).collect();
+            assert_eq!(news[0], ResourceNews::Missed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_list_that_came_late_may_miss_something() {
+        let failing = ResourceNews::Failing("403 Forbidden".to_owned());
+        let (client, _) = scripted(vec![
+            refuse(403, "Forbidden", "no"),
+            list("7"),
+            refuse(403, "Forbidden", "no"),
+            stream(&[event("MODIFIED", &object("known", "8"))]),
+        ]);
+        let expected = [failing.clone(), ResourceNews::Missed, failing, ResourceNews::Watched, changed("known")];
+        assert_eq!(heard(&client, expected.len()).await, expected);
+    }
+
+    #[test]
+    fn all_collections_have_to_be_watched() {
+        let mut collections = Collections::of(2);
+        assert_eq!(collections.hear(0, Change::Connected), None);
+        assert_eq!(collections.hear(1, Change::Connected), Some(ResourceNews::Watched));
+        let failing = Change::Failing("no".to_owned());
+        assert_eq!(collections.hear(0, failing), Some(ResourceNews::Failing("no".to_owned())));
+        assert_eq!(collections.hear(1, Change::Connected), None);
+        assert_eq!(collections.hear(0, Change::Connected), Some(ResourceNews::Watched));
+    }
+}
