@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::identity::Uid;
+use drift_model::object_view::ObjectView;
 use drift_target::Target;
-use serde_json::Value;
 
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::finding::{Finding, Found};
@@ -59,7 +59,7 @@ pub struct Member {
     /// What the result will be held against.
     pub begun: BegunPoll,
     /// The object as the templates see it.
-    pub view: Arc<Value>,
+    pub view: ObjectView,
     /// The names of the secrets that moved since they were sent.
     pub moved: Vec<String>,
     /// What its entry is called.
@@ -109,21 +109,25 @@ pub struct PollResults {
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
     let PollOrder { uid, begun, prepared, moved, tag, known } = order;
-    let view = prepared.view();
-    let known = known.filter(|known| known.is_of(view, &moved));
-    let look = look_at_one(outside, target, (&uid, &prepared), (tag, known.as_deref())).await;
+    let known = known.filter(|known| known.is_of(prepared.view(), &moved));
+    let view = prepared.view().open();
+    let look = look_at_one(outside, target, (&uid, &prepared, &view), (tag, known.as_deref())).await;
     let Look { found, told, took, tagged, judged } = look;
     let outcome = match found {
         Err(postponed) => PollOutcome::Postponed(postponed),
         Ok((observed, pause)) => {
             let observation = observed.unwrap_or_else(Observation::Failed);
             let is_new = !matches!(observation, Observation::Known(_));
-            let found = compare(target, Subject { object: view, moved: &moved }, observation);
+            let found = match observation {
+                // What was found before needs no look at the object.
+                Observation::Known(found) => found,
+                observation => compare(target, Subject { object: &view, moved: &moved }, observation),
+            };
             tell(told, outside, target, &found.finding);
             let tagged = tagged.filter(|_| found.finding == Finding::InSync);
             let judged = judged.filter(|_| is_new);
             let known = judged.map_or(known, |answers| {
-                Some(Arc::new(KnownFinding::new(view.clone(), moved, answers, found.clone())))
+                Some(Arc::new(KnownFinding::new(prepared.view().clone(), moved, answers, found.clone())))
             });
             PollOutcome::Found { found, pause, tagged, known }
         }
@@ -139,6 +143,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
     let look = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
     let mut results = Vec::with_capacity(members.len());
     for Member { uid, begun, view, moved, key } in members {
+        let view = view.open();
         let outcome = match &look.found {
             Err(postponed) => PollOutcome::Postponed(postponed.clone()),
             Ok((entries, pause)) => {

@@ -114,7 +114,7 @@ fn object(target: &Target, number: usize) -> LeanObject {
         },
         "spec": {"listen": "127.0.0.1:80", "upstream": "here:1"},
     });
-    let wish = target.wish_of(&LeanObject::prune(&object, &target.poll_fields).view).unwrap().wish;
+    let wish = target.wish_of(&LeanObject::prune(&object, &target.poll_fields).view.open()).unwrap().wish;
     let message = format!("the external resource is as the spec wishes [wish {wish}]");
     object["status"] = json!({"conditions": [{
         "type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 3,

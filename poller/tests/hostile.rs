@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
+use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::{Progress, Reading};
@@ -67,7 +68,7 @@ fn judge(status: u16, headers: HeaderMap, body: ReplyBody) -> Finding {
     let object = object();
     let read = TARGET.read.http().unwrap();
     let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body };
-    match Reading::new(read, &object).take(&reply) {
+    match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
         Progress::Done(observed) => compare(&TARGET, &object, observed.unwrap_or_else(Observation::Failed)).finding,
         Progress::Ask(_) => panic!("there is one request"),
     }

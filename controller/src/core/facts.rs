@@ -80,7 +80,7 @@ impl ObjectFacts {
     /// Evaluates the templates for an object.
     #[must_use]
     pub fn of(target: &Target, object: &LeanObject) -> Self {
-        let view = &object.view;
+        let view = &object.view.open();
         Self {
             wish: target.wish_of(view).ok().map(|wished| wished.wish),
             identity: target.identity_of(view).ok(),

@@ -1,6 +1,5 @@
 //! Objects and situations for the tests of the core.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::condition::{
@@ -12,6 +11,7 @@ use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
+use drift_model::object_view::ObjectView;
 use drift_target::{Actions, CorrectLimits, Destination, DocumentName, Existing, Mode, parse_document};
 use serde_json::json;
 
@@ -183,7 +183,7 @@ spec:
     let target = parse_document(&document, text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
     let Some(Destination::Job(job)) = &target.correct.destination else { return Err(Unrenderable::new("no Job")) };
     let (mut object, mut correction) = (bare_object(), correction(Action::Update));
-    object.view = Arc::new(json!({"spec": {"login": true}}));
+    object.view = ObjectView::of(&json!({"spec": {"login": true}}));
     change(&mut object, &mut correction);
     CorrectionJob::new(&target, job, &object, &correction)
 }

@@ -108,11 +108,12 @@ impl CorrectionJob {
             return Err(Unrenderable::new("a Job runs in its object's namespace, and the object has none"));
         };
         let (desired, differs) = wish_of(target, object, correction, false)?;
+        let view = object.view.open();
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
             correction: Some(correction.asked_as()),
-            ..Variables::of_object(&object.view)
+            ..Variables::of_object(&view)
         };
         let spec = template.render(&variables).map_err(Unrenderable::new)?;
         let name = name_of(object, correction);

@@ -100,13 +100,14 @@ impl Manifests {
         let Source::Kubernetes(read) = &target.read.source else {
             return Err(Unrenderable::new("correct.kubernetes needs read.kubernetes"));
         };
-        let resource = read.render(&object.view).map_err(Unrenderable::new)?;
+        let view = object.view.open();
+        let resource = read.render(&view).map_err(Unrenderable::new)?;
         let (desired, differs) = wish_of(target, object, correction, correction.action == Action::Replace)?;
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
             correction: Some(correction.asked_as()),
-            ..Variables::of_object(&object.view)
+            ..Variables::of_object(&view)
         };
         let manifest = || kubernetes.render(&resource, &object.id.uid, &variables).map_err(Unrenderable::new);
         let steps = match correction.action {

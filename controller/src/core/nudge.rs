@@ -58,11 +58,12 @@ impl Nudge {
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
         let (desired, differs) = wish_of(target, object, correction, false)?;
+        let view = object.view.open();
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
             correction: Some(correction.number),
-            ..Variables::of_object(&object.view)
+            ..Variables::of_object(&view)
         };
         let patch = nudge.render(&variables).map_err(Unrenderable::new)?;
         let (is_numbered, resource_version) = (nudge.is_numbered(), object.resource_version.clone());
@@ -113,7 +114,6 @@ mod tests {
     use crate::core::claim::Action;
     use crate::core::fixtures::{Scene, correction};
     use drift_target::{Destination, DocumentName, parse_document};
-    use std::sync::Arc;
 
     fn nudge(correct: &str) -> Result<Nudge, Unrenderable> {
         let text = format!(
@@ -135,7 +135,8 @@ spec:
             return Err(Unrenderable::new("no nudge"));
         };
         let mut object = Scene::new().object;
-        object.view = Arc::new(json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}));
+        object.view =
+            drift_model::object_view::ObjectView::of(&json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}));
         Nudge::new(&target, nudge, &object, &correction(Action::Nudge))
     }
 

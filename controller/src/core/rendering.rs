@@ -42,7 +42,8 @@ const REPEATED: &str = "the answer repeats a secret that was sent";
 #[derive(Debug)]
 pub struct Rendering {
     target: Arc<Target>,
-    object: Arc<Value>,
+    /// As templates see it: several steps look at it.
+    object: Value,
     uid: Uid,
     correction: Correction,
     desired: Option<Value>,
@@ -103,7 +104,7 @@ impl Rendering {
         let sent = parts.iter().flat_map(|step| names_sent(target, |name| step.sends(name))).collect();
         let rendering = Self {
             target: target.clone(),
-            object: object.view.clone(),
+            object: object.view.open().clone(),
             uid: object.id.uid.clone(),
             correction: Correction { sent_versions: secrets.fingerprint(&sent), ..correction.clone() },
             desired,

@@ -237,7 +237,7 @@ pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFact
     Claimant {
         wants: facts.identity.clone().map(|identity| target.named(identity)),
         owns: memory.status_of(object).owned().map(|owned| owned.resource(target.scope)),
-        created: object.created.clone(),
+        created: object.created,
         deleting: object.deleting,
     }
 }

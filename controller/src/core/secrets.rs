@@ -131,7 +131,7 @@ fn find<'s>(secret: &'s DeclaredSecret, object: &LeanObject, known: Known<'s>) -
         }
         SecretSource::OfObject(beside) => {
             let unnamed = |_| CredentialError::NoSecret { name: format!("of {}", secret.name) };
-            let name = beside.secret_of(&object.view).map_err(unnamed)?;
+            let name = beside.secret_of(&object.view.open()).map_err(unnamed)?;
             let called = format!("{}/{name}", object.id.namespace.as_deref().unwrap_or_default());
             let labelled = known.beside.secret(&name);
             let labelled = labelled.map_err(|_| CredentialError::NoSecret { name: called.clone() })?;

@@ -59,12 +59,13 @@ impl Statements {
         let is_anew = correction.action == Action::Replace && postgres.replace.is_empty();
         let (desired, differs) = wish_of(target, object, correction, is_anew)?;
         let values = secrets.values();
+        let view = object.view.open();
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),
             correction: Some(correction.asked_as()),
             secrets: Some(&values),
-            ..Variables::of_object(&object.view)
+            ..Variables::of_object(&view)
         };
         let render = |(index, statement): (usize, &&SqlStatement)| {
             let label: Arc<str> = statement.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
@@ -205,7 +206,8 @@ spec:
             return Err(Unrenderable::new("no statements"));
         };
         let mut object = crate::core::fixtures::Scene::new().object;
-        object.view = Arc::new(json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}));
+        object.view =
+            drift_model::object_view::ObjectView::of(&json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}));
         let correction = Correction { action, ..correction(action) };
         Statements::new(&target, postgres, (&object, &correction), ObjectSecrets::default())
     }

@@ -396,7 +396,7 @@ async fn a_claim_holds_from_its_write_on() {
     let (older, resource, member) = (Uid::from("u-0"), running.bench.resource(), other.clone());
     running.bench.replace(move |line, object| {
         if line.contains("creating") {
-            let (wants, created) = (Some(resource.clone()), "2025-01-01T00:00:00Z".to_owned());
+            let (wants, created) = (Some(resource.clone()), 0);
             member.lock().unwrap().insert(&older, Claimant { wants, owns: None, created, deleting: false });
             // So nothing is sent, and the claim cannot be taken back.
             object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});

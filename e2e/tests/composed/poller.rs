@@ -11,6 +11,7 @@ use drift_model::http_request::HttpRequest;
 use drift_model::identity::{Selected, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
+use drift_model::object_view::{ObjectView, OpenView};
 use drift_model::voucher::Voucher;
 use drift_outside::HttpReply;
 use drift_poller::core::finding::{Finding, Found};
@@ -53,7 +54,7 @@ struct Task {
 }
 
 enum Step {
-    Poll { begun: BegunPoll, view: Arc<Value>, moved: Vec<String>, request: Box<HttpRequest> },
+    Poll { begun: BegunPoll, view: ObjectView, moved: Vec<String>, request: Box<HttpRequest> },
     Answered { begun: BegunPoll, finding: Finding },
     Write { before: Box<LeanObject>, condition: Condition },
     Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
@@ -170,7 +171,7 @@ impl Poller {
                 let reply = scene.outside.read(&resource_of(&request), fault);
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
-                    let differs = real != view["spec"]["value"].as_i64() || !moved.is_empty();
+                    let differs = real != view.open()["spec"]["value"].as_i64() || !moved.is_empty();
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
                 let finding = at_work.judge(&task.uid, (&view, &moved), reply.as_ref());
@@ -246,12 +247,13 @@ impl AtWork {
     }
 
     /// What an answer says: as it is judged, and as it is known where the same one was judged before.
-    fn judge(&mut self, uid: &Uid, (view, moved): (&Arc<Value>, &[String]), reply: Option<&HttpReply>) -> Finding {
+    fn judge(&mut self, uid: &Uid, (view, moved): (&ObjectView, &[String]), reply: Option<&HttpReply>) -> Finding {
         let Some(reply) = reply else { return ObservedReason::PollTimedOut.into() };
-        let subject = Subject { object: view, moved };
+        let open = view.open();
+        let subject = Subject { object: &open, moved };
         let known = self.known.get(uid).filter(|known| known.is_of(view, moved));
-        let by_fingerprint = judge(&self.target, subject, reply, known);
-        let judged = judge(&self.target, subject, reply, None);
+        let by_fingerprint = judge(&self.target, (&open, subject), reply, known);
+        let judged = judge(&self.target, (&open, subject), reply, None);
         assert_eq!(by_fingerprint, judged, "what was found before is found no more");
         let Some((found, answers)) = judged else { return ObservedReason::ResponseInvalid.into() };
         let finding = found.finding.clone();
@@ -265,7 +267,7 @@ impl AtWork {
         let moved = self.roster.track(uid)?.object().conditions.moved_secrets();
         let begun = self.roster.begin_poll(turn, now)?;
         let read = self.target.read.http()?;
-        let step = match read.render(&view) {
+        let step = match read.render(&view.open()) {
             Ok(request) => Step::Poll { begun, view, moved, request: Box::new(request) },
             Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
         };
@@ -276,11 +278,11 @@ impl AtWork {
 /// What an answer says, and the answer's fingerprint.
 fn judge(
     target: &Target,
-    subject: Subject<'_>,
+    (open, subject): (&OpenView<'_>, Subject<'_>),
     reply: &HttpReply,
     known: Option<&KnownFinding>,
 ) -> Option<(Found, Fingerprint)> {
-    let mut reading = Reading::new(target.read.http()?, subject.object).knowing(known);
+    let mut reading = Reading::new(target.read.http()?, open).knowing(known);
     let Progress::Done(observed) = reading.take(reply) else { return None };
     Some((compare(target, subject, observed.unwrap_or_else(Observation::Failed)), reading.judged()?))
 }

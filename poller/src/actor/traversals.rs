@@ -3,9 +3,8 @@
 //! When an object wants a poll and what a traversal says of it is the core's business.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use serde_json::Value;
+use drift_model::object_view::ObjectView;
 
 use super::TargetActor;
 use crate::core::finding::{Finding, Found};
@@ -20,7 +19,7 @@ use crate::poll::{Member, TraversalOrder, traverse};
 /// An object whose poll is due.
 struct Due {
     turn: PollTurn,
-    view: Arc<Value>,
+    view: ObjectView,
     name: String,
 }
 
@@ -64,13 +63,13 @@ impl TargetActor {
     }
 
     /// What an object asks of its collection.
-    fn ask(&mut self, turn: &PollTurn, view: &Arc<Value>) -> Result<Asked, Found> {
+    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<Asked, Found> {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
         }
-        let request = first_request(&self.target, view)?;
+        let request = first_request(&self.target, &view.open())?;
         let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
-        let name = self.target.read.keys().map(|keys| keys.of_object(view, identity.unwrap_or_default()));
+        let name = self.target.read.keys().map(|keys| keys.of_object(&view.open(), identity.unwrap_or_default()));
         let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
         Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }
@@ -126,7 +125,7 @@ impl TargetActor {
                 // One that is not polled, as while it is suspended, has its entry all the same.
                 OwnEntry::Unknown => {
                     let identity = track.rendered().identity.as_deref().unwrap_or_default();
-                    if let Ok(own) = keys.of_object(&track.object().view, identity) {
+                    if let Ok(own) = keys.of_object(&track.object().view.open(), identity) {
                         names.remove(&own);
                     }
                 }

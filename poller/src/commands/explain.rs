@@ -100,7 +100,8 @@ async fn explain(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
     let outside = Box::pin(outside((cluster, &client), home, &target)).await?;
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
-    let subject = Subject { object: &object.view, moved: &moved };
+    let view = object.view.open();
+    let subject = Subject { object: &view, moved: &moved };
     let found = compare(&target, subject, polled.observation.clone());
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let is_deployed = settings.file.is_none();
@@ -172,9 +173,9 @@ async fn observe(
     object: &LeanObject,
     (rendered, prepared, request): (&Rendered, &Prepared, &Request),
 ) -> Result<Observation, Failure> {
-    let (uid, view) = (&object.id.uid, &object.view);
+    let (uid, view) = (&object.id.uid, &object.view.open());
     let Some(keys) = target.read.keys() else {
-        let look = look_at_one(outside, target, (uid, prepared), (None, None)).await;
+        let look = look_at_one(outside, target, (uid, prepared, view), (None, None)).await;
         return look.found.map_err(|postponed| postponed.cause)?.0;
     };
     let identity = rendered.identity.as_deref().unwrap_or_default();

@@ -6,11 +6,11 @@
 //! as an object is followed. This file must not know when an object is polled, nor what comes of a finding.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
+use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::HttpRead;
-use serde_json::Value;
 
 use super::finding::Found;
 
@@ -62,7 +62,7 @@ impl SeenAnswers {
 #[derive(Debug)]
 pub struct KnownFinding {
     /// Not only an equal one: it cannot change, so what was found of it stays true.
-    view: Arc<Value>,
+    view: ObjectView,
     moved: Vec<String>,
     answers: Fingerprint,
     found: Found,
@@ -71,14 +71,14 @@ pub struct KnownFinding {
 impl KnownFinding {
     /// This was found of that object, with these secrets moved, in these answers.
     #[must_use]
-    pub const fn new(view: Arc<Value>, moved: Vec<String>, answers: Fingerprint, found: Found) -> Self {
+    pub const fn new(view: ObjectView, moved: Vec<String>, answers: Fingerprint, found: Found) -> Self {
         Self { view, moved, answers, found }
     }
 
     /// Whether it was found of the object as it is.
     #[must_use]
-    pub fn is_of(&self, view: &Arc<Value>, moved: &[String]) -> bool {
-        Arc::ptr_eq(&self.view, view) && self.moved == moved
+    pub fn is_of(&self, view: &ObjectView, moved: &[String]) -> bool {
+        self.view.is(view) && self.moved == moved
     }
 
     /// What was found, if these are the answers that it was found in.

@@ -2,8 +2,7 @@
 //!
 //! It carries no credential: that is added when a request is sent. This file must not know when an object is polled.
 
-use std::sync::Arc;
-
+use drift_model::object_view::ObjectView;
 use drift_target::cel::EvaluationError;
 use drift_target::{Source, Target};
 use serde_json::Value;
@@ -16,26 +15,26 @@ use super::request::Request;
 /// The first request of an object's polls, or what can be said without one.
 #[derive(Debug)]
 pub struct Prepared {
-    view: Arc<Value>,
+    view: ObjectView,
     first: Result<Request, Found>,
 }
 
 impl Prepared {
     /// Renders the request for the object as templates see it.
     #[must_use]
-    pub fn of(target: &Target, view: &Arc<Value>) -> Self {
-        Self { view: view.clone(), first: first_request(target, view) }
+    pub fn of(target: &Target, view: &ObjectView) -> Self {
+        Self { view: view.clone(), first: first_request(target, &view.open()) }
     }
 
     /// Whether it was made of just this state.
     #[must_use]
-    pub fn is_of(&self, view: &Arc<Value>) -> bool {
-        Arc::ptr_eq(&self.view, view)
+    pub fn is_of(&self, view: &ObjectView) -> bool {
+        self.view.is(view)
     }
 
     /// The object as the templates saw it.
     #[must_use]
-    pub const fn view(&self) -> &Arc<Value> {
+    pub const fn view(&self) -> &ObjectView {
         &self.view
     }
 

@@ -5,6 +5,7 @@
 
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
+use drift_model::object_view::OpenView;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::cel::{RawAnswers, Variables};
 use drift_target::{HttpRead, ReadStep};
@@ -21,7 +22,7 @@ use super::reply::{Judged, Observation, judge, unevaluated};
 #[derive(Debug)]
 pub struct Reading<'r> {
     read: &'r HttpRead,
-    object: &'r Value,
+    object: &'r OpenView<'r>,
     /// The answers so far, by the names of their steps.
     answers: Value,
     /// Their bytes.
@@ -50,7 +51,7 @@ pub enum Progress<T> {
 impl<'r> Reading<'r> {
     /// The read of `object`, whose first request is under way.
     #[must_use]
-    pub fn new(read: &'r HttpRead, object: &'r Value) -> Self {
+    pub fn new(read: &'r HttpRead, object: &'r OpenView<'r>) -> Self {
         let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
         let seen = SeenAnswers::to(read);
         Self { read, object, answers, raw, step: 0, unless: None, tagged: None, known: None, seen, judged: None }

@@ -8,6 +8,7 @@ use drift_model::kept_fields::MAX_KEPT_BYTES;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use drift_target::cel::EvaluationError;
+use serde_json::Value;
 
 use super::finding::Failure;
 
@@ -41,9 +42,10 @@ pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
         let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
         return Rendered { wish: None, identity: None, barred: Some(barred) };
     }
-    let wish = target.wish_of(&object.view).map(|wished| wished.wish);
-    let identity = target.identity_of(&object.view);
-    let barred = find_bar(target, object)
+    let view = object.view.open();
+    let wish = target.wish_of(&view).map(|wished| wished.wish);
+    let identity = target.identity_of(&view);
+    let barred = find_bar(target, &view)
         .or_else(|| identity.as_ref().err().map(rule_error))
         .or_else(|| wish.as_ref().err().map(rule_error));
     Rendered { wish: wish.ok(), identity: identity.ok(), barred }
@@ -55,13 +57,13 @@ pub fn rule_error(error: &EvaluationError) -> Failure {
     Failure::with(ObservedReason::RuleError, &error.to_string())
 }
 
-fn find_bar(target: &Target, object: &LeanObject) -> Option<Failure> {
-    match target.is_suspended_for(&object.view) {
+fn find_bar(target: &Target, view: &Value) -> Option<Failure> {
+    match target.is_suspended_for(view) {
         Ok(true) => return Some(Failure::of(ObservedReason::Suspended)),
         Err(error) => return Some(rule_error(&error)),
         Ok(false) => {}
     }
-    match target.unmet_requirement(&object.view) {
+    match target.unmet_requirement(view) {
         Ok(None) => None,
         Ok(Some(otherwise)) => Some(Failure { reason: ObservedReason::NotAllowed, text: otherwise.to_owned() }),
         Err(error) => Some(rule_error(&error)),

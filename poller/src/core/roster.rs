@@ -31,7 +31,9 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 #[derive(Debug)]
 pub struct Roster {
     target: Arc<Target>,
-    tracks: HashMap<Uid, Track>,
+    pace: Arc<Pace>,
+    /// Boxed: a table has room for up to twice its entries.
+    tracks: HashMap<Uid, Box<Track>>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
@@ -46,6 +48,7 @@ impl Roster {
     #[must_use]
     pub fn new(target: Arc<Target>) -> Self {
         Self {
+            pace: Arc::new(pace_of(&target)),
             target,
             tracks: HashMap::new(),
             wakes: WorkQueue::default(),
@@ -70,8 +73,8 @@ impl Roster {
             Some(track) => track.see(object, rendered, now.moment),
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
-                let track = Track::new(object, rendered, self.pace(), (arrival, now));
-                self.tracks.insert(uid.clone(), track);
+                let track = Track::new(object, rendered, self.pace.clone(), (arrival, now));
+                self.tracks.insert(uid.clone(), Box::new(track));
             }
         }
         self.rearrange(&uid, now.moment);
@@ -115,17 +118,17 @@ impl Roster {
     /// The track of an object.
     #[must_use]
     pub fn track(&self, uid: &Uid) -> Option<&Track> {
-        self.tracks.get(uid)
+        self.tracks.get(uid).map(|track| &**track)
     }
 
     /// Every track.
     pub fn tracks(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.values()
+        self.tracks.values().map(|track| &**track)
     }
 
     /// Lets something happen to one object and arranges its next wake.
     pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut Track) -> R) -> Option<R> {
-        let result = self.tracks.get_mut(uid).map(change);
+        let result = self.tracks.get_mut(uid).map(|track| change(track));
         self.rearrange(uid, now);
         result
     }
@@ -145,7 +148,7 @@ impl Roster {
 
     /// Puts an object whose poll is due into the line for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
-        if self.tracks.get(uid).is_some_and(Track::wants_prompt_poll) {
+        if self.tracks.get(uid).is_some_and(|track| track.wants_prompt_poll()) {
             self.polls.add_prompt(uid);
         } else {
             self.polls.add_regular(uid);
@@ -162,7 +165,7 @@ impl Roster {
     /// that has to settle, comes again when it is due.
     pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
         while let Some(turn) = self.polls.call_next() {
-            if self.tracks.get(&turn.uid).and_then(Track::poll_due).is_some_and(|due| due <= now) {
+            if self.tracks.get(&turn.uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
                 return Some(turn);
             }
             self.rearrange(&turn.uid, now);
@@ -212,18 +215,6 @@ impl Roster {
         self.rearrange(uid, now);
     }
 
-    fn pace(&self) -> Pace {
-        let corrects = self.target.correct.mode == Mode::Correct;
-        Pace {
-            interval: self.target.interval,
-            settle: self.target.correct.settle,
-            corrects,
-            settles_edits: corrects && self.target.correct.actions().nudge,
-            confirm: self.target.confirm,
-            shared_phase: self.target.read.keys().map(|_| phase_of(&self.target.name, self.target.interval)),
-        }
-    }
-
     /// An object whose external resource another one names, of whatever target, may have another right to it now.
     pub fn appraise_again(&mut self, uid: &Uid, now: Moment, has: impl FnOnce(Claimant) -> bool) {
         let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { return };
@@ -266,6 +257,19 @@ impl Roster {
     }
 }
 
+/// What the target says of all its objects.
+fn pace_of(target: &Target) -> Pace {
+    let corrects = target.correct.mode == Mode::Correct;
+    Pace {
+        interval: target.interval,
+        settle: target.correct.settle,
+        corrects,
+        settles_edits: corrects && target.correct.actions().nudge,
+        confirm: target.confirm,
+        shared_phase: target.read.keys().map(|_| phase_of(&target.name, target.interval)),
+    }
+}
+
 /// What an object says of external resources.
 fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
     let name = |identity| ResourceName { scope: target.scope.id, identity };
@@ -274,7 +278,7 @@ fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claima
     Claimant {
         wants: rendered.identity.clone().map(name),
         owns: noted.owned().map(|owned| owned.resource(target.scope.id)),
-        created: object.created.clone(),
+        created: object.created,
         deleting: object.deleting,
     }
 }

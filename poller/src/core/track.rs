@@ -38,7 +38,7 @@ pub const SILENT_INTERVALS: u32 = 3;
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a target says of all its objects.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Pace {
     /// Time between polls.
     pub interval: Duration,
@@ -106,7 +106,7 @@ pub struct Track {
     basis: Basis,
     /// The verdict that stands, read once.
     standing: Option<Standing>,
-    pace: Pace,
+    pace: Arc<Pace>,
     schedule: Schedule,
     confirmation: Confirmation,
     /// What should stand.
@@ -138,7 +138,7 @@ pub struct Track {
 impl Track {
     /// Begins to follow an object.
     #[must_use]
-    pub fn new(object: LeanObject, rendered: Rendered, pace: Pace, arrival: (Arrival, Now)) -> Self {
+    pub fn new(object: LeanObject, rendered: Rendered, pace: Arc<Pace>, arrival: (Arrival, Now)) -> Self {
         let (arrival, now) = arrival;
         let standing = object.conditions.observed().and_then(Standing::read);
         let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
@@ -182,7 +182,7 @@ impl Track {
         let standing = track.standing.as_ref();
         let is_verified = standing.is_some_and(|standing| standing.tag.correction >= track.basis.correction);
         let is_judged = standing.is_some_and(|standing| standing.generation == track.basis.generation);
-        if track.basis.correction > 0 && !is_verified || pace.settles_edits && !is_judged {
+        if track.basis.correction > 0 && !is_verified || track.pace.settles_edits && !is_judged {
             track.settle_from(now.moment);
         }
         track.believe_bar();
@@ -229,7 +229,7 @@ impl Track {
         }
         let before = self.basis;
         let view_differs = object.view != self.object.view;
-        let edited = view_differs && !self.writes.explain_view(&self.object.view, &object.view);
+        let edited = view_differs && !self.writes.explain_view(&self.object.view.open(), &object.view.open());
         if !view_differs {
             // What was made of the view is known by it.
             object.view = self.object.view.clone();

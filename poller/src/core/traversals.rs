@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use serde_json::Value;
+use drift_model::object_view::ObjectView;
 
 use super::request::Request;
 use super::schedule::PROMPT_SPACING;
@@ -40,7 +40,7 @@ pub struct Unnamed {
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The view that it was found from.
-    pub view: Arc<Value>,
+    pub view: ObjectView,
     /// What tells its request from others.
     pub request: RequestKey,
     /// What its entry is called.
@@ -80,12 +80,12 @@ struct Traversed {
 impl Traversals {
     /// What the object asks for, as far as it was found out for this very view.
     #[must_use]
-    pub fn asked_by(&self, uid: &Uid, view: &Arc<Value>) -> Option<&Asked> {
-        self.asked.get(uid).filter(|asked| Arc::ptr_eq(&asked.view, view))
+    pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&Asked> {
+        self.asked.get(uid).filter(|asked| asked.view.is(view))
     }
 
     /// What the object with that view asks for from now on: that request, and its entry's name.
-    pub fn set_asked(&mut self, uid: &Uid, view: Arc<Value>, request: Request, name: String) -> Asked {
+    pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> Asked {
         let known = self.known.entry(RequestKey::of(&request));
         // Objects with one request share its key.
         let asked = Asked { view, request: known.key().clone(), name };
@@ -188,7 +188,7 @@ mod tests {
 
     /// Lets an object ask for an entry `x` of that request.
     fn ask(traversals: &mut Traversals, uid: &str, url: &str) -> RequestKey {
-        traversals.set_asked(&uid.into(), Arc::new(Value::Null), request(url), "x".to_owned()).request
+        traversals.set_asked(&uid.into(), ObjectView::default(), request(url), "x".to_owned()).request
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         traversals.end(&other);
         assert_eq!(traversals.unnamed().count, 0);
         assert!(traversals.request(&one).is_none() && traversals.request(&other).is_some());
-        assert!(traversals.asked_by(&uid, &Arc::new(Value::Null)).is_none(), "another view may ask for something else");
+        assert!(traversals.asked_by(&uid, &ObjectView::default()).is_none(), "another view may ask for something else");
     }
 
     #[test]

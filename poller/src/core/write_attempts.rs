@@ -55,9 +55,9 @@ struct Sent {
 /// The attempts to write one verdict.
 #[derive(Debug)]
 pub struct WriteAttempts {
-    under_way: Option<Sent>,
+    under_way: Option<Box<Sent>>,
     /// Sent without an answer: it may stand, or come to stand yet.
-    in_doubt: Option<Sent>,
+    in_doubt: Option<Box<Sent>>,
     lost_races: u32,
     backoff: Backoff,
     /// Of writes with fields: a value that the kind's schema refuses must not keep the condition from being written.
@@ -134,7 +134,7 @@ impl WriteAttempts {
     }
 
     fn sent(&self) -> impl Iterator<Item = &Sent> {
-        self.under_way.iter().chain(&self.in_doubt)
+        self.under_way.iter().chain(&self.in_doubt).map(|sent| &**sent)
     }
 
     /// A write begins.
@@ -142,7 +142,7 @@ impl WriteAttempts {
         if self.gave_up() {
             self.lost_races = 0;
         }
-        self.under_way = Some(Sent { condition, fields });
+        self.under_way = Some(Box::new(Sent { condition, fields }));
     }
 
     /// The write under way ended.

@@ -192,7 +192,7 @@ async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) ->
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
     roster.see(object, at(0), |_| true);
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-    let request = first_request(target, &view).unwrap();
+    let request = first_request(target, &view.open()).unwrap();
     let members = vec![Member { uid, begun, view, moved: Vec::new(), key: "x".to_owned() }];
     let order = TraversalOrder { key: RequestKey::of(&request), request, members };
     super::traverse(outside, target, rate, order).await.results.remove(0).outcome

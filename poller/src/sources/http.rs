@@ -11,9 +11,9 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
+use drift_model::object_view::OpenView;
 use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, before_deadline, heard};
 use drift_target::{HttpRead, Target};
-use serde_json::Value;
 
 use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
 use crate::core::entity_tag::EntityTag;
@@ -51,7 +51,7 @@ struct HttpRequests<'r> {
 pub(super) async fn look_at_one(
     outside: &Outside,
     (target, read): (&Target, &HttpRead),
-    (uid, view): (&Uid, &Value),
+    (uid, view): (&Uid, &OpenView<'_>),
     (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
     let mut request = Cow::Borrowed(request);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use drift_cluster::process::clock;
 use drift_model::identity::Uid;
+use drift_model::object_view::OpenView;
 use drift_target::{Source, Target};
 use serde_json::Value;
 
@@ -63,10 +64,9 @@ pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, finding: &Fin
 pub(crate) async fn look_at_one(
     outside: &Outside,
     target: &Target,
-    (uid, prepared): (&Uid, &Prepared),
+    (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
     (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
-    let view = prepared.view();
     match (&target.read.source, prepared.first()) {
         (Source::Postgres(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();

@@ -54,8 +54,8 @@ pub struct Claimant {
     pub wants: Option<ResourceName>,
     /// The resource that it claimed.
     pub owns: Option<ResourceName>,
-    /// Its creationTimestamp.
-    pub created: String,
+    /// Its creationTimestamp, seconds since 1970.
+    pub created: i64,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
@@ -91,9 +91,13 @@ pub struct IdentityIndex {
 }
 
 /// Who names one resource.
+///
+/// Nearly always it is one alone, and a set of one would take ten times its room.
 #[derive(Clone, Debug, Default)]
 struct Contenders {
-    ranked: BTreeSet<Rank>,
+    first: Option<Rank>,
+    /// All of them rank behind the first.
+    others: BTreeSet<Rank>,
     /// How many of them are not being deleted.
     living: usize,
 }
@@ -102,14 +106,14 @@ struct Contenders {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     without_claim: bool,
-    created: String,
+    created: i64,
     uid: Uid,
 }
 
 impl Rank {
     fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
         let without_claim = claimant.owns.as_ref() != Some(resource);
-        Self { without_claim, created: claimant.created.clone(), uid: uid.clone() }
+        Self { without_claim, created: claimant.created, uid: uid.clone() }
     }
 }
 
@@ -119,14 +123,33 @@ impl Contenders {
     fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
         let (first, living) = before;
         if living != self.living && living.min(self.living) <= 1 {
-            return self.ranked.iter().map(|rank| rank.uid.clone()).chain(first).collect();
+            return self.ranked().map(|rank| rank.uid.clone()).chain(first).collect();
         }
         let now = self.first();
         if now == first { Vec::new() } else { now.into_iter().chain(first).collect() }
     }
 
     fn first(&self) -> Option<Uid> {
-        self.ranked.first().map(|rank| rank.uid.clone())
+        self.first.as_ref().map(|rank| rank.uid.clone())
+    }
+
+    fn ranked(&self) -> impl Iterator<Item = &Rank> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn insert(&mut self, rank: Rank) {
+        match &mut self.first {
+            Some(first) if *first <= rank => _ = (*first != rank).then(|| self.others.insert(rank)),
+            first => self.others.extend(first.replace(rank)),
+        }
+    }
+
+    fn remove(&mut self, rank: &Rank) {
+        if self.first.as_ref() == Some(rank) {
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(rank);
+        }
     }
 }
 
@@ -164,7 +187,7 @@ impl IdentityIndex {
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
         let Some(resource) = &claimant.wants else { return Rights::default() };
         let contenders = self.by_resource.get(resource);
-        let others = contenders.into_iter().flat_map(|contenders| &contenders.ranked);
+        let others = contenders.into_iter().flat_map(Contenders::ranked);
         let first_other = others.into_iter().find(|rank| rank.uid != *uid);
         let has = first_other.is_none_or(|other| Rank::of(uid, claimant, resource) < *other);
         let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(own).any(|named| named == resource));
@@ -184,7 +207,8 @@ impl IdentityIndex {
 
     fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
         let old = self.claimant(uid).cloned();
-        let said = self.claimants.entry(uid.clone()).or_default();
+        // One target sees an object as a rule.
+        let said = self.claimants.entry(uid.clone()).or_insert_with(|| Vec::with_capacity(1));
         let place = said.binary_search_by(|(other, _)| other.cmp(target));
         match (place, claimant) {
             (Ok(place), Some(claimant)) => said[place].1 = claimant,
@@ -225,15 +249,15 @@ impl IdentityIndex {
         let contenders = self.by_resource.entry(resource.clone()).or_default();
         let before = (contenders.first(), contenders.living);
         if let Some(old) = old.filter(names) {
-            contenders.ranked.remove(&Rank::of(uid, old, resource));
+            contenders.remove(&Rank::of(uid, old, resource));
             contenders.living -= usize::from(!old.deleting);
         }
         if let Some(new) = new.filter(names) {
-            contenders.ranked.insert(Rank::of(uid, new, resource));
+            contenders.insert(Rank::of(uid, new, resource));
             contenders.living += usize::from(!new.deleting);
         }
         let concerned = contenders.concerned(before);
-        if contenders.ranked.is_empty() {
+        if contenders.first.is_none() {
             self.by_resource.remove(resource);
         }
         concerned

@@ -332,7 +332,7 @@ mod tests {
             let mut object = object();
             object["spec"]["large"] = large;
             let lean = decode(&object, &fields);
-            assert!(lean.is_oversized && lean.view.is_null());
+            assert!(lean.is_oversized && lean.view.open().is_null());
             assert_eq!((&*lean.id.uid, lean.paused, lean.has_finalizer()), ("u", true, true));
             assert!(lean.conditions.observed.is_some() && lean.conditions.corrected.is_some());
             assert!(!decode(&object, &FieldPaths::default()).is_oversized, "nobody reads it");

@@ -16,6 +16,7 @@ pub mod labelled_secrets;
 pub mod moment;
 pub mod names;
 pub mod object;
+pub mod object_view;
 pub mod secret_names;
 mod short_hash;
 pub mod sql_query;

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::condition::Conditions;
 use crate::field_paths::FieldPaths;
 use crate::kept_fields::KeptObject;
 use crate::names;
+use crate::object_view::ObjectView;
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,8 +55,8 @@ pub struct LeanObject {
     pub current_at: Option<u128>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
-    /// `metadata.creationTimestamp`, RFC 3339 in UTC, so that texts order as times do.
-    pub created: String,
+    /// `metadata.creationTimestamp`, seconds since 1970; the least number where there is none.
+    pub created: i64,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
     /// `metadata.finalizers`, in order, since a removal tests the index.
@@ -70,7 +72,7 @@ pub struct LeanObject {
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
-    pub view: Arc<Value>,
+    pub view: ObjectView,
     /// The fields take more than may be kept of one object: `view` is null.
     pub is_oversized: bool,
 }
@@ -102,7 +104,7 @@ impl LeanObject {
             resource_version: text("resourceVersion").to_owned(),
             current_at: None,
             generation: metadata.get("generation").and_then(Value::as_i64),
-            created: text("creationTimestamp").to_owned(),
+            created: text("creationTimestamp").parse::<Timestamp>().map_or(i64::MIN, Timestamp::as_second),
             deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
             finalizers: finalizers(metadata),
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
@@ -110,7 +112,7 @@ impl LeanObject {
             poll_requested: annotation(names::POLL_REQUESTED_ANNOTATION),
             retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
             conditions: Conditions::from_status(object.get("status")),
-            view: Arc::new(paths.prune(&visible(object))),
+            view: ObjectView::of(&paths.prune(&visible(object))),
             is_oversized: false,
         }
     }
@@ -121,7 +123,7 @@ impl LeanObject {
         if !kept.is_oversized {
             return Self::prune(&kept.json, paths);
         }
-        Self { view: Arc::default(), is_oversized: true, ..Self::prune(&kept.json, &FieldPaths::default()) }
+        Self { view: ObjectView::default(), is_oversized: true, ..Self::prune(&kept.json, &FieldPaths::default()) }
     }
 
     /// Whether our finalizer is on the object.

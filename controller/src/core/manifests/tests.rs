@@ -1,8 +1,8 @@
 //! What a manifest is for each action, and what becomes of it where something else stands in its place.
 
+use drift_model::object_view::ObjectView;
 use drift_target::{Destination, DocumentName, parse_document};
 use serde_json::json;
-use std::sync::Arc;
 
 use super::*;
 use crate::core::fixtures::{Scene, correction};
@@ -36,7 +36,7 @@ spec:
         return Err(Unrenderable::new("no manifest"));
     };
     let mut object = Scene::new().object;
-    object.view = Arc::new(json!({"metadata": {"namespace": "n"},
+    object.view = ObjectView::of(&json!({"metadata": {"namespace": "n"},
         "spec": {"login": true, "name": "a", "text": "\", kind: Secret, x: \""}}));
     Manifests::new(&target, kubernetes, &object, &Correction { action, ..correction(action) })
 }

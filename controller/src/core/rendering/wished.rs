@@ -20,7 +20,7 @@ pub(in crate::core) fn wish_of(
     correction: &Correction,
     is_anew: bool,
 ) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
-    let desired = match target.wish_of(&object.view) {
+    let desired = match target.wish_of(&object.view.open()) {
         Ok(wished) => Some(wished.desired),
         // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
         Err(_) if correction.action == Action::Delete => None,

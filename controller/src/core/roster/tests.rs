@@ -99,7 +99,7 @@ fn two_targets() -> ([Roster; 2], IdentityIndex) {
     let rosters = [0, 1].map(|number| {
         let mut roster = Roster::new(target(), Handover::default()).0;
         let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
-        object.created = format!("2026-02-0{}T00:00:00Z", number + 1);
+        object.created = i64::try_from(number).unwrap();
         let uid = object.id.uid.clone();
         roster.see(object, facts(), None, at(1));
         roster.note_listed();

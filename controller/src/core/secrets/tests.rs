@@ -5,7 +5,6 @@ use crate::core::fixtures::bare_object;
 use drift_model::labelled_secrets::SecretVersion;
 use drift_target::{DocumentName, parse_document};
 use serde_json::json;
-use std::sync::Arc;
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -23,7 +22,7 @@ spec:
 
 fn object(secret: &str) -> LeanObject {
     let mut object = bare_object();
-    object.view = Arc::new(json!({"spec": {"secret": secret}}));
+    object.view = drift_model::object_view::ObjectView::of(&json!({"spec": {"secret": secret}}));
     object
 }
 

@@ -1,5 +1,7 @@
 //! What is found by a fingerprint against what is judged, over random answers.
 
+use std::sync::Arc;
+
 use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
@@ -26,17 +28,18 @@ fn reading(read: &str) -> Arc<Target> {
 /// What a read gives that is answered so, and what is known of it afterwards. An answer that is missing never came.
 fn read(
     target: &Target,
-    (view, moved): (&Arc<Value>, &[String]),
+    (view, moved): (&ObjectView, &[String]),
     answers: &[HttpReply],
     known: Option<&Arc<KnownFinding>>,
 ) -> (Found, Option<Arc<KnownFinding>>) {
     let read = target.read.http().unwrap();
     let of_this = known.filter(|known| known.is_of(view, moved));
-    let mut reading = Reading::new(read, view).knowing(of_this.map(|known| &**known));
+    let open = view.open();
+    let mut reading = Reading::new(read, &open).knowing(of_this.map(|known| &**known));
     for answer in answers {
         if let Progress::Done(observed) = reading.take(answer) {
             let observation = observed.unwrap_or_else(Observation::Failed);
-            let found = compare(target, Subject { object: view, moved }, observation);
+            let found = compare(target, Subject { object: &open, moved }, observation);
             let known = |seen| Arc::new(KnownFinding::new(view.clone(), moved.to_vec(), seen, found.clone()));
             let known = reading.judged().map(known);
             return (found, known);
@@ -82,7 +85,7 @@ proptest! {
     fn what_is_known_never_differs_from_what_is_judged(events in events()) {
         for text in [ONE, RULES, HEADERS, STEPS] {
             let target = reading(text);
-            let object = |a: i64| Arc::new(json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": a}}));
+            let object = |a: i64| ObjectView::of(&json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": a}}));
             let (mut view, mut moved, mut known) = (object(0), Vec::new(), None);
             for event in &events {
                 match event {
@@ -104,7 +107,7 @@ proptest! {
 #[test]
 fn the_same_answer_is_judged_once() {
     let target = reading(RULES);
-    let view = Arc::new(json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}}));
+    let view = ObjectView::of(&json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}}));
     let answer = |date: &str| HttpReply {
         status: StatusCode::OK,
         headers: [(http::header::DATE, date.parse().unwrap())].into_iter().collect(),
@@ -112,7 +115,8 @@ fn the_same_answer_is_judged_once() {
     };
     let (_, known) = read(&target, (&view, &[]), &[answer("today")], None);
     let known = known.unwrap();
-    let mut reading = Reading::new(target.read.http().unwrap(), &view).knowing(Some(&known));
+    let open = view.open();
+    let mut reading = Reading::new(target.read.http().unwrap(), &open).knowing(Some(&known));
     let Progress::Done(Ok(observation)) = reading.take(&answer("tomorrow")) else {
         unreachable!("one answer is enough")
     };

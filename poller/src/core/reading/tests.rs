@@ -9,6 +9,7 @@ use super::*;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{TEXT, target};
 use crate::core::reply::compare;
+use drift_model::object_view::ObjectView;
 
 /// A client and its roles, which are found by an id that only the first answer tells.
 const STEPS: &str = r#"read: {http: {
@@ -33,7 +34,9 @@ fn reply(status: u16, body: &str) -> HttpReply {
 fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
     let read = target.read.http().unwrap();
     let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});
-    let mut reading = Reading::new(read, &object);
+    let view = ObjectView::of(&object);
+    let open = view.open();
+    let mut reading = Reading::new(read, &open);
     let mut asked = Vec::new();
     for (status, body) in answers {
         match reading.take(&reply(*status, body)) {
@@ -66,7 +69,8 @@ fn steps_inherit_headers_that_they_do_not_set() {
     let sent =
         |request: &HttpRequest| ["accept", "x-zone"].map(|name| request.headers[name].to_str().unwrap().to_owned());
     assert_eq!(sent(&read.render(&object).unwrap()), ["a/b", "web"]);
-    let Progress::Ask(second) = Reading::new(read, &object).take(&reply(CLIENT.0, CLIENT.1)) else {
+    let view = ObjectView::of(&object);
+    let Progress::Ask(second) = Reading::new(read, &view.open()).take(&reply(CLIENT.0, CLIENT.1)) else {
         panic!("one step")
     };
     assert_eq!(sent(&second), ["c/d", "web"]);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::reading::{Progress, Reading};
 use ObservedReason::*;
+use drift_model::object_view::ObjectView;
 use drift_outside::ReplyBody;
 use drift_target::{DocumentName, parse_document};
 use http::{HeaderMap, StatusCode};
@@ -37,7 +38,7 @@ fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
     let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
     let read = target.read.http().unwrap();
-    match Reading::new(read, &object).take(&reply) {
+    match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
         Progress::Done(observed) => compare(target, &object, observed.unwrap_or_else(Observation::Failed)).finding,
         Progress::Ask(_) => panic!("there is one request"),
     }

@@ -38,7 +38,7 @@ impl Published {
             confirm,
             shared_phase: None,
         };
-        let track = Track::new(object, rendered, pace, (Arrival::Later, at(0)));
+        let track = Track::new(object, rendered, std::sync::Arc::new(pace), (Arrival::Later, at(0)));
         Self { target, whole, track, version: 1 }
     }
 

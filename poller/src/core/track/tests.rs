@@ -8,6 +8,7 @@ use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
 use drift_model::condition::Wish;
+use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
 
 const PACE: Pace = Pace {
@@ -49,7 +50,7 @@ fn spec() -> Value {
 fn tagged() -> Track {
     let (object, target) = (object(&spec(), 0, 1), target(TEXT));
     let rendered = appraise(&target, &object);
-    let mut track = Track::new(object, rendered, PACE, (Arrival::Listed, at(0)));
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(PACE), (Arrival::Listed, at(0)));
     poll(&mut track, 0, Finding::InSync, named("\"a\""));
     track
 }
@@ -94,7 +95,7 @@ fn a_name_from_before_an_edit_is_not_remembered() {
     let mut track = tagged();
     let begun = track.begin_poll(at(1));
     let mut edited = object(&spec(), 0, 2);
-    edited.view = std::sync::Arc::new(json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
+    edited.view = ObjectView::of(&json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
     see(&mut track, edited);
     assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither wish nor generation moved");
     track.remember_tag(named("\"a\""));
@@ -135,7 +136,7 @@ fn our_own_published_field_makes_the_next_poll_whole() {
         let written = track.object().conditions.observed().cloned().unwrap();
         track.writes.begin(written, fields.clone());
         let mut published = object(&spec(), 0, 2);
-        published.view = std::sync::Arc::new(fields.put_on(&track.object().view));
+        published.view = ObjectView::of(&fields.put_on(&track.object().view.open()));
         see(&mut track, published);
         assert!(!track.wants_prompt_poll(), "our own write is no edit");
         if let Some(begun) = begun {

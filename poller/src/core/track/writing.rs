@@ -92,8 +92,10 @@ impl Track {
 
     /// The fields that do not stand as they are to be published.
     fn unpublished(&self) -> StatusFields {
-        let believed = self.believed.as_ref().filter(|believed| !believed.accepted);
-        believed.map(|believed| believed.published.missing_in(&self.object.view)).unwrap_or_default()
+        // Most targets publish nothing, and then nobody looks at the object.
+        let awaits = |believed: &&Believed| !believed.accepted && !believed.published.is_empty();
+        let believed = self.believed.as_ref().filter(awaits);
+        believed.map(|believed| believed.published.missing_in(&self.object.view.open())).unwrap_or_default()
     }
 
     /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the

@@ -7,8 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::cleanup::selections::{Selection, Selections};
 use crate::kinds::KindName;
 use drift_model::object::LeanObject;
@@ -61,7 +59,8 @@ pub fn is_in_doubt(selections: &Selections, in_force: InForce<'_>, kind: &KindNa
 /// Judges an object that was read with its labels (`metadata.labels` in its view).
 #[must_use]
 pub fn judge(selections: &Selections, in_force: InForce<'_>, kind: &KindName, object: &LeanObject) -> Judgement {
-    let (namespace, labels) = (object.id.namespace.as_deref(), labels(object));
+    let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
+    let labels = view.pointer("/metadata/labels");
     if in_force.of_kind(kind).any(|target| target.objects.selects(namespace, labels)) {
         Judgement::Selected
     } else if is_in_doubt(selections, in_force, kind, namespace) {
@@ -71,8 +70,4 @@ pub fn judge(selections: &Selections, in_force: InForce<'_>, kind: &KindName, ob
     } else {
         Judgement::Foreign
     }
-}
-
-fn labels(object: &LeanObject) -> Option<&Value> {
-    object.view.pointer("/metadata/labels")
 }

@@ -407,7 +407,7 @@ proptest! {
 fn labels_decide_only_where_they_were_read() {
     // An object without any labels is out of every selection that asks for one.
     let bare = LeanObject::prune(&json!({"metadata": {"namespace": "x", "uid": "u"}}), &FieldPaths::default());
-    assert_eq!(bare.view.pointer("/metadata/labels"), None::<&Value>);
+    assert_eq!(bare.view.open().pointer("/metadata/labels"), None::<&Value>);
     let one = proxies("a", "[x]", "1");
     let world = World::new(&[&one], &["m"]);
     assert_eq!(judge(&noted(&[&one]), world.in_force(), &proxy_kind(), &bare), Judgement::Left);

@@ -246,7 +246,7 @@ mod tests {
         let decode = LeanObjects::new(ResolvedKind { resource, namespaced: true }, fields);
         let list = json!({"items": [{"metadata": {"name": "p"}}], "metadata": {"resourceVersion": "7"}}).to_string();
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
-        assert_eq!(*answer.items[0].object.view, json!({"kind": "Service"}));
+        assert_eq!(*answer.items[0].object.view.open(), json!({"kind": "Service"}));
         assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
     }
 }

@@ -14,8 +14,8 @@ fn elsewhere(identity: &str) -> ResourceName {
     ResourceName { scope: ScopeId::of("elsewhere"), identity: identity.to_owned() }
 }
 
-fn claimant(wants: &str, owns: Option<&str>, created: &str) -> Claimant {
-    Claimant { wants: Some(name(wants)), owns: owns.map(name), created: created.to_owned(), deleting: false }
+fn claimant(wants: &str, owns: Option<&str>, created: i64) -> Claimant {
+    Claimant { wants: Some(name(wants)), owns: owns.map(name), created, deleting: false }
 }
 
 fn of(target: &str, uid: &str) -> Selected {
@@ -51,7 +51,7 @@ fn a_scope_is_read_as_it_is_shown() {
 
 #[test]
 fn of_two_targets_with_one_resource_one_object_has_it() {
-    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let claimant = claimant("db", None, 1);
     let (a, b) = (of("first", "a"), of("second", "b"));
     let index = index(&[(&a, &claimant), (&b, &claimant)]);
     assert!(has(&index, &a, &claimant) && !has(&index, &b, &claimant));
@@ -60,8 +60,8 @@ fn of_two_targets_with_one_resource_one_object_has_it() {
 
 #[test]
 fn a_claim_holds_in_its_own_scope_alone() {
-    let young = claimant("db", None, "2026-01-02T00:00:00Z");
-    let old = Claimant { wants: Some(elsewhere("db")), ..claimant("db", Some("db"), "2026-01-01T00:00:00Z") };
+    let young = claimant("db", None, 2);
+    let old = Claimant { wants: Some(elsewhere("db")), ..claimant("db", Some("db"), 1) };
     let (a, b) = (of("first", "a"), of("second", "b"));
     let moved = index(&[(&a, &old), (&b, &young)]);
     assert!(has(&moved, &a, &old), "nobody else is there");
@@ -73,7 +73,7 @@ fn a_claim_holds_in_its_own_scope_alone() {
 
 #[test]
 fn an_object_of_two_targets_does_not_contend_with_itself() {
-    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let claimant = claimant("db", None, 1);
     let (first, second) = (of("first", "a"), of("second", "a"));
     let mut index = index(&[(&second, &claimant), (&first, &claimant)]);
     assert_eq!(index.rights(&first.uid, &claimant), Rights { has: true, shared: false });
@@ -83,7 +83,7 @@ fn an_object_of_two_targets_does_not_contend_with_itself() {
 
 #[test]
 fn what_a_target_does_not_see_again_is_dropped() {
-    let claimant = claimant("db", None, "2026-01-01T00:00:00Z");
+    let claimant = claimant("db", None, 1);
     let (a, b, c) = (of("first", "a"), of("first", "b"), of("second", "c"));
     let mut index = index(&[(&a, &claimant), (&b, &claimant), (&c, &claimant)]);
     assert_eq!(index.keep_only(&a.target, &HashSet::from([b.uid.clone()])), std::slice::from_ref(&b));
@@ -93,9 +93,9 @@ fn what_a_target_does_not_see_again_is_dropped() {
 
 #[test]
 fn the_claimant_has_it_else_the_oldest() {
-    let old = claimant("db", None, "2026-01-01T00:00:00Z");
-    let young = claimant("db", None, "2026-01-02T00:00:00Z");
-    let claimant = claimant("db", Some("db"), "2026-01-03T00:00:00Z");
+    let old = claimant("db", None, 1);
+    let young = claimant("db", None, 2);
+    let claimant = claimant("db", Some("db"), 3);
     let (a, b, c) = (one("a"), one("b"), one("c"));
     let without_claim = index(&[(&a, &young), (&b, &old)]);
     assert!(has(&without_claim, &b, &old) && !has(&without_claim, &a, &young));
@@ -107,8 +107,8 @@ fn the_claimant_has_it_else_the_oldest() {
 
 #[test]
 fn a_claim_holds_while_the_claimant_wants_something_else() {
-    let moved = claimant("new", Some("db"), "2026-01-03T00:00:00Z");
-    let other = claimant("db", None, "2026-01-01T00:00:00Z");
+    let moved = claimant("new", Some("db"), 3);
+    let other = claimant("db", None, 1);
     let index = index(&[(&one("a"), &moved), (&one("b"), &other)]);
     assert!(!has(&index, &one("b"), &other));
     assert!(has(&index, &one("a"), &moved));
@@ -116,8 +116,8 @@ fn a_claim_holds_while_the_claimant_wants_something_else() {
 
 #[test]
 fn an_identity_is_shared_while_another_living_object_names_it() {
-    let owner = claimant("db", Some("db"), "2026-01-01T00:00:00Z");
-    let mut other = claimant("db", None, "2026-01-02T00:00:00Z");
+    let owner = claimant("db", Some("db"), 1);
+    let mut other = claimant("db", None, 2);
     let (a, b) = (one("a"), one("b"));
     assert!(is_shared(&index(&[(&a, &owner), (&b, &other)]), &a, &owner));
     assert!(!is_shared(&index(&[(&a, &owner)]), &a, &owner));
@@ -127,13 +127,13 @@ fn an_identity_is_shared_while_another_living_object_names_it() {
 
 #[test]
 fn whoever_shares_an_identity_is_told_when_it_changes_hands() {
-    let first = claimant("db", None, "2026-01-01T00:00:00Z");
-    let second = claimant("db", None, "2026-01-02T00:00:00Z");
+    let first = claimant("db", None, 1);
+    let second = claimant("db", None, 2);
     let (a, b) = (of("first", "a"), of("second", "b"));
     let mut index = index(&[(&a, &first)]);
     assert_eq!(index.insert(&b, second.clone()), std::slice::from_ref(&a));
     assert_eq!(index.insert(&b, second), []);
-    assert_eq!(index.insert(&a, claimant("x", None, "")), std::slice::from_ref(&b));
+    assert_eq!(index.insert(&a, claimant("x", None, 0)), std::slice::from_ref(&b));
     assert_eq!(index.remove(&b), []);
 }
 
@@ -143,10 +143,10 @@ fn a_change_among_ten_thousand_contenders_concerns_two() {
     let numbered = |number: u32| one(&format!("u{number:05}"));
     let mut concerned = 0;
     for number in 0..10_000 {
-        concerned += index.insert(&numbered(number), claimant("db", None, "2026-01-01T00:00:00Z")).len();
+        concerned += index.insert(&numbered(number), claimant("db", None, 1)).len();
     }
     assert!(concerned <= 2, "{concerned} when they come");
-    assert_eq!(index.insert(&numbered(7), claimant("db", Some("db"), "2026-01-01T00:00:00Z")), [numbered(0)]);
+    assert_eq!(index.insert(&numbered(7), claimant("db", Some("db"), 1)), [numbered(0)]);
     assert_eq!(index.remove(&numbered(7)), [numbered(0)]);
 }
 
@@ -157,7 +157,7 @@ fn rights(claimants: &BTreeMap<Selected, Claimant>) -> BTreeMap<Selected, Rights
         objects.entry(uid.clone()).or_insert((target.clone(), claimant));
     }
     let rank = |uid: &Uid, claimant: &Claimant, resource: &ResourceName| {
-        (claimant.owns.as_ref() != Some(resource), claimant.created.clone(), uid.clone())
+        (claimant.owns.as_ref() != Some(resource), claimant.created, uid.clone())
     };
     let of = |(uid, (target, claimant)): (&Uid, &(Arc<str>, &Claimant))| {
         let selected = Selected { target: target.clone(), uid: uid.clone() };
@@ -209,7 +209,7 @@ fn take(index: &mut IdentityIndex, claimants: &mut BTreeMap<Selected, Claimant>,
     match step {
         Step::Seen { target, uid, wants, owns, created, deleting } => {
             let (wants, owns) = (numbered_name(wants), numbered_name(owns));
-            let claimant = Claimant { wants, owns, created: created.to_string(), deleting };
+            let claimant = Claimant { wants, owns, created: created.into(), deleting };
             claimants.insert(at(target, uid), claimant.clone());
             index.insert(&at(target, uid), claimant)
         }
@@ -254,6 +254,6 @@ proptest! {
 
 #[test]
 fn an_object_without_identity_has_none() {
-    let nameless = Claimant { wants: None, ..claimant("", None, "") };
+    let nameless = Claimant { wants: None, ..claimant("", None, 0) };
     assert!(!has(&IdentityIndex::default(), &one("a"), &nameless));
 }

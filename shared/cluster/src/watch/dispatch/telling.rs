@@ -12,6 +12,7 @@ use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, SeenObject};
+use drift_model::object_view::ObjectView;
 use drift_target::ObjectSelection;
 
 /// The least time between two [`ObjectEvent::Alive`]: far below the two minutes after which a watch counts as dead.
@@ -138,5 +139,5 @@ fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> L
     if fields == watched || object.is_oversized {
         return object.clone();
     }
-    LeanObject { view: Arc::new(fields.prune(&object.view)), ..object.clone() }
+    LeanObject { view: ObjectView::of(&fields.prune(&object.view.open())), ..object.clone() }
 }

@@ -4,6 +4,7 @@ use super::telling::ALIVE_SPACING;
 use super::*;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
+use drift_model::object_view::ObjectView;
 use drift_target::{DocumentName, parse_document};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ fn an_edit_that_only_another_reads_shows_nothing() {
             _ => None,
         }));
     }
-    assert_eq!(views.iter().map(|view| (**view).clone()).collect::<Vec<_>>(), vec![json!({"spec": {"x": 1}}); 2]);
+    assert_eq!(views, vec![ObjectView::of(&json!({"spec": {"x": 1}})); 2]);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! An object as templates see it, kept as the JSON text that it is: a tree of the same takes ten times as much, and there are
+//! as many as there are objects, while most polls need none of it.
+//!
+//! It must not know which fields are in it, nor who reads them.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+/// The fields of an object that templates read. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectView {
+    /// Compact, its fields in order: equal views have equal texts.
+    text: Arc<str>,
+}
+
+/// A view whose tree is made when it is first looked at.
+#[derive(Debug)]
+pub struct OpenView<'v> {
+    view: &'v ObjectView,
+    tree: OnceLock<Value>,
+}
+
+impl ObjectView {
+    /// The view that is this tree.
+    #[must_use]
+    pub fn of(tree: &Value) -> Self {
+        Self { text: tree.to_string().into() }
+    }
+
+    /// The view to be looked into, for as long as this is kept.
+    #[must_use]
+    pub const fn open(&self) -> OpenView<'_> {
+        OpenView { view: self, tree: OnceLock::new() }
+    }
+
+    /// Whether it is just this view, and not only an equal one.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text)
+    }
+}
+
+impl Default for ObjectView {
+    /// Of an object that is not kept.
+    fn default() -> Self {
+        Self::of(&Value::Null)
+    }
+}
+
+impl Deref for OpenView<'_> {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        // The text was made of a tree, so it is one.
+        self.tree.get_or_init(|| serde_json::from_str(&self.view.text).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn trees() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// A number that came back otherwise by its last bit would be drift that nobody made.
+        #[test]
+        fn a_view_is_the_tree_that_it_was_made_of(tree in trees()) {
+            let view = ObjectView::of(&tree);
+            let open = view.open();
+            prop_assert_eq!(&*open, &tree);
+        }
+    }
+
+    #[test]
+    fn the_same_view_is_more_than_an_equal_one() {
+        let view = ObjectView::of(&json!({"spec": {"b": 1, "a": 2.5}}));
+        let equal = ObjectView::of(&json!({"spec": {"a": 2.5, "b": 1}}));
+        assert_eq!(view, equal);
+        assert!(view.is(&view.clone()) && !view.is(&equal));
+    }
+}
