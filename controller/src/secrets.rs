@@ -36,7 +36,9 @@ impl Secrets {
     #[must_use]
     pub fn of(&self, target: &Target, object: &LeanObject) -> Option<ObjectSecrets> {
         if target.secrets.is_empty() {
-            return Some(ObjectSecrets::default());
+            // What the requests come with is asked for by itself.
+            let (own, none) = (self.own.load(), LabelledSecrets::default());
+            return Some(ObjectSecrets::of(target, object, Known { own: &own, beside: &none }));
         }
         self.known(target, object, |known| ObjectSecrets::of(target, object, known))
     }

@@ -55,6 +55,8 @@ pub struct Rendering {
     secrets: ObjectSecrets,
     /// The same as the steps see them.
     values: SecretValues,
+    /// What of an answer is shown and kept has none of these.
+    kept_secret: SecretValues,
     /// What of the last answer is to be kept in the object's status.
     stored: StatusFields,
 }
@@ -112,6 +114,7 @@ impl Rendering {
             answers: [Value::Object(Map::new()), Value::Object(Map::new())],
             raw: Default::default(),
             values: secrets.values(),
+            kept_secret: secrets.kept_secret(),
             secrets,
             stored: StatusFields::NONE,
         };
@@ -194,12 +197,12 @@ impl Rendering {
         let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
         let is_accepted =
             |outcome: &StepOutcome| matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. });
-        let outcome = match (judge_answer(step, status, &variables, retry_after), &unread) {
+        let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
             (outcome, Some(unread)) if is_accepted(&outcome) => not_looked_up(unread, status),
             (outcome, _) => outcome,
         };
         let outcome = match is_accepted(&outcome).then(|| step.store.store(&variables)).transpose() {
-            Ok(Some(stored)) if stored.any(|value| self.values.occur_in(value)) => {
+            Ok(Some(stored)) if stored.any(|value| self.kept_secret.occur_in(value)) => {
                 StepOutcome::Unstored(REPEATED.to_owned())
             }
             Ok(stored) => {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_model::condition::{SecretMark, SecretMarks};
 use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets};
+use drift_model::names::CREDENTIAL_CONTROLLER;
 use drift_model::object::LeanObject;
 use drift_target::cel::SecretValues;
 use drift_target::{DeclaredSecret, SecretSource, Target};
@@ -22,9 +23,16 @@ pub struct Known<'s> {
     pub beside: &'s LabelledSecrets,
 }
 
+/// Keys of credentials that are names, and no secret: what people are told may have them.
+const NAMES: [&str; 2] = ["username", "clientId"];
+
 /// The secrets of one object.
 #[derive(Clone, Debug, Default)]
-pub struct ObjectSecrets(BTreeMap<String, Result<CurrentSecret, CredentialError>>);
+pub struct ObjectSecrets {
+    declared: BTreeMap<String, Result<CurrentSecret, CredentialError>>,
+    /// What the requests come with besides, which no template sees.
+    credentials: SecretValues,
+}
 
 /// One that is there.
 #[derive(Clone, Debug)]
@@ -46,7 +54,14 @@ impl ObjectSecrets {
             let mark = SecretMark::of(&secret.name, key, labelled.version());
             Ok(CurrentSecret { called, secret: labelled.clone(), value, mark })
         };
-        Self(target.secrets.iter().map(|secret| (secret.name.clone(), current(secret))).collect())
+        let declared = target.secrets.iter().map(|secret| (secret.name.clone(), current(secret))).collect();
+        Self { declared, credentials: credentials_of(target, known.own) }
+    }
+
+    /// What no answer may repeat to people: these, and the credentials that the requests come with.
+    #[must_use]
+    pub fn kept_secret(&self) -> SecretValues {
+        self.values().and(&self.credentials)
     }
 
     /// As templates see them; one that is missing is missing there too.
@@ -66,7 +81,7 @@ impl ObjectSecrets {
     /// Why one of these cannot be sent anywhere.
     #[must_use]
     pub fn missing(&self, names: &BTreeSet<String>) -> Option<&CredentialError> {
-        names.iter().find_map(|name| self.0.get(name)?.as_ref().err())
+        names.iter().find_map(|name| self.declared.get(name)?.as_ref().err())
     }
 
     /// Whether these may be sent there; `has_chosen_host` where objects choose the host.
@@ -95,8 +110,19 @@ impl ObjectSecrets {
     }
 
     fn there(&self) -> impl Iterator<Item = (&String, &CurrentSecret)> {
-        self.0.iter().filter_map(|(name, current)| Some((name, current.as_ref().ok()?)))
+        self.declared.iter().filter_map(|(name, current)| Some((name, current.as_ref().ok()?)))
     }
+}
+
+/// The credentials of the target's corrections, by their Secrets and keys.
+fn credentials_of(target: &Target, own: &LabelledSecrets) -> SecretValues {
+    let needed = target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_CONTROLLER);
+    let keys = needed.flat_map(|needed| needed.keys.into_iter().map(move |key| (needed.name.clone(), key)));
+    let found = keys.filter(|(_, key)| !NAMES.contains(&key.as_str())).filter_map(|(name, key)| {
+        let value = own.secret(&name).ok()?.text(&name, &key).ok()?;
+        Some((format!("{name}/{key}"), value.expose_secret().to_owned()))
+    });
+    found.collect()
 }
 
 /// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those

@@ -1,8 +1,10 @@
 //! Takes requests that bring hints: `POST /hints/TARGET`, on a port of its own, which strangers may reach.
 //!
 //! Connections, their lives, bodies and requests are bounded before anything is computed for them. Who does not know the secret
-//! is told the same whatever he asks for. Thin: who is believed and what a hint does are the core's business.
+//! is told the same whatever he asks for, and takes nothing of what is left to those who do. Thin: who is believed and what a hint
+//! does are the core's business.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
@@ -25,7 +27,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::board::{Webhook, Webhooks};
@@ -36,11 +38,15 @@ use crate::core::hints::HintOutcome;
 use crate::metrics::{Metrics, StatusLabels};
 use crate::shared_rate::SharedRate;
 
-/// Connections at once; further ones wait to be taken. With a body each they hold 8 MiB at most.
+/// Connections at once; for a further one the oldest is dropped, which has had its time: a request takes milliseconds. With a body
+/// each they hold 8 MiB at most.
 const CONNECTIONS: usize = 32;
 
-/// How long a connection lives, with its one request: whoever sends slowly must not keep others out.
+/// How long a connection lives, with its one request: what a sender at the other end of the world needs with a slow line.
 const CONNECTION_LIFE: Duration = Duration::from_secs(10);
+
+/// How long its headers may take, which fit into a few packets.
+const HEADERS_WITHIN: Duration = Duration::from_secs(3);
 
 /// The largest body: what forges and registries send of one event takes some tens of KiB.
 const BODY_BYTES: usize = 256 * 1024;
@@ -48,11 +54,24 @@ const BODY_BYTES: usize = 256 * 1024;
 /// What a connection reads at once: request line and headers have to fit.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// Requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
-/// reads. A signature over the largest body takes a millisecond, so all [`RATES`] together take a sixth of a processor at most.
+/// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
+/// reads.
 const REQUESTS_AT_ONCE: u32 = 100;
 /// See [`REQUESTS_AT_ONCE`].
 const ONE_MORE_AFTER: Duration = Duration::from_millis(100);
+
+/// Refused requests for one name at once, of which one takes as much as it has KiB, and so much more each millisecond. Whoever
+/// forges has to send a thousand in a second before a right one is not looked at. A signature over a MiB takes four milliseconds, so
+/// all [`RATES`] together take a fifteenth of a processor at most.
+const REFUSED_AT_ONCE: u32 = 1_024;
+/// See [`REFUSED_AT_ONCE`].
+const REFUSED_AFTER: Duration = Duration::from_millis(1);
+/// See [`REFUSED_AT_ONCE`].
+const BYTES_OF_ONE: usize = 1_024;
+
+/// So long after this replica took the Lease nobody is told that he is not believed: the targets are not all at work yet, which a
+/// hundred of them are within seconds.
+const BEGINNING: Duration = Duration::from_secs(10);
 
 /// Names share so many rates by their hash, be they targets or not: so a rate does not tell which names there are, and a flood
 /// for one target leaves most of the others theirs.
@@ -97,8 +116,36 @@ impl Reception {
 
 struct Desk {
     reception: Reception,
-    rates: [SharedRate; RATES],
+    rates: [Rates; RATES],
     hashes: RandomState,
+}
+
+/// What may be asked under names of one hash: what is refused takes nothing of what is left to right requests.
+struct Rates {
+    right: SharedRate,
+    refused: SharedRate,
+}
+
+impl Rates {
+    fn full() -> Self {
+        let now = clock::now();
+        Self {
+            right: SharedRate::of(TokenBucket::full(REQUESTS_AT_ONCE, ONE_MORE_AFTER, now)),
+            refused: SharedRate::of(TokenBucket::full(REFUSED_AT_ONCE, REFUSED_AFTER, now)),
+        }
+    }
+
+    /// Whether so much was refused lately that nothing more is looked at.
+    fn are_used_up(&self) -> bool {
+        let now = clock::now();
+        self.refused.available_at(now) > now
+    }
+
+    /// A request was refused whose body had so many bytes.
+    fn refuse(&self, bytes: usize) {
+        let now = clock::now();
+        (0..=bytes / BYTES_OF_ONE).for_each(|_| _ = self.refused.take(now));
+    }
 }
 
 impl HintServer {
@@ -113,17 +160,20 @@ impl HintServer {
 
     /// Answers until `stop`.
     pub async fn serve(self, reception: Reception, stop: CancellationToken) {
-        let rate = |_| SharedRate::of(TokenBucket::full(REQUESTS_AT_ONCE, ONE_MORE_AFTER, clock::now()));
-        let desk = Desk { reception, rates: std::array::from_fn(rate), hashes: RandomState::new() };
+        let rates = std::array::from_fn(|_| Rates::full());
+        let desk = Desk { reception, rates, hashes: RandomState::new() };
         let router = Router::new().route("/hints/{target}", post(receive)).with_state(Arc::new(desk));
         let mut conversations = JoinSet::new();
+        let mut oldest = VecDeque::new();
         loop {
-            let has_place = conversations.len() < CONNECTIONS;
             tokio::select! {
                 () = stop.cancelled() => return,
                 Some(_) = conversations.join_next() => {}
-                accepted = self.listener.accept(), if has_place => match accepted {
-                    Ok((stream, _)) => drop(conversations.spawn(converse(stream, router.clone()))),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        make_room(&mut oldest);
+                        oldest.push_back(conversations.spawn(converse(stream, router.clone())));
+                    }
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 },
             }
@@ -131,10 +181,18 @@ impl HintServer {
     }
 }
 
+/// Drops the oldest where there are as many as may be.
+fn make_room(oldest: &mut VecDeque<AbortHandle>) {
+    oldest.retain(|conversation| !conversation.is_finished());
+    if oldest.len() >= CONNECTIONS {
+        oldest.pop_front().iter().for_each(AbortHandle::abort);
+    }
+}
+
 /// One request and its answer.
 async fn converse(stream: TcpStream, router: Router) {
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.keep_alive(false).max_buf_size(BUFFER_BYTES).timer(TokioTimer::new());
+    http.keep_alive(false).max_buf_size(BUFFER_BYTES).header_read_timeout(HEADERS_WITHIN).timer(TokioTimer::new());
     let conversation = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     // How it ended is the sender's business.
     let _ = tokio::time::timeout(CONNECTION_LIFE, conversation).await;
@@ -161,15 +219,22 @@ impl Desk {
         if !self.reception.leadership.is_held() {
             return (StatusCode::SERVICE_UNAVAILABLE, "another replica polls\n");
         }
-        if self.rate_of(target).take(clock::now()).is_err() {
-            return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
+        let rates = self.rates_of(target);
+        if rates.are_used_up() {
+            return (StatusCode::TOO_MANY_REQUESTS, "too many refused requests\n");
         }
         let Ok(body) = to_bytes(body, BODY_BYTES).await else {
+            rates.refuse(BODY_BYTES);
             return (StatusCode::PAYLOAD_TOO_LARGE, "the body is not whole, or larger than 256 KiB\n");
         };
         let Some(webhook) = self.admit(target, headers, &body) else {
-            return (StatusCode::UNAUTHORIZED, "");
+            rates.refuse(body.len());
+            return self.not_believed();
         };
+        if rates.right.take(clock::now()).is_err() {
+            rates.refuse(body.len());
+            return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
+        }
         let Ok(payload) = serde_json::from_slice::<Value>(&body) else {
             return (StatusCode::BAD_REQUEST, "the body is not JSON\n");
         };
@@ -180,7 +245,17 @@ impl Desk {
         }
     }
 
-    fn rate_of(&self, target: &str) -> &SharedRate {
+    /// The same for every name.
+    fn not_believed(&self) -> (StatusCode, &'static str) {
+        match self.reception.leadership.held_for() {
+            Some(span) if span < BEGINNING => {
+                (StatusCode::SERVICE_UNAVAILABLE, "the targets are not all at work yet\n")
+            }
+            _ => (StatusCode::UNAUTHORIZED, ""),
+        }
+    }
+
+    fn rates_of(&self, target: &str) -> &Rates {
         let [first, ..] = &self.rates;
         let place = usize::try_from(self.hashes.hash_one(target) % RATES as u64).unwrap_or_default();
         self.rates.get(place).unwrap_or(first)
@@ -199,3 +274,7 @@ impl Desk {
         webhook.filter(|_| is_authentic)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

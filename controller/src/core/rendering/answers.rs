@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use drift_outside::Unreadable;
 use drift_target::HttpStep;
-use drift_target::cel::Variables;
+use drift_target::cel::{SecretValues, Variables};
 use serde_json::Value;
 
 use crate::core::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
@@ -34,18 +34,17 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
     }
 }
 
-/// What an answer means by itself; `variables` have it as `response`.
+/// What an answer means by itself; `variables` have it as `response`, and nothing that is shown of it has one of the secrets.
 pub(super) fn judge_answer(
     step: &HttpStep,
-    status: u16,
+    (status, retry_after): (u16, Option<Duration>),
     variables: &Variables<'_>,
-    retry_after: Option<Duration>,
+    secrets: &SecretValues,
 ) -> StepOutcome {
-    let is_secret = |text: &str| variables.secrets.is_some_and(|secrets| secrets.occur_in(&Value::from(text)));
-    let has_piece = |line: &str| variables.secrets.is_some_and(|secrets| secrets.pieces_occur_in(line));
     let said = |text: String| {
         let line = shown(&text);
-        if is_secret(&text) || has_piece(&line) { REDACTED.to_owned() } else { line }
+        let repeats = secrets.occur_in(&Value::from(text)) || secrets.pieces_occur_in(&line);
+        if repeats { REDACTED.to_owned() } else { line }
     };
     let because = || step.because(variables).map(said).filter(|text| !text.is_empty());
     match (step.is_refused(variables), judge(status, &step.accept, &step.done_on, retry_after)) {

@@ -445,6 +445,35 @@ fn a_secret_is_sent_and_shown_nowhere() {
 }
 
 #[test]
+fn no_answer_repeats_the_credential_to_people() {
+    let step = r#"      - {method: POST, url: "https://h/a", because: "${response.body.error}", store: {id: "${response.body.id}"}}"#;
+    let auths = [
+        ("bearer: {secretRef: {name: c, key: token}}", "token"),
+        ("header: {name: x-key, secretRef: {name: c, key: token}}", "token"),
+        ("basic: {secretRef: {name: c}}", "password"),
+        ("oauth2: {tokenUrl: \"https://h/t\", grant: clientCredentials, secretRef: {name: c}}", "clientSecret"),
+    ];
+    for (auth, key) in auths {
+        let text = TEXT.replace("      update:", &format!("      auth: {{{auth}}}\n      update:"));
+        let target = parsed(&text, "{tag: \"${self.spec.tag}\"}", step);
+        let data = [("username", "u-name"), ("clientId", "u-name"), (key, "c-7Hq2+/pw é")];
+        let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+        let own: LabelledSecrets = [("c".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+        let secrets = ObjectSecrets::of(&target, &object(), Known { own: &own, beside: &LabelledSecrets::default() });
+        let found = Rendering::new(&target, &object(), &correction(Action::Update), secrets);
+        let mut found = found.unwrap_or_else(|error| unreachable!("{error}"));
+        assert!(!format!("{found:?}").contains("7Hq2"));
+        let mut said = |error: &str| found.take_answer(0, &reply(422, &json!({"error": error}).to_string()), None);
+        for error in ["bad key c-7Hq2+/pw é", "no c-7Hq2%2B%2Fpw%20%C3%A9", "Basic dS1uYW1lOmMtN0hxMisvcHcgw6k="] {
+            assert_eq!(said(error), refused(422, Some("(redacted)"), true), "{auth}: {error}");
+        }
+        assert_eq!(said("no user u-name"), refused(422, Some("no user u-name"), true), "{auth}");
+        let stored = found.take_answer(0, &reply(200, r#"{"id": "c-7Hq2+/pw é"}"#), None);
+        assert_eq!(stored, StepOutcome::Unstored(REPEATED.to_owned()), "{auth}");
+    }
+}
+
+#[test]
 fn a_secret_that_moved_makes_another_request() {
     let [one, same, other] =
         ["1", "1", "2"].map(|version| with_secret(None, version).unwrap_or_else(|error| unreachable!("{error}")));

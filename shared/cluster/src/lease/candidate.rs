@@ -134,7 +134,7 @@ impl Candidate {
         self.written.send_replace(self.on_take.clone());
         let ended = CancellationToken::new();
         self.guard = Some(ended.clone().drop_guard());
-        self.term.send_replace(Some(Term { renewed: began, ended, found: Arc::new(found) }));
+        self.term.send_replace(Some(Term { began, renewed: began, ended, found: Arc::new(found) }));
         tracing::info!(lease = self.store.name(), holder = self.me, "the Lease is ours");
     }
 

@@ -18,6 +18,8 @@ use drift_model::moment::Moment;
 /// One time that we hold the Lease.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
+    /// When we were first seen to hold it.
+    pub(super) began: Moment,
     /// When the last successful renewal began.
     pub(super) renewed: Moment,
     pub(super) ended: CancellationToken,
@@ -49,6 +51,14 @@ impl Leadership {
     pub fn renewed_within(&self, age: Duration) -> bool {
         let now = clock::now();
         self.term.borrow().as_ref().is_some_and(|term| holds(term.renewed, now) && now - term.renewed <= age)
+    }
+
+    /// For how long we have held it by now; `None` where we do not.
+    #[must_use]
+    pub fn held_for(&self) -> Option<Duration> {
+        let now = clock::now();
+        let term = self.term.borrow();
+        term.as_ref().filter(|term| holds(term.renewed, now)).map(|term| now.saturating_since(term.began))
     }
 
     /// Waits until we hold the Lease; gives a token that is cancelled as soon as we do not any more.
@@ -126,16 +136,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_said_during_a_renewal_is_not_lost() {
-        let term = Term { renewed: clock::now(), ended: CancellationToken::new(), found: Arc::default() };
+        let term =
+            Term { began: clock::now(), renewed: clock::now(), ended: CancellationToken::new(), found: Arc::default() };
         let (terms, term) = watch::channel(Some(term));
         let (wanted, said) = watch::channel(BTreeMap::new());
         let (_written, written) = watch::channel(BTreeMap::new());
         let handle = LeaseHandle { leadership: Leadership { term }, wanted, written };
         // The process stood still, and this runs before the task of the Lease, whose term goes on.
         tokio::time::advance(STEP_DOWN_AFTER).await;
-        assert!(!handle.leadership().is_held());
+        assert!(!handle.leadership().is_held() && handle.leadership().held_for().is_none());
         assert!(handle.annotate(one("{}")));
         terms.send_modify(|term| term.as_mut().unwrap().renewed = clock::now());
+        assert_eq!(handle.leadership().held_for(), Some(STEP_DOWN_AFTER), "the term goes on");
         assert_eq!(*said.borrow(), one("{}"));
         terms.send_replace(None);
         assert!(!handle.annotate(one("{a}")));

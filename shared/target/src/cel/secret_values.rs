@@ -33,6 +33,17 @@ impl SecretValues {
         &self.0
     }
 
+    /// These, and others under other names.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        if let (Some(values), Some(others)) = (self.0.as_object_mut(), others.0.as_object()) {
+            values.extend(others.clone());
+        } else if self.0.is_null() {
+            self.0.clone_from(&others.0);
+        }
+        self
+    }
+
     /// Whether a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
     #[must_use]
     pub fn occur_in(&self, value: &Value) -> bool {
