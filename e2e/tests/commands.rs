@@ -1,7 +1,8 @@
 //! The commands of `drift-poller`: what they say of a live cluster is what is there, and their exit codes tell it.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let all = get(&[]).await?;
         let rows: Vec<Vec<&str>> = all.output.lines().map(|line| line.split_whitespace().collect()).collect();
         ensure!(all.code == 1 && rows.len() == 3, "{all:?}");
-        ensure!(rows[0] == ["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED"], "{all:?}");
+        ensure!(rows[0] == ["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED", "NEXT"], "{all:?}");
         let namespace = world.objects_namespace();
         ensure!(rows[1][..3] == [namespace, "Proxy/good", "False"] && rows[1][4] == "InSync", "{all:?}");
         ensure!(rows[2][..3] == [namespace, "Proxy/web", "True"] && rows[2][4] == "NotCreated", "{all:?}");
@@ -56,7 +57,23 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
         ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
 
+        let mut watch = world.start_command("get-watch", &[&["get", "-w", "--drifted"], &place[..]].concat()).await?;
+        let printed = || std::fs::read_to_string(watch.log()).context("reading what get prints");
+        let last_line_has = async |words: [&str; 2]| {
+            wait::until(format!("get -w to end with {words:?}"), wait::DEADLINE, async || {
+                let text = printed()?;
+                let last = text.lines().last().unwrap_or_default();
+                Ok(if words.iter().all(|word| last.contains(word)) { Seen::Met(()) } else { Seen::Instead(text) })
+            })
+            .await
+        };
+        last_line_has(["Proxy/web ", "NotCreated"]).await?;
+        world.patch_proxy("web", json!({"metadata": {"annotations": {"driftpoller.dev/paused": "true"}}})).await?;
+        last_line_has(["Proxy/web ", "Paused"]).await?;
         world.delete_proxy("web").await?;
+        last_line_has(["Proxy/web ", "Gone"]).await?;
+        ensure!(!printed()?.contains("Proxy/good"), "{}", printed()?);
+        watch.kill().await?;
         world.wait_until_gone("web").await?;
         let good = get(&["-o", "yaml"]).await?;
         ensure!(good.code == 0 && good.output.contains("reason: InSync"), "{good:?}");

@@ -8,6 +8,7 @@ use tokio::process::Command;
 
 use super::World;
 use crate::binaries;
+use crate::process::{Launch, Process};
 use crate::programs::{Which, built};
 
 /// No command waits for more than an external system's timeout and a few calls of the API server.
@@ -33,6 +34,15 @@ impl World {
         let mut command = Command::new(built().await?.path(Which::Poller));
         command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig());
         end(command).await
+    }
+
+    /// Starts a command of the poller's program that goes on; what it prints goes to its log.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn start_command(&self, name: &str, arguments: &[&str]) -> Result<Process> {
+        let launch = Launch::new(name, built().await?.path(Which::Poller)).arguments(arguments);
+        launch.variable("KUBECONFIG", self.control_plane().admin_kubeconfig()).start(self.folder())
     }
 
     /// Runs kubectl to its end, with the poller's program as its plugin `drift`: by PATH, and with no kubeconfig but one that the

@@ -101,6 +101,21 @@ pub(crate) async fn kind_of(client: &kube::Client, target: &Target) -> Result<Re
     locate_served_kind(client, (target.objects.group(), &target.objects.kind), noted).await
 }
 
+/// The namespaces in which a target has objects, of one namespace or of all: none where that is every namespace of the cluster;
+/// `None` where there are none.
+pub(crate) fn selected_namespaces(
+    target: &Target,
+    kind: &ResolvedKind,
+    namespace: Option<&str>,
+) -> Option<Vec<String>> {
+    let selected = &target.objects.namespaces;
+    match namespace.filter(|_| kind.namespaced) {
+        Some(one) if selected.is_empty() || selected.iter().any(|known| known == one) => Some(vec![one.to_owned()]),
+        Some(_) => None,
+        None => Some(selected.clone()),
+    }
+}
+
 /// Looks at the objects that a target selects, in one namespace or in all, and keeps these fields of each.
 ///
 /// # Errors
@@ -112,13 +127,7 @@ pub(crate) async fn each_object(
     mut look: impl FnMut(LeanObject),
 ) -> Result<(), CallError> {
     let selection = &target.objects;
-    let namespaces = match namespace.filter(|_| kind.namespaced) {
-        Some(one) if selection.namespaces.is_empty() || selection.namespaces.iter().any(|known| known == one) => {
-            vec![one.to_owned()]
-        }
-        Some(_) => return Ok(()),
-        None => selection.namespaces.clone(),
-    };
+    let Some(namespaces) = selected_namespaces(target, kind, namespace) else { return Ok(()) };
     let mut pages = ObjectPages::new(client, kind, &namespaces, fields);
     while let Some(page) = pages.next_seen().await? {
         for seen in page {

@@ -2,6 +2,12 @@
 //!
 //! It must not know where the objects come from, nor what an external system says.
 
+mod changes;
+mod next;
+
+pub use changes::Followed;
+pub use next::Next;
+
 use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};
 use drift_model::object::LeanObject;
 use drift_target::Target;
@@ -12,6 +18,8 @@ use super::description::{named_fields, printable};
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";
+/// What comes next for an object that was deleted while it was followed.
+const GONE: &str = "Gone";
 
 /// One object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +40,12 @@ pub struct Row {
     pub corrected: Option<Corrected>,
     /// Whether it is paused.
     pub paused: bool,
+    /// Whether its whole target is suspended.
+    pub suspended: bool,
+    /// What comes next.
+    pub next: Next,
+    /// Whether it was followed, and is gone now.
+    pub gone: bool,
 }
 
 /// What the poller says of an object.
@@ -84,6 +98,19 @@ pub struct Wanted {
     pub unknown: bool,
 }
 
+impl Wanted {
+    /// Whether this row is asked for.
+    #[must_use]
+    pub fn wants(self, row: &Row) -> bool {
+        match row.status() {
+            _ if !self.drifted && !self.unknown => true,
+            ConditionStatus::True => self.drifted,
+            ConditionStatus::Unknown => self.unknown,
+            ConditionStatus::False => false,
+        }
+    }
+}
+
 impl Observed {
     /// The reason, with a mark where it is of an older spec.
     fn said_reason(&self) -> String {
@@ -121,6 +148,9 @@ impl Row {
             observed,
             corrected,
             paused: object.paused,
+            suspended: target.suspend,
+            next: Next::of(target, object),
+            gone: false,
         }
     }
 
@@ -131,7 +161,7 @@ impl Row {
         present.map_or(ConditionStatus::Unknown, |observed| observed.status)
     }
 
-    /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED, and where `wide` TARGET and MESSAGE.
+    /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED NEXT, and where `wide` TARGET and MESSAGE.
     #[must_use]
     pub fn cells(&self, now: Timestamp, wide: bool) -> Vec<String> {
         let observed = self.observed.as_ref();
@@ -144,6 +174,7 @@ impl Row {
             text(observed.map(Observed::said_reason)),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
+            text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {
             cells.extend([self.target.clone(), text(observed.map(|observed| printable(&observed.text)))]);
@@ -168,7 +199,8 @@ impl Row {
         });
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "paused": self.paused, "driftObserved": observed, "driftCorrected": corrected,
+            "target": self.target, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
+            "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
 }
@@ -176,7 +208,7 @@ impl Row {
 /// The heads of [`Row::cells`].
 #[must_use]
 pub fn heads(wide: bool) -> Vec<&'static str> {
-    let mut heads = vec!["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED"];
+    let mut heads = vec!["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED", "NEXT"];
     if wide {
         heads.extend(["TARGET", "MESSAGE"]);
     }
@@ -186,14 +218,7 @@ pub fn heads(wide: bool) -> Vec<&'static str> {
 /// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
 #[must_use]
 pub fn arrange(mut rows: Vec<Row>, wanted: Wanted) -> Vec<Row> {
-    let is_wanted = |row: &Row| match row.status() {
-        ConditionStatus::True => wanted.drifted,
-        ConditionStatus::Unknown => wanted.unknown,
-        ConditionStatus::False => false,
-    };
-    if wanted.drifted || wanted.unknown {
-        rows.retain(is_wanted);
-    }
+    rows.retain(|row| wanted.wants(row));
     let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
     rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
     rows.dedup_by_key(|row| place(row));

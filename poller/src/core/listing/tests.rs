@@ -33,15 +33,16 @@ fn drifted(name: &str) -> Row {
 fn a_row_says_what_stands_on_the_object() {
     let now = "2026-01-01T00:03:20Z".parse().unwrap();
     let row = drifted("web");
-    let cells = ["n", "Proxy/web", "True", "3m", "FieldsDiffer", "/a,/handle[id=x y]/b", "CorrectionApplied"];
+    let cells =
+        ["n", "Proxy/web", "True", "3m", "FieldsDiffer", "/a,/handle[id=x y]/b", "CorrectionApplied", "Observing"];
     assert_eq!(row.cells(now, false), cells);
     let text = "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\"";
-    assert_eq!(row.cells(now, true)[7..], ["t", text]);
-    assert_eq!((heads(true).len(), heads(false).len()), (9, 7));
+    assert_eq!(row.cells(now, true)[8..], ["t", text]);
+    assert_eq!((heads(true).len(), heads(false).len()), (10, 8));
     assert_eq!(row.json()["driftCorrected"]["correction"], 4);
     assert_eq!(row.json()["driftObserved"]["outdated"], false);
     let new = super::tests::row("new", &json!([]));
-    assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-"]);
+    assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-", "Poll"]);
 }
 
 #[test]
@@ -92,4 +93,25 @@ fn ages_are_short() {
     ] {
         assert_eq!(age(since, now).as_deref(), expected, "{since}");
     }
+}
+
+#[test]
+fn only_what_says_something_else_is_told_again() {
+    let (place, drift) = (|uid: &str| (0, uid.to_owned()), drifted("web"));
+    let good = row("web", &observed("False", "InSync", "x [wish 3f2a9c71]"));
+    let mut followed = Followed::new(Wanted { drifted: true, unknown: false });
+    followed.began(0);
+    assert_eq!(followed.seen(place("a"), good.clone()), None, "not wanted");
+    assert!(followed.ended(0).is_empty());
+    assert_eq!(followed.seen(place("a"), drift.clone()), Some(drift.clone()));
+    assert_eq!(followed.seen(place("a"), drift.clone()), None, "as before");
+    assert_eq!(followed.seen(place("a"), good.clone()), Some(good), "it was wanted until now");
+    assert_eq!(followed.left(&place("a")), None, "and is no more");
+    followed.seen(place("b"), drift.clone());
+    followed.seen(place("c"), drift.clone());
+    followed.began(0);
+    followed.seen(place("b"), drift.clone());
+    let gone = followed.ended(0);
+    assert!(gone.len() == 1 && gone[0].gone && gone[0].cells(Timestamp::UNIX_EPOCH, false).last().unwrap() == "Gone");
+    assert_eq!(followed.rows(), [drift]);
 }

@@ -1,0 +1,140 @@
+//! `drift-poller get`: the objects of all targets and what stands on them, from their conditions alone.
+//!
+//! Thin: rows are made in the core. Nothing is polled; it must not know how.
+
+mod rendering;
+mod watching;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use drift_cluster::kinds::ResolvedKind;
+use drift_cluster::process::clock;
+use drift_model::field_paths::FieldPaths;
+use drift_target::Target;
+
+use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, kind_of, live_targets};
+use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::commands::kinds::KindWord;
+use crate::core::listing::{Row, Summary, Wanted, arrange, summarise};
+use rendering::{GetOutput, whole_list};
+use watching::watch;
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  drift-poller get -A                     every object of every target
+  drift-poller get proxies -n team-a --drifted
+  drift-poller get -A --drifted -w        and each change as it comes
+  drift-poller get -A -o json | jq '.items[] | select(.paused)'
+
+Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell, 3 bad usage";
+
+/// Which objects, and how to say what stands on them.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GetSettings {
+    /// Only objects of this kind, named as for kubectl: by its kind, plural or short name, with or without .GROUP
+    kind: Option<String>,
+    #[command(flatten)]
+    place: PlaceSettings,
+    /// Objects of all namespaces
+    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    all_namespaces: bool,
+    #[command(flatten)]
+    targets: TargetsSettings,
+    /// Only objects that drifted
+    #[arg(long)]
+    drifted: bool,
+    /// Only objects of which nothing can be said
+    #[arg(long)]
+    unknown: bool,
+    /// Go on after the list, and tell each change as it comes
+    #[arg(long, short)]
+    watch: bool,
+    /// How the objects are told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: GetOutput,
+}
+
+/// A target and its kind.
+type Selection = (Arc<Target>, ResolvedKind);
+
+/// Lists what stands on the objects.
+///
+/// # Errors
+/// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
+pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
+    block_on(async {
+        let client = connect(&settings.targets.cluster).await?;
+        let (selections, mut whole) = find_selections(&client, settings).await?;
+        let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
+        let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown };
+        if settings.watch {
+            watch(&client, &selections, (namespace, wanted, settings.output)).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut rows = Vec::new();
+        for selection in &selections {
+            whole &= add_rows(&client, selection, namespace, &mut rows).await;
+        }
+        let rows = arrange(rows, wanted);
+        if rows.is_empty() {
+            writeln!(
+                anstream::stderr(),
+                "no objects found in {} (-A takes all namespaces)",
+                namespace.unwrap_or("any namespace")
+            )?;
+        }
+        // It takes the colours out where no terminal shows them, or NO_COLOR is set.
+        anstream::stdout().write_all(whole_list(&rows, settings.output, clock::wall()).as_bytes())?;
+        Ok(match summarise(&rows) {
+            Summary::Drifted => ExitCode::from(DRIFTED),
+            Summary::InSync if whole => ExitCode::SUCCESS,
+            Summary::InSync | Summary::CannotTell => ExitCode::from(CANNOT_TELL),
+        })
+    })
+}
+
+/// The targets that are about the kind that was named, or all; and whether they are all that there are.
+async fn find_selections(
+    client: &kube::Client,
+    settings: &GetSettings,
+) -> Result<(Vec<Selection>, bool), CommandError> {
+    // A document that is wrong, and a kind that cannot be listed, are said, and make the whole uncertain.
+    let (targets, mut whole) = live_targets(client, &settings.targets.targets_namespace).await?;
+    let mut known: Vec<Selection> = Vec::new();
+    for target in targets {
+        match kind_of(client, &target).await {
+            Ok(kind) => known.push((target, kind)),
+            Err(error) => {
+                tracing::warn!("target {}: {error}", target.name);
+                whole = false;
+            }
+        }
+    }
+    let Some(word) = &settings.kind else { return Ok((known, whole)) };
+    let meant = KindWord::look_up(client, word).await;
+    let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, kind)| meant.means(kind));
+    if named.is_empty() && whole {
+        let others: Vec<_> = others.iter().map(|(_, kind)| kind.resource.plural.as_str()).collect();
+        let message = format!("no target is about {word}; there are targets about {}", others.join(", "));
+        return Err(CommandError::BadUsage(message));
+    }
+    Ok((named, whole))
+}
+
+/// Adds the rows of one target; gives whether all its objects were seen.
+async fn add_rows(
+    client: &kube::Client,
+    (target, kind): &Selection,
+    namespace: Option<&str>,
+    rows: &mut Vec<Row>,
+) -> bool {
+    let place = (namespace, FieldPaths::default());
+    let listed = each_object(client, (target, kind), place, |object| rows.push(Row::of(target, &object))).await;
+    if let Err(error) = &listed {
+        tracing::warn!("the {} of target {} cannot be listed: {error}", kind.resource.plural, target.name);
+    }
+    listed.is_ok()
+}

@@ -1,0 +1,120 @@
+//! `get --watch`: the list, and after it each change as the API server tells it.
+//!
+//! Which change is worth a line is decided in the core.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use drift_cluster::process::clock;
+use drift_cluster::watch::{Change, follow_objects};
+use drift_model::object::SeenObject;
+use tokio::sync::mpsc;
+
+use super::Selection;
+use super::rendering::{FollowedList, GetOutput};
+use crate::commands::cluster::selected_namespaces;
+use crate::commands::ending::CommandError;
+use crate::core::listing::{Followed, Row, Wanted, arrange};
+
+/// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
+const WAITING_CHANGES: usize = 500;
+
+/// Prints until nobody takes it any more.
+///
+/// # Errors
+/// When nobody does.
+pub(super) async fn watch(
+    client: &kube::Client,
+    selections: &[Selection],
+    (namespace, wanted, output): (Option<&str>, Wanted, GetOutput),
+) -> Result<(), CommandError> {
+    let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
+    let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
+    for selection @ (target, kind) in selections {
+        let Some(namespaces) = selected_namespaces(target, kind, namespace) else { continue };
+        let namespaces = namespaces.into_iter().map(Some);
+        let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
+        for namespace in all {
+            let told = (of_collections.len(), sender.clone());
+            followers.push(follow_objects(client.clone(), kind.clone(), namespace, told));
+            of_collections.push(selection);
+        }
+    }
+    drop(sender);
+    let unlisted = (0..of_collections.len()).collect();
+    let mut watching =
+        Watching { of_collections, unlisted, wanted, output, followed: Followed::new(wanted), list: None };
+    let printing = async {
+        while let Some((number, change)) = changes.recv().await {
+            anstream::stdout().write_all(watching.hear(number, change).as_bytes())?;
+        }
+        Ok::<(), CommandError>(())
+    };
+    tokio::select! {
+        printed = printing => printed,
+        _ = futures::future::join_all(followers) => Ok(()),
+    }
+}
+
+struct Watching<'s> {
+    /// Whose objects the collection of each number holds.
+    of_collections: Vec<&'s Selection>,
+    /// Collections whose list has not come yet.
+    unlisted: BTreeSet<usize>,
+    wanted: Wanted,
+    output: GetOutput,
+    followed: Followed,
+    /// Once all lists have come.
+    list: Option<FollowedList>,
+}
+
+impl Watching<'_> {
+    /// The text that follows from a change.
+    fn hear(&mut self, number: usize, change: Change<SeenObject>) -> String {
+        let rows = self.rows_of(number, change);
+        match &self.list {
+            Some(list) => list.lines(&rows, clock::wall()),
+            None if self.unlisted.is_empty() => {
+                let rows = arrange(self.followed.rows(), self.wanted);
+                let (list, text) = FollowedList::begin(&rows, self.output, clock::wall());
+                self.list = Some(list);
+                text
+            }
+            None => String::new(),
+        }
+    }
+
+    fn rows_of(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
+        match change {
+            Change::ListBegan => self.followed.began(number),
+            Change::Found(seen, _) | Change::Changed(seen) => return self.seen(number, &seen).into_iter().collect(),
+            Change::Deleted(seen) => {
+                return self.followed.left(&(number, seen.object.id.uid.to_string())).into_iter().collect();
+            }
+            Change::ListEnded => {
+                self.unlisted.remove(&number);
+                return self.followed.ended(number);
+            }
+            Change::Failing(why) => {
+                // The others are shown all the same.
+                self.unlisted.remove(&number);
+                if let Some((target, kind)) = self.of_collections.get(number) {
+                    tracing::warn!("the {} of target {} cannot be followed: {why}", kind.resource.plural, target.name);
+                }
+            }
+            Change::Bookmark | Change::Connected => {}
+        }
+        Vec::new()
+    }
+
+    fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
+        let (target, _) = self.of_collections.get(number)?;
+        let (object, id) = (&seen.object, &seen.object.id);
+        let place = (number, id.uid.to_string());
+        if target.objects.selects(id.namespace.as_deref(), seen.labels.as_ref()) {
+            self.followed.seen(place, Row::of(target, object))
+        } else {
+            self.followed.left(&place)
+        }
+    }
+}
