@@ -107,6 +107,11 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         }
         let missing = explain(&["proxy/web"]).await?;
         ensure!(missing.code == 1 && missing.output.contains("the external resource is not there"), "{missing:?}");
+        let sent = format!("would send  POST {}/proxies", toxiproxy.url());
+        ensure!(missing.output.contains(&sent), "{missing:?}");
+        let told = explain(&["proxy/web", "-o", "json"]).await?;
+        let told: Value = serde_json::from_str(&told.output)?;
+        ensure!(told["verdict"]["reason"] == "NotCreated" && told["action"] == "create", "{told}");
 
         let file = world.folder().join("tried.yaml");
         std::fs::write(&file, target.with("/spec/compare/desired/upstream", json!("127.0.0.1:10")).text()?)?;

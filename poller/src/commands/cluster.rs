@@ -166,7 +166,7 @@ pub(crate) async fn find_object(
             let message = format!("there is no {} {name} in namespace {namespace}", target.objects.kind);
             return Err(CommandError::BadUsage(message));
         };
-        let lean = LeanObject::prune(&object, &target.poll_fields);
+        let lean = LeanObject::prune(&object, &target.all_fields);
         if target.objects.selects(lean.id.namespace.as_deref(), object.pointer("/metadata/labels")) {
             return Ok((target.clone(), lean));
         }

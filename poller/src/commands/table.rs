@@ -25,7 +25,7 @@ impl Columns {
     pub(crate) fn line<S: AsRef<str>>(&self, cells: &[S], paint: impl Fn(usize, String) -> String) -> String {
         let last = self.widths.len().saturating_sub(1);
         let padded = |(column, cell): (usize, &S)| match self.widths.get(column) {
-            Some(width) if column < last => paint(column, format!("{:<0$}", width + GAP, cell.as_ref())),
+            Some(width) if column < last => paint(column, format!("{0:<1$}", cell.as_ref(), width + GAP)),
             _ => paint(column, cell.as_ref().to_owned()),
         };
         let mut line: String = cells.iter().enumerate().map(padded).collect();

@@ -5,7 +5,7 @@
 mod changes;
 mod next;
 
-pub use changes::Followed;
+pub use changes::{Followed, Place};
 pub use next::Next;
 
 use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};

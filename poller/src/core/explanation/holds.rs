@@ -30,6 +30,14 @@ pub struct Facts<'f> {
     pub verdict: &'f Verdict,
 }
 
+impl Facts<'_> {
+    /// Whether there is something to correct.
+    #[must_use]
+    pub fn is_drifted(&self) -> bool {
+        self.verdict.status() == ConditionStatus::True
+    }
+}
+
 /// The programs' Leases, as they were read just now.
 #[derive(Clone, Debug, Default)]
 pub struct Leases {

@@ -5,6 +5,10 @@
 
 mod holds;
 mod shown;
+mod steps;
+mod told;
 
 pub use holds::{Facts, Leases, action, holds};
 pub use shown::{differing, masked, request_lines};
+pub use steps::steps;
+pub use told::{Explanation, Poll, Shown};

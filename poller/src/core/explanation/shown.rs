@@ -14,7 +14,7 @@ use crate::core::reply::Subject;
 use crate::core::request::Request;
 
 /// What stands for what is not shown.
-const MASK: &str = "(redacted)";
+pub(super) const MASK: &str = "(redacted)";
 
 /// A request, line by line.
 #[must_use]
@@ -36,11 +36,14 @@ pub fn request_lines(target: &Target, request: &Request) -> Vec<String> {
             }));
             lines
         }
-        Request::Kubernetes(resource) => vec![format!("GET {resource}")],
+        Request::Kubernetes(resource) => vec![
+            format!("GET {resource}"),
+            "by the rights of whoever runs this: the poller reads by its own".to_owned(),
+        ],
     }
 }
 
-fn http_lines(request: &HttpRequest) -> Vec<String> {
+pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
     let mut lines = vec![format!("{} {}", request.method, url_text(&request.url))];
     lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
     for (name, value) in &request.headers {

@@ -1,0 +1,180 @@
+//! `drift-poller explain`: one poll of one object, now and from here, and what follows from it.
+//!
+//! The poll is the poller's own; nothing is written anywhere. What the answers mean is decided in the core.
+
+mod polling;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use drift_cluster::process::clock;
+use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_model::names::{CONTROLLER_LEASE, POLLER_LEASE};
+use drift_model::object::LeanObject;
+use drift_target::Target;
+
+use crate::commands::check::read_good_targets;
+use crate::commands::cluster::{
+    PlaceSettings, TargetsSettings, block_on, connect, find_object, live_targets, read_lease,
+};
+use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::core::explanation::{
+    Explanation, Facts, Leases, Poll, Shown, differing, holds, masked, request_lines, steps,
+};
+use crate::core::finding::Finding;
+use crate::core::rendered::{Rendered, appraise};
+use crate::core::reply::{Observation, Subject, compare};
+use crate::core::verdict::{Basis, reach_verdict};
+use polling::{Polled, outside, poll};
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  drift-poller explain proxy/web -n team-a
+  drift-poller explain proxy/web -n team-a -f target.yaml      a target that is not deployed yet; nothing is written
+  drift-poller explain proxy/web -n team-a --watch             again every 5 s: what changed
+
+Exit codes: 0 in sync, 1 drifted, 2 cannot tell, 3 bad usage";
+
+/// Between two polls of `--watch`: soon enough for one who looks on, and one request more than the poller's own for a system.
+const WATCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Which object, and by which target.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainSettings {
+    /// The object; its kind as for get
+    #[arg(value_name = "KIND/NAME")]
+    object: String,
+    #[command(flatten)]
+    place: PlaceSettings,
+    #[command(flatten)]
+    targets: TargetsSettings,
+    /// A file with targets to try instead of those of the cluster
+    #[arg(long, short, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Poll again every 5 s, and tell what changed
+    #[arg(long, short)]
+    watch: bool,
+    /// How it is told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: ExplainOutput,
+    /// The poller's Lease, where it runs with another --lease-name
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE)]
+    poller_lease: String,
+    /// The controller's Lease
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE)]
+    controller_lease: String,
+}
+
+/// How an explanation is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainOutput {
+    /// Paragraphs for people
+    #[default]
+    Text,
+    /// A JSON object
+    Json,
+}
+
+/// Polls and says what it means.
+///
+/// # Errors
+/// When there is no such object or target, or nobody takes what is printed.
+pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
+    let Some((kind, name)) =
+        settings.object.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty())
+    else {
+        return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned()));
+    };
+    block_on(async {
+        let client = connect(&settings.targets.cluster).await?;
+        let mut before: Option<Explanation> = None;
+        loop {
+            let explanation = Box::pin(explain(&client, settings, (kind, name))).await?;
+            print(&explanation, before.as_ref(), settings.output)?;
+            if !settings.watch {
+                return Ok(code_of(&explanation));
+            }
+            before = Some(explanation);
+            tokio::time::sleep(WATCH_EVERY).await;
+        }
+    })
+}
+
+fn code_of(explanation: &Explanation) -> ExitCode {
+    match explanation.status() {
+        ConditionStatus::False => ExitCode::SUCCESS,
+        ConditionStatus::True => ExitCode::from(DRIFTED),
+        ConditionStatus::Unknown => ExitCode::from(CANNOT_TELL),
+    }
+}
+
+/// What changed, under the time; without an earlier one, all of it.
+fn print(explanation: &Explanation, before: Option<&Explanation>, output: ExplainOutput) -> Result<(), CommandError> {
+    let text = match output {
+        _ if before.is_some_and(|before| before == explanation) => return Ok(()),
+        ExplainOutput::Text if before.is_some() => format!("--- {}\n{}", clock::wall(), explanation.text(before)),
+        ExplainOutput::Text => explanation.text(None),
+        ExplainOutput::Json => format!("{:#}\n", explanation.json()),
+    };
+    Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+async fn explain(
+    client: &kube::Client,
+    settings: &ExplainSettings,
+    (kind, name): (&str, &str),
+) -> Result<Explanation, CommandError> {
+    let TargetsSettings { targets_namespace: home, cluster } = &settings.targets;
+    let targets = match &settings.file {
+        Some(file) => read_good_targets(file)?,
+        None => live_targets(client, home).await?.0,
+    };
+    let place = (settings.place.namespace(client), name);
+    let (target, object) = find_object(client, &targets, kind, place).await?;
+    let mut rendered = appraise(&target, &object);
+    // Who has the external resource is known to the poller, which knows all objects of all targets.
+    let standing = object.conditions.observed().and_then(Standing::read);
+    let taken = standing.as_ref().filter(|standing| standing.reason == ObservedReason::IdentityTaken);
+    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.wish)) {
+        rendered.bar_as_taken(&target);
+    }
+    let outside = Box::pin(outside((cluster, client), home, &target)).await?;
+    let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
+    let moved = object.conditions.moved_secrets();
+    let view = object.view.open();
+    let subject = Subject { object: &view, moved: &moved };
+    let found = compare(&target, subject, polled.observation.clone());
+    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
+    let leases = Leases {
+        poller: read_lease(client, home, &settings.poller_lease).await,
+        controller: read_lease(client, home, &settings.controller_lease).await,
+    };
+    let facts = Facts { target: &target, is_deployed: settings.file.is_none(), object: &object, verdict: &verdict };
+    let follows = (steps(facts), holds(facts, &leases, clock::wall()));
+    Ok(Explanation::new(facts, shown(&target, &polled, subject), follows))
+}
+
+fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {
+    let correction = object.conditions.correction();
+    let basis = Basis { generation: object.generation, wish: rendered.wish, correction, moved: 0 };
+    reach_verdict(finding, &basis, standing, false)
+}
+
+fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
+    let asked = polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default();
+    let observed = match &polled.observation {
+        Observation::Present(value) => Shown::Present(masked(value, Some(target.compare.rules.root()))),
+        Observation::Absent => Shown::Absent,
+        // Nothing is remembered here that could be known already.
+        Observation::AsBefore | Observation::Known(_) => Shown::Failed("it is as it was the last time".to_owned()),
+        Observation::Failed(failure) => Shown::Failed(failure.text.to_string()),
+    };
+    let differing = match &polled.observation {
+        Observation::Present(value) => differing(target, subject, value),
+        _ => Vec::new(),
+    };
+    Poll { asked, observed, differing }
+}

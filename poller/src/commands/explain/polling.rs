@@ -1,0 +1,103 @@
+//! The one poll of `explain`, made as the poller makes it, with the rights and from the place of whoever runs it.
+//!
+//! Nothing is written. It must not know what is said of it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use drift_cluster::client::KubeconfigSettings;
+use drift_cluster::resources::ResourceClient;
+use drift_cluster::watch::read_secret;
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_model::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
+use drift_model::object::LeanObject;
+use drift_outside::{Databases, HttpSender};
+use drift_target::Target;
+
+use crate::commands::ending::CommandError;
+use crate::core::finding::{Failure, Finding};
+use crate::core::prepared::Prepared;
+use crate::core::rendered::{Rendered, rule_error};
+use crate::core::reply::Observation;
+use crate::core::request::Request;
+use crate::outside::Outside;
+use crate::shared_rate::SharedRate;
+use crate::sources::{look_at_all, look_at_one, observe_entry};
+
+/// What one poll came to.
+pub(super) struct Polled {
+    /// What was asked first; `None` where nothing had to be.
+    pub(super) request: Option<Request>,
+    pub(super) observation: Observation,
+}
+
+/// The way out, with the Secrets that reading needs.
+///
+/// # Errors
+/// When there is no usable configuration.
+pub(super) async fn outside(
+    (cluster, client): (&KubeconfigSettings, &kube::Client),
+    namespace: &str,
+    target: &Target,
+) -> Result<Outside, CommandError> {
+    let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
+    for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
+        match read_secret(client, namespace, &needed.name).await {
+            Ok(Some((label, secret))) if label.as_deref() == Some(CREDENTIAL_POLLER) => {
+                secrets.push((needed.name, secret))
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("Secret {} cannot be read: {error}", needed.name),
+        }
+    }
+    let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
+    let resources = cluster.configuration().await.and_then(ResourceClient::of);
+    Ok(Outside {
+        sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+        databases: Databases::new(secrets, POLLER_MANAGER),
+        resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
+        gate: Arc::default(),
+        troubles: Arc::default(),
+    })
+}
+
+/// One poll, as the poller makes it.
+pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
+    let unasked = |observation| Polled { request: None, observation };
+    if let Some(barred) = &rendered.barred {
+        return unasked(Observation::Failed(barred.clone()));
+    }
+    let prepared = Prepared::of(target, &object.view);
+    let request = match prepared.first() {
+        Ok(request) => request.clone(),
+        Err(found) => {
+            return unasked(match &found.finding {
+                Finding::Failed(failure) => Observation::Failed(failure.clone()),
+                _ => Observation::Absent,
+            });
+        }
+    };
+    let observed = observe(outside, target, object, (rendered, &prepared, &request)).await;
+    Polled { request: Some(request), observation: observed.unwrap_or_else(Observation::Failed) }
+}
+
+async fn observe(
+    outside: &Outside,
+    target: &Target,
+    object: &LeanObject,
+    (rendered, prepared, request): (&Rendered, &Prepared, &Request),
+) -> Result<Observation, Failure> {
+    let (uid, view) = (&object.id.uid, &object.view.open());
+    let Some(keys) = target.read.keys() else {
+        let look = look_at_one(outside, target, (uid, prepared, view), (None, None)).await;
+        return look.found.map_err(|postponed| postponed.cause)?.0;
+    };
+    let identity = rendered.identity.as_deref().unwrap_or_default();
+    let key = keys.of_object(view, identity).map_err(|error| rule_error(&error))?;
+    let rate = SharedRate::per_second(target.read.limits.per_second);
+    let wanted = (vec![uid.clone()], HashSet::from([key.clone()]));
+    let look = look_at_all(outside, target, wanted, (request.clone(), &rate)).await;
+    let entries = look.found.map_err(|postponed| postponed.cause)?.0?;
+    Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))
+}

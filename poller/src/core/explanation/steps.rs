@@ -1,0 +1,198 @@
+//! What a correction would send, step by step, as far as it can be known before any step is answered.
+//!
+//! Everything is rendered from what may be shown: whatever a rule redacts, whatever looks like a secret and every declared secret
+//! is masked before a template sees it. It must not know whether the correction follows.
+
+use drift_target::cel::{SecretValues, Variables};
+use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Target, WriteOnly};
+use serde_json::{Map, Value};
+
+use super::holds::{Facts, action};
+use super::shown::{MASK, http_lines, masked};
+
+/// What stands for a step that cannot be told yet.
+const NOT_YET: &str = "what it is follows from the answers before it";
+
+/// The steps of the correction that this verdict asks for; none where the target has none for it.
+#[must_use]
+pub fn steps(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, verdict, .. } = facts;
+    let Some(destination) = target.correct.destination.as_ref().filter(|_| facts.is_drifted()) else {
+        return Vec::new();
+    };
+    let whole = object.view.open();
+    let view = masked(&whole, None);
+    let desired = target.wish_of(&whole).ok().map(|wished| masked(&wished.desired, Some(target.compare.rules.root())));
+    let action = action(facts);
+    let differs = differing_keys(target, facts, desired.as_ref(), action == "replace");
+    let secrets: SecretValues = target.secrets.iter().map(|secret| (secret.name.clone(), MASK.to_owned())).collect();
+    let no_answers = Value::Object(Map::new());
+    let variables = Variables {
+        desired: desired.as_ref(),
+        differs: differs.as_ref(),
+        correction: Some(verdict.tag.correction + 1),
+        steps: Some(&no_answers),
+        secrets: Some(&secrets),
+        ..Variables::of_object(&view)
+    };
+    of_destination(destination, action, (target, &object.id.uid), &variables)
+}
+
+/// The keys of the wish that differ, as the steps see them: what is made anew lacks every one.
+fn differing_keys(target: &Target, facts: Facts<'_>, desired: Option<&Value>, is_anew: bool) -> Option<Value> {
+    let desired = desired?.as_object()?;
+    Some(match facts.verdict.tag.fields.names().filter(|_| !is_anew) {
+        Some(names) => names.collect(),
+        None => {
+            let write_only = target.compare.write_only.iter().map(WriteOnly::field);
+            desired.keys().map(String::as_str).chain(write_only).collect()
+        }
+    })
+}
+
+fn of_destination(
+    destination: &Destination,
+    action: &str,
+    (target, uid): (&Target, &str),
+    variables: &Variables<'_>,
+) -> Vec<String> {
+    match destination {
+        Destination::Http(http) => {
+            let parts: [&[HttpStep]; 2] = match action {
+                "create" => [&http.create, &[]],
+                "update" => [&http.update, &[]],
+                _ if http.replace.is_empty() => [&http.delete, &http.create],
+                _ => [&http.replace, &[]],
+            };
+            parts.into_iter().flatten().flat_map(|step| of_http(step, variables)).collect()
+        }
+        Destination::Postgres(postgres) => {
+            let parts: [&[SqlStatement]; 2] = match action {
+                "create" => [&postgres.create, &[]],
+                "update" => [&postgres.update, &[]],
+                _ if postgres.replace.is_empty() => [&postgres.delete, &postgres.create],
+                _ => [&postgres.replace, &[]],
+            };
+            parts.into_iter().flatten().map(|statement| of_statement(statement, variables)).collect()
+        }
+        Destination::Job(job) => {
+            let parts = match action {
+                "create" => [&job.create, &None],
+                "update" => [&job.update, &None],
+                _ => [&job.delete, &job.create],
+            };
+            parts.into_iter().flatten().map(|job| of_job(job, variables)).collect()
+        }
+        Destination::Kubernetes(kubernetes) => {
+            let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
+            let verb = if action == "create" { "create" } else { "apply" };
+            let manifest =
+                read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables));
+            vec![
+                manifest.map_or_else(|error| unknown(&error), |manifest| format!("{verb} {}", masked(&manifest, None))),
+            ]
+        }
+        Destination::Nudge(nudge) => {
+            let patch = nudge.render(variables).map(Value::Object);
+            vec![patch.map_or_else(
+                |error| unknown(&error),
+                |patch| format!("patch the object with {}", masked(&patch, None)),
+            )]
+        }
+    }
+}
+
+fn of_http(step: &HttpStep, variables: &Variables<'_>) -> Vec<String> {
+    let name = step.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    if step.is_due(variables) == Ok(false) {
+        return vec![format!("{name}skipped, since its `when` does not hold")];
+    }
+    let mut lines = match step.request.render(variables) {
+        Ok(request) => http_lines(&request),
+        Err(_) if step.request.may_vary() => vec![format!("{} …: {NOT_YET}", step.request.method)],
+        Err(error) => vec![unknown(&error)],
+    };
+    if let Some(first) = lines.first_mut() {
+        let perhaps = if step.is_due(variables).is_err() { " (or skipped, by the answers before it)" } else { "" };
+        *first = format!("{name}{first}{perhaps}");
+    }
+    lines
+}
+
+fn of_statement(statement: &SqlStatement, variables: &Variables<'_>) -> String {
+    let name = statement.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    match statement.render(variables) {
+        Ok(Some(sql)) => format!("{name}{sql}"),
+        Ok(None) => format!("{name}skipped, since its `when` does not hold"),
+        Err(error) => format!("{name}{}", unknown(&error)),
+    }
+}
+
+fn of_job(job: &JobTemplate, variables: &Variables<'_>) -> String {
+    let rendered = job.render(variables);
+    rendered.map_or_else(|error| unknown(&error), |spec| format!("a Job: {}", masked(&spec, None)))
+}
+
+fn unknown(error: &impl std::fmt::Display) -> String {
+    format!("cannot be told without what is masked here: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::{TEXT, object, target};
+    use drift_model::condition::{ObservedReason, Tag, Verdict};
+    use serde_json::json;
+
+    const HTTP: &str = "
+  correct:
+    mode: Correct
+    http:
+      create: [{method: POST, url: 'http://h/x', body: '${desired}'}]
+      update:
+      - {name: find, method: GET, url: 'http://h/find'}
+      - {method: PUT, url: 'http://h/${steps.find.body.id}', body: '${desired}'}
+      - {name: token, method: PUT, url: 'http://h/token', when: \"${'b' in differs}\", body: '${desired}'}
+";
+
+    fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {
+        let target = target(&format!(
+            "{}{correct}",
+            TEXT.trim_end().replace("desired: {a:", "desired: {token: \"${self.spec.a}\", a:")
+        ));
+        let object = object(&target, "u", &json!({"id": "x", "a": "1"}), &Value::Null);
+        let verdict = Verdict { reason, text: "x".into(), tag: Tag::default(), generation: Some(1) };
+        steps(Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict })
+    }
+
+    #[test]
+    fn steps_are_shown_as_far_as_they_are_known() {
+        let created = rendered(HTTP, ObservedReason::NotCreated);
+        assert_eq!(created[0], "POST http://h/x");
+        assert_eq!(created.last().unwrap(), r#"{"a":"1","token":"(redacted)"}"#);
+        let updated = rendered(HTTP, ObservedReason::FieldsDiffer);
+        let expected = [
+            "find: GET http://h/find",
+            "PUT …: what it is follows from the answers before it",
+            "token: skipped, since its `when` does not hold",
+        ];
+        assert_eq!(updated, expected);
+        assert!(rendered(HTTP, ObservedReason::InSync).is_empty());
+        assert!(rendered("", ObservedReason::FieldsDiffer).is_empty());
+    }
+
+    #[test]
+    fn statements_and_nudges_are_shown_without_secrets() {
+        let sql = "
+  correct:
+    postgres:
+      connection: {secretRef: {name: db}}
+      update: ['ALTER ROLE a CONNECTION LIMIT ${self.spec.a}', {sql: 'ALTER ROLE a PASSWORD ${desired.token}'}]
+";
+        let statements = rendered(sql, ObservedReason::FieldsDiffer);
+        assert_eq!(statements, ["ALTER ROLE a CONNECTION LIMIT E'1'", "ALTER ROLE a PASSWORD E'(redacted)'"]);
+        let nudge = "\n  correct: {nudge: {annotations: {example.com/nudged: '${string(correction)}'}}}\n";
+        let patched = rendered(nudge, ObservedReason::FieldsDiffer);
+        assert_eq!(patched, [r#"patch the object with {"metadata":{"annotations":{"example.com/nudged":"1"}}}"#]);
+    }
+}

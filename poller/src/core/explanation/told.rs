@@ -1,0 +1,220 @@
+//! An explanation as a value, and as text and JSON: the same for people and programs.
+//!
+//! It must not know where it is printed.
+
+use drift_model::condition::{Condition, ConditionStatus};
+use serde_json::{Value, json};
+
+use super::holds::{Facts, action};
+use crate::core::description::printable;
+
+/// The widest word at the beginning of a paragraph, and what parts it from the text.
+const INDENT: usize = 12;
+
+/// What was observed, as it may be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// The external resource as the target maps it, masked.
+    Present(Value),
+    /// It is not there.
+    Absent,
+    /// Why nothing can be told.
+    Failed(String),
+}
+
+/// What one poll came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Poll {
+    /// What was asked, line by line.
+    pub asked: Vec<String>,
+    /// What was observed.
+    pub observed: Shown,
+    /// Each field that differs.
+    pub differing: Vec<String>,
+}
+
+/// All that is said of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    kind: String,
+    object: String,
+    target: String,
+    place: String,
+    poll: Poll,
+    status: ConditionStatus,
+    /// Status, reason and message of what the poller would say.
+    verdict: Value,
+    stands: Vec<Condition>,
+    action: Option<&'static str>,
+    steps: Vec<String>,
+    held: Vec<String>,
+}
+
+/// What begins a paragraph, and its lines.
+type Paragraph = (&'static str, Vec<String>);
+
+impl Explanation {
+    /// Of an object, with the steps of its correction and what holds it.
+    #[must_use]
+    pub fn new(facts: Facts<'_>, poll: Poll, (steps, held): (Vec<String>, Vec<String>)) -> Self {
+        let Facts { target, object, verdict, .. } = facts;
+        // When it would be written is not said.
+        let said = verdict.to_condition(None, "");
+        let conditions = &object.conditions;
+        Self {
+            kind: target.objects.kind.clone(),
+            object: object.id.to_string(),
+            target: target.name.clone(),
+            place: format!("{}/{}", target.document.config_map, target.document.key),
+            poll,
+            status: verdict.status(),
+            verdict: json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message}),
+            stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            action: facts.is_drifted().then(|| action(facts)),
+            steps,
+            held,
+        }
+    }
+
+    /// Whether it drifted.
+    #[must_use]
+    pub const fn status(&self) -> ConditionStatus {
+        self.status
+    }
+
+    /// For people; beside an earlier one only the paragraphs that say something else.
+    #[must_use]
+    pub fn text(&self, before: Option<&Self>) -> String {
+        let known = before.map(Self::paragraphs).unwrap_or_default();
+        let new = self.paragraphs().into_iter().filter(|paragraph| !known.contains(paragraph));
+        let mut text = match before {
+            None => format!("{} {} by target {} ({})\n", self.kind, self.object, self.target, self.place),
+            Some(_) => String::new(),
+        };
+        for (head, lines) in new {
+            for (number, line) in lines.iter().enumerate() {
+                let head = if number == 0 { head } else { "" };
+                text.push_str(&format!("{head:<INDENT$}{line}\n"));
+            }
+        }
+        text
+    }
+
+    fn paragraphs(&self) -> Vec<Paragraph> {
+        let asked = match self.poll.asked.as_slice() {
+            [] => vec!["nothing: that is not needed".to_owned()],
+            asked => asked.to_vec(),
+        };
+        let observed = match &self.poll.observed {
+            Shown::Present(value) => format!("{value:#}").lines().map(str::to_owned).collect(),
+            Shown::Absent => vec!["the external resource is not there".to_owned()],
+            Shown::Failed(why) => vec![format!("nothing that can be told: {why}")],
+        };
+        let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
+        let verdict = format!("driftObserved {}/{}: {}", part("status"), part("reason"), printable(part("message")));
+        let stands = match self.stands.as_slice() {
+            [] => vec!["nothing yet".to_owned()],
+            stands => stands.iter().map(standing).collect(),
+        };
+        let mut paragraphs = vec![("asked", asked), ("observed", observed), ("differs", self.poll.differing.clone())];
+        paragraphs.extend([("verdict", vec![verdict]), ("stands", stands), ("would send", self.steps.clone())]);
+        paragraphs.push(self.outlook());
+        paragraphs.retain(|(_, lines)| !lines.is_empty());
+        paragraphs
+    }
+
+    fn outlook(&self) -> Paragraph {
+        if !self.held.is_empty() {
+            return ("held", self.held.clone());
+        }
+        let follows = format!("a correction ({}), as far as this can be seen from here", self.action.unwrap_or("none"));
+        let rest = "its delay, limits and breaker are the controller's: /objects of its admin port has them";
+        ("follows", vec![follows, rest.to_owned()])
+    }
+
+    /// For programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let (observed, failure) = match &self.poll.observed {
+            Shown::Present(value) => (value.clone(), None),
+            Shown::Absent => (Value::Null, None),
+            Shown::Failed(why) => (Value::Null, Some(why)),
+        };
+        json!({
+            "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
+            "asked": self.poll.asked, "observed": observed, "failure": failure, "differs": self.poll.differing,
+            "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
+            "action": self.action, "steps": self.steps, "held": self.held,
+        })
+    }
+}
+
+fn standing(condition: &Condition) -> String {
+    let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
+    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), printable(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fixtures::{TEXT, object, target};
+    use drift_model::condition::{ObservedReason, Tag, Verdict};
+
+    fn explanation(held: &[&str], observed: Shown) -> Explanation {
+        let target = target(TEXT);
+        let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+        let verdict = Verdict {
+            reason: ObservedReason::FieldsDiffer,
+            text: "x".into(),
+            tag: Tag::default(),
+            generation: Some(1),
+        };
+        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+        let poll = Poll {
+            asked: vec!["GET http://h/x".to_owned(), "accept: x".to_owned()],
+            observed,
+            differing: vec!["/a".to_owned()],
+        };
+        Explanation::new(
+            facts,
+            poll,
+            (vec!["PUT http://h/x".to_owned()], held.iter().map(|held| (*held).to_owned()).collect()),
+        )
+    }
+
+    #[test]
+    fn all_is_told_once_and_then_what_changed() {
+        let first = explanation(&["it is paused"], Shown::Present(json!({"a": 2})));
+        let text = first.text(None);
+        let expected = "Proxy u by target t (c/k)
+asked       GET http://h/x
+            accept: x
+observed    {
+              \"a\": 2
+            }
+differs     /a
+verdict     driftObserved True/FieldsDiffer: x
+stands      nothing yet
+would send  PUT http://h/x
+held        it is paused
+";
+        assert_eq!(text, expected);
+        assert_eq!(first.text(Some(&first)), "");
+        let second = explanation(&[], Shown::Failed("no answer".to_owned()));
+        let changed = second.text(Some(&first));
+        assert!(
+            changed.starts_with("observed    nothing that can be told: no answer\nfollows     a correction (update)"),
+            "{changed}"
+        );
+    }
+
+    #[test]
+    fn programs_are_told_the_same() {
+        let told = explanation(&["it is paused"], Shown::Absent).json();
+        assert_eq!((&told["verdict"]["reason"], &told["held"]), (&json!("FieldsDiffer"), &json!(["it is paused"])));
+        assert_eq!(
+            (&told["observed"], &told["action"], &told["steps"][0]),
+            (&Value::Null, &json!("update"), &json!("PUT http://h/x"))
+        );
+    }
+}
