@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 /// A poller without a controller, so that drift stays: `web` is to be created, `good` stands outside as it is wished.
@@ -128,6 +129,20 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
     .await
 }
 
+/// The same objects, with ConfigMaps that a manifest makes as what is outside.
+fn by_manifest(target: &Target) -> Target {
+    let read = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "made", "observed": "${resource.?data}"});
+    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"upstream": "${desired.upstream}"}});
+    target
+        .clone()
+        .named("made")
+        .with("/spec/read", json!({"kubernetes": read}))
+        .with("/spec/compare", json!({"desired": {"upstream": "${self.spec.upstream}"}}))
+        .without("/spec/base")
+        .without("/spec/insecure")
+        .with("/spec/correct", json!({"mode": "Correct", "kubernetes": {"manifest": manifest}}))
+}
+
 #[tokio::test]
 async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
     World::run("requests", async |world| {
@@ -215,13 +230,13 @@ async fn check_knows_what_the_cluster_has() -> Result<()> {
         let auth = json!({"bearer": {"secretRef": {"name": "reader", "key": "token"}}});
         let secretive = target.clone().named("secretive").with("/spec/read/http/auth", auth);
         let secretive = secretive.with("/spec/objects/namespaces", json!(["elsewhere"]));
-        let foreign = target.named("services").with("/spec/objects/apiVersion", json!("v1"));
+        let foreign = target.clone().named("services").with("/spec/objects/apiVersion", json!("v1"));
         let foreign = foreign.with("/spec/objects/kind", json!("Service")).with("/spec/identity", json!("x"));
         let foreign = foreign.with("/spec/compare/desired", json!({"a": "${self.spec.type}"})).without("/spec/correct");
-        let texts = [&misspelt, &secretive, &foreign].map(Target::text);
-        let [misspelt, secretive, foreign] = texts;
-        let (misspelt, secretive, foreign) = (misspelt?, secretive?, foreign?);
-        world.apply_target_texts("drift-targets", &[("a", &misspelt), ("b", &secretive), ("c", &foreign)]).await?;
+        let made = by_manifest(&target).with("/spec/objects/namespaces", json!(["further"]));
+        let (misspelt, secretive, foreign, made) = (misspelt.text()?, secretive.text()?, foreign.text()?, made.text()?);
+        let texts = [("a", &*misspelt), ("b", &*secretive), ("c", &*foreign), ("d", &*made)];
+        world.apply_target_texts("drift-targets", &texts).await?;
         let bad = check().await?;
         ensure!(bad.code == 3, "{bad:?}");
         for expected in [
@@ -230,13 +245,29 @@ async fn check_knows_what_the_cluster_has() -> Result<()> {
             "Secret reader does not exist",
             "the ServiceAccount drift-poller lacks rights that this target needs",
             "resources: [services], verbs: [get, list, watch]",
+            "to a Role in namespace further add {apiGroups: [\"\"], resources: [configmaps], verbs: [get]}",
+            "resources: [configmaps], verbs: [correct, create, get, patch]",
         ] {
             ensure!(bad.complaints.contains(expected), "{expected}: {bad:?}");
         }
         ensure!(!bad.complaints.contains("resources: [proxies]"), "rights that are there: {bad:?}");
+        ensure!(
+            bad.complaints.lines().any(|line| line.ends_with("name: reader")),
+            "the line of the reference: {bad:?}"
+        );
         world.apply_credential("reader", "poller", json!({"token": "hunter2"})).await?;
         let known = check().await?;
         ensure!(!known.complaints.contains("Secret reader") && !format!("{known:?}").contains("hunter2"), "{known:?}");
+
+        // What could not be asked is neither good nor bad.
+        world.apply_target(&target).await?;
+        let accounts = world.api("v1", "ServiceAccount", Some(world.programs_namespace()))?;
+        accounts.delete("drift-controller", &DeleteParams::default()).await?;
+        let partial = check().await?;
+        ensure!(
+            partial.code == 2 && partial.complaints.contains("has no ServiceAccount drift-controller"),
+            "{partial:?}"
+        );
         Ok(())
     })
     .await

@@ -94,6 +94,26 @@ fn check_speaks_to_programs() {
 }
 
 #[test]
+fn check_speaks_to_code_scanning() {
+    let folder = folder("identity:", "identitie:");
+    std::fs::rename(folder.path().join("targets/proxies.yaml"), folder.path().join("targets/a b.yaml")).unwrap();
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "-o", "sarif", "targets"], ""));
+    let log: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, said.as_str()), (3, ""));
+    // What the format asks of a log, a run, its tool and its results.
+    assert_eq!((&log["version"], log["runs"].as_array().unwrap().len()), (&"2.1.0".into(), 1));
+    let run = &log["runs"][0];
+    assert!(run["tool"]["driver"]["name"].is_string() && run["columnKind"] == "unicodeCodePoints");
+    let rule = run["tool"]["driver"]["rules"][0]["id"].clone();
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    let place = serde_json::json!({"artifactLocation": {"uri": "targets/a%20b.yaml"}, "region": {"startLine": 17, "startColumn": 7}});
+    let expected = serde_json::json!({"ruleId": rule, "level": "error", "locations": [{"physicalLocation": place}],
+        "message": {"text": "unknown key `identitie` in spec: did you mean `identity`?"}});
+    assert_eq!(results[1], expected);
+}
+
+#[test]
 fn check_refuses_what_holds_no_target() {
     let folder = folder("", "");
     for (arguments, expected) in [

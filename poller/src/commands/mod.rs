@@ -7,6 +7,7 @@ pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
 mod kinds;
+mod needs;
 pub(crate) mod plugin;
 pub(crate) mod rbac;
 pub(crate) mod request;

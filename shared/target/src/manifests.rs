@@ -11,6 +11,8 @@ use crate::yaml;
 use crate::yaml::{Content, Node, Position};
 use drift_model::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
 
+/// The keys whose maps name a Secret.
+const SECRET_REFERENCES: [&str; 3] = ["secretRef", "caSecretRef", "certificateSecretRef"];
 /// What ends one YAML document and begins the next.
 const SEPARATOR: &str = "---";
 
@@ -153,6 +155,28 @@ pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
     (at.line, at.column)
 }
 
+/// Where a target document names a Secret of the programs' namespace, line and column; the document's first line where it does not.
+#[must_use]
+pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
+    let root = yaml::parse(text).ok();
+    let at = root.as_ref().and_then(|root| secret_reference(root, name));
+    at.map_or((1, 1), |at| (at.line, at.column))
+}
+
+/// The name in the first reference to that Secret, in the order of the document.
+fn secret_reference(node: &Node, name: &str) -> Option<Position> {
+    let below = |node: &Node| secret_reference(node, name);
+    match &node.content {
+        Content::Map(entries) => entries.iter().find_map(|entry| {
+            let named = entry.value.get("name").filter(|_| SECRET_REFERENCES.contains(&entry.key.as_str()));
+            let named = named.filter(|found| found.as_text() == Some(name));
+            named.map(|found| found.at).or_else(|| below(&entry.value))
+        }),
+        Content::List(items) => items.iter().find_map(below),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -232,6 +256,14 @@ items:
         {
             assert!(find_documents(text).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_placed_where_it_is_named() {
+        let text = "spec:\n  read: {auth: {basic: {secretRef: {name: r}}}}\n  let: {name: w}\n  hints:\n  - secretRef:\n      name: w\n";
+        assert_eq!(place_of_secret(text, "r"), (2, 43));
+        assert_eq!(place_of_secret(text, "w"), (6, 13));
+        assert_eq!(place_of_secret(text, "x"), (1, 1));
     }
 
     #[test]

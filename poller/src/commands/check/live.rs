@@ -5,21 +5,21 @@
 use std::collections::BTreeSet;
 
 use drift_cluster::access::missing::rules;
-use drift_cluster::access::target_rights::{rights_of_controller, rights_of_poller};
 use drift_cluster::access::{Account, Right, missing_rights_of};
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::list_documents;
-use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind};
+use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind, locate_served_kind};
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
-use drift_target::{DocumentName, Mode, Refused, Target, UnknownField};
+use drift_target::{DocumentName, Mode, Refused, Source, Target, UnknownField};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::commands::cluster::{connect, each_object, unanswered};
 use crate::commands::ending::CommandError;
+use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::core::check::{
-    Document, Rate, Report, Severity, Source, check, check_without, rate_trouble, secret_trouble,
+    Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_trouble,
 };
 
 /// What was found out about one target.
@@ -27,7 +27,11 @@ use crate::core::check::{
 struct Found {
     unknown: Vec<UnknownField>,
     said: Vec<(Severity, String)>,
+    /// Of Secrets, by name.
+    secrets: Vec<(String, String)>,
     objects: Option<u64>,
+    /// Whether something could not be asked.
+    is_partial: bool,
 }
 
 impl Found {
@@ -37,6 +41,7 @@ impl Found {
 
     /// What could not be asked is no mistake of the target.
     fn unasked(&mut self, what: &str, error: impl std::fmt::Display) {
+        self.is_partial = true;
         self.said.push((Severity::Warning, format!("{what} cannot be looked at, so that it is not checked: {error}")));
     }
 }
@@ -52,7 +57,7 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
     let mut documents = Vec::new();
     for (config_map, texts) in listed {
         for (key, text) in texts {
-            let source = Source { name: format!("configmap/{config_map}/{key}"), text };
+            let source = Text { name: format!("configmap/{config_map}/{key}"), text };
             documents.push(Document::whole(DocumentName { config_map: config_map.clone(), key }, source));
         }
     }
@@ -74,6 +79,10 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
     for (target, seen) in found {
         let Some(document) = Document::find(&documents, &target.document) else { continue };
         seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
+        for (name, trouble) in seen.secrets {
+            report.say_of_secret(document, &name, (Severity::Error, trouble));
+        }
+        report.is_partial |= seen.is_partial;
         report.count(&target.name, seen.objects);
     }
     Ok(report)
@@ -83,7 +92,9 @@ async fn examine(client: &kube::Client, namespace: &str, target: &Target) -> Fou
     let mut found = Found::default();
     find_secrets(client, namespace, target, &mut found).await;
     let Some(kind) = find_kind(client, target, &mut found).await else { return found };
-    find_rights(client, namespace, (target, &kind), &mut found).await;
+    let read = find_read_kind(client, target, &mut found).await;
+    let kinds = TargetKinds { objects: &kind, read: read.as_ref() };
+    find_rights(client, namespace, (target, &kinds), &mut found).await;
     let mut objects = 0;
     let place = (None, FieldPaths::default());
     match each_object(client, (target, &kind), place, |_| objects += 1).await {
@@ -115,13 +126,30 @@ async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) ->
     }
 }
 
+/// The kind of what `read.kubernetes` reads, which a manifest makes too.
+async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
+    let Source::Kubernetes(read) = &target.read.source else { return None };
+    match locate_served_kind(client, (read.group(), &read.kind), std::iter::once(&*read.api_version)).await {
+        Ok(kind) => Some(kind),
+        Err(KindError::Missing { .. }) => {
+            let (kind, api_version) = (&read.kind, &read.api_version);
+            found.error(format!("the cluster has no kind {kind} in {api_version}, which read.kubernetes reads"));
+            None
+        }
+        Err(error) => {
+            found.unasked(&read.kind, error);
+            None
+        }
+    }
+}
+
 async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, found: &mut Found) {
     for needed in target.needed_secrets() {
         match read_secret(client, namespace, &needed.name).await {
             Ok(secret) => {
                 let secret = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
                 if let Some(trouble) = secret_trouble(&needed, secret) {
-                    found.error(trouble);
+                    found.secrets.push((needed.name, trouble));
                 }
             }
             Err(error) => found.unasked(&format!("Secret {}", needed.name), error),
@@ -133,12 +161,12 @@ async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, f
 async fn find_rights(
     client: &kube::Client,
     namespace: &str,
-    (target, kind): (&Target, &ResolvedKind),
+    (target, kinds): (&Target, &TargetKinds<'_>),
     found: &mut Found,
 ) {
     let programs = [
-        (POLLER_MANAGER, rights_of_poller(target, kind), true),
-        (CONTROLLER_MANAGER, rights_of_controller(target, kind), target.correct.mode == Mode::Correct),
+        (POLLER_MANAGER, poller_needs(target, kinds), true),
+        (CONTROLLER_MANAGER, controller_needs(target, kinds), target.correct.mode == Mode::Correct),
     ];
     for (name, rights, is_needed) in programs {
         let account = Account { namespace: namespace.to_owned(), name: name.to_owned() };

@@ -5,6 +5,7 @@
 pub(crate) mod files;
 mod live;
 mod rendering;
+mod sarif;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,11 +17,12 @@ use drift_cluster::process::settings::BAD_USAGE;
 use drift_target::Target;
 
 use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
-use crate::commands::ending::CommandError;
+use crate::commands::ending::{CANNOT_TELL, CommandError};
 use crate::core::check::{Report, check, documents_of};
 use files::read_sources;
 use live::check_live;
 use rendering::{annotations, json, people, summary};
+use sarif::sarif;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -28,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   kubectl kustomize overlays/production | drift-poller check -
   drift-poller check --from-cluster -n drift-system
 
-Exit codes: 0 good (perhaps with warnings), 3 bad";
+Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
 
 /// What to check, and how to say what was found.
 #[derive(Clone, Debug, clap::Args)]
@@ -60,6 +62,8 @@ enum CheckOutput {
     Json,
     /// Workflow commands on stdout, which GitHub shows beside the lines of a change
     Github,
+    /// SARIF 2.1.0 on stdout, which code scanning takes
+    Sarif,
 }
 
 /// Checks what it is told to.
@@ -72,7 +76,11 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
         false => check(&documents_of(read_sources(&settings.paths)?)),
     };
     print(&report, settings.output)?;
-    Ok(if report.is_bad() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS })
+    Ok(match (report.is_bad(), report.is_partial) {
+        (true, _) => ExitCode::from(BAD_USAGE),
+        (false, true) => ExitCode::from(CANNOT_TELL),
+        (false, false) => ExitCode::SUCCESS,
+    })
 }
 
 /// The targets of a file, all of which have to be good; what is wrong is shown as `check` does.
@@ -105,6 +113,7 @@ fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {
             anstream::stdout().write_all(summary(report).as_bytes())?;
         }
         CheckOutput::Json => writeln!(anstream::stdout(), "{:#}", json(report))?,
+        CheckOutput::Sarif => writeln!(anstream::stdout(), "{:#}", sarif(report))?,
         CheckOutput::Github => anstream::stdout().write_all(annotations(report).as_bytes())?,
     }
     Ok(())

@@ -11,6 +11,7 @@ use drift_target::{Source as ReadSource, Target, manifests_of};
 use crate::commands::check::refuse_bad;
 use crate::commands::cluster::{block_on, connect};
 use crate::commands::ending::CommandError;
+use crate::commands::needs::TargetKinds;
 use crate::core::check::{Document, Report, Severity, Source};
 
 /// The kinds of some targets, by `apiVersion` and kind.
@@ -18,13 +19,14 @@ use crate::core::check::{Document, Report, Severity, Source};
 pub(super) struct Kinds(BTreeMap<(String, String), ResolvedKind>);
 
 impl Kinds {
-    pub(super) fn get(&self, api_version: &str, kind: &str) -> Option<&ResolvedKind> {
-        self.0.get(&(api_version.to_owned(), kind.to_owned()))
-    }
-
-    /// The kind of a target's objects.
-    pub(super) fn of_objects(&self, target: &Target) -> Option<&ResolvedKind> {
-        self.get(&target.objects.api_version, &target.objects.kind)
+    /// Those of a target.
+    pub(super) fn of(&self, target: &Target) -> Option<TargetKinds<'_>> {
+        let get = |api_version: &str, kind: &str| self.0.get(&(api_version.to_owned(), kind.to_owned()));
+        let read = match &target.read.source {
+            ReadSource::Kubernetes(read) => get(&read.api_version, &read.kind),
+            ReadSource::Http(_) | ReadSource::Postgres(_) => None,
+        };
+        Some(TargetKinds { objects: get(&target.objects.api_version, &target.objects.kind)?, read })
     }
 }
 

@@ -11,18 +11,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use drift_cluster::access::roles::{Role, roles};
-use drift_cluster::access::target_rights::{
-    rights_of_controller, rights_of_poller, rights_on_resource, rights_on_secrets, rights_to_read,
-};
+use drift_cluster::access::target_rights::rights_on_secrets;
 use drift_cluster::access::{Account, Right};
 use drift_cluster::client::KubeconfigSettings;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
-use drift_target::{Destination, Mode, Source, Target};
+use drift_target::Target;
 
 use crate::commands::check::files::read_with_neighbours;
 use crate::commands::check::refuse_bad;
 use crate::commands::cluster::SHIPPED_NAMESPACE;
 use crate::commands::ending::CommandError;
+use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::core::check::{check, documents_of};
 use kinds::{Kinds, kinds_of};
 use manifests::manifests;
@@ -78,40 +77,28 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
     let granted = [
         (account(&settings.poller_account), roles_of(&targets, &kinds, poller_needs)),
-        (account(&settings.controller_account), roles_of(&targets, &kinds, controller_needs)),
+        (account(&settings.controller_account), roles_of(&targets, &kinds, with_secrets)),
     ];
     anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The roles of one program, by what it needs for a target.
-fn roles_of(targets: &[Arc<Target>], kinds: &Kinds, needs: impl Fn(&Target, &Kinds) -> Vec<Right>) -> Vec<Role> {
+fn roles_of(
+    targets: &[Arc<Target>],
+    kinds: &Kinds,
+    needs: impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right>,
+) -> Vec<Role> {
     let of_target = |target: &Arc<Target>| {
-        let rights = needs(target, kinds).into_iter().filter(|right| right.group != EVENTS);
+        let rights = kinds.of(target).map(|kinds| needs(target, &kinds)).unwrap_or_default();
+        let rights = rights.into_iter().filter(|right| right.group != EVENTS);
         rights.map(|right| (right, target.name.clone())).collect::<Vec<_>>()
     };
     roles(targets.iter().flat_map(of_target))
 }
 
-fn poller_needs(target: &Target, kinds: &Kinds) -> Vec<Right> {
-    let mut rights: Vec<Right> =
-        kinds.of_objects(target).into_iter().flat_map(|kind| rights_of_poller(target, kind)).collect();
-    if let Source::Kubernetes(read) = &target.read.source {
-        let kind = kinds.get(&read.api_version, &read.kind);
-        rights.extend(kind.into_iter().flat_map(|kind| rights_to_read(target, read.namespace.as_deref(), kind)));
-    }
-    rights
-}
-
-fn controller_needs(target: &Target, kinds: &Kinds) -> Vec<Right> {
-    let mut rights: Vec<Right> =
-        kinds.of_objects(target).into_iter().flat_map(|kind| rights_of_controller(target, kind)).collect();
+fn with_secrets(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
+    let mut rights = controller_needs(target, kinds);
     rights.extend(rights_on_secrets(target));
-    if let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
-        (&target.read.source, &target.correct.destination, target.correct.mode)
-    {
-        let kind = kinds.get(&read.api_version, &read.kind);
-        rights.extend(kind.into_iter().flat_map(|kind| rights_on_resource(target, read.namespace.as_deref(), kind)));
-    }
     rights
 }

@@ -4,7 +4,7 @@
 //! Pure: the answers come in as values, and no value of a Secret is shown. It must not know how the cluster was asked.
 
 use drift_model::labelled_secrets::LabelledSecret;
-use drift_model::names::CREDENTIAL_LABEL;
+use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_target::{NeededSecret, Target};
 
 use super::rates::Rate;
@@ -24,7 +24,8 @@ pub fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>, &Label
     }
     let of_key = keys.iter().find_map(|key| secret.text(name, key).err());
     let of_host = host.as_ref().and_then(|host| secret.check_host(name, host, false).err());
-    of_key.or(of_host).map(|error| error.to_string())
+    let of_host = of_host.map(|error| format!("{error}: its annotation {HOSTS_ANNOTATION} says where it may go"));
+    of_key.map(|error| error.to_string()).or(of_host)
 }
 
 /// That the polls of so many objects need more requests than the target allows itself, so that they come late.
@@ -70,7 +71,9 @@ mod tests {
             (Some((Some("poller"), &secret(None, "other"))), Some("Secret s has no key token")),
             (
                 Some((Some("poller"), &secret(Some("o.example"), "token"))),
-                Some("Secret s may not be sent to h.example:443"),
+                Some(
+                    "Secret s may not be sent to h.example:443: its annotation driftpoller.dev/hosts says where it may go",
+                ),
             ),
         ];
         for (found, expected) in table {

@@ -8,7 +8,9 @@ mod rates;
 
 use std::sync::Arc;
 
-use drift_target::{Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents, place_of_key};
+use drift_target::{
+    Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents, place_of_key, place_of_secret,
+};
 
 pub use live::{rate_trouble, secret_trouble};
 pub use rates::{Rate, Requests, requests_of, total_rates};
@@ -76,6 +78,8 @@ pub struct Report {
     pub remarks: Vec<Remark>,
     /// By name.
     pub targets: Vec<Good>,
+    /// Whether something could not be looked at, so that nothing is said of it.
+    pub is_partial: bool,
 }
 
 impl Report {
@@ -93,6 +97,11 @@ impl Report {
     /// The same about the key at a path of the document, or the nearest one above it.
     pub fn say_at(&mut self, document: &Document, path: &[&str], said: (Severity, String)) {
         self.remarks.push(document.remark(said.0, place_of_key(&document.text, path), said.1));
+    }
+
+    /// The same about the place where the document names a Secret.
+    pub fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
+        self.remarks.push(document.remark(said.0, place_of_secret(&document.text, name), said.1));
     }
 
     /// Notes how many objects a target selects.
