@@ -11,7 +11,7 @@ use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSec
 use drift_model::names::CREDENTIAL_CONTROLLER;
 use drift_model::object::LeanObject;
 use drift_target::cel::SecretValues;
-use drift_target::{DeclaredSecret, SecretSource, Target};
+use drift_target::{Auth, DeclaredSecret, Destination, SecretSource, Target};
 use secrecy::{ExposeSecret, SecretString};
 
 /// Where secrets are found.
@@ -23,7 +23,7 @@ pub struct Known<'s> {
     pub beside: &'s LabelledSecrets,
 }
 
-/// Keys of credentials that are names, and no secret: what people are told may have them.
+/// Keys of credentials that are names where `auth` itself says what its keys are called: what people are told may have them.
 const NAMES: [&str; 2] = ["username", "clientId"];
 
 /// The secrets of one object.
@@ -116,9 +116,14 @@ impl ObjectSecrets {
 
 /// The credentials of the target's corrections, by their Secrets and keys.
 fn credentials_of(target: &Target, own: &LabelledSecrets) -> SecretValues {
+    // A bearer's or a header's key may have any name, and its value is the secret.
+    let has_names = match &target.correct.destination {
+        Some(Destination::Http(http)) => !matches!(http.auth, Some(Auth::Bearer(_) | Auth::Header { .. })),
+        _ => true,
+    };
     let needed = target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_CONTROLLER);
     let keys = needed.flat_map(|needed| needed.keys.into_iter().map(move |key| (needed.name.clone(), key)));
-    let found = keys.filter(|(_, key)| !NAMES.contains(&key.as_str())).filter_map(|(name, key)| {
+    let found = keys.filter(|(_, key)| !(has_names && NAMES.contains(&key.as_str()))).filter_map(|(name, key)| {
         let value = own.secret(&name).ok()?.text(&name, &key).ok()?;
         Some((format!("{name}/{key}"), value.expose_secret().to_owned()))
     });

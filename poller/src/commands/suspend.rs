@@ -66,7 +66,8 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
             )?;
             return Ok(ExitCode::SUCCESS);
         };
-        if !parse_document(&document, &edited.text).is_ok_and(|target| target.suspend == suspend) {
+        if !parse_document(&document, &edited.text).is_ok_and(|target| target.suspend == suspend && target.name == name)
+        {
             return Err(bad("its text would not be good any more: edit it by hand".to_owned()));
         }
         if !settings.dry_run {

@@ -3,6 +3,8 @@
 //! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the
 //! target's read limits, and finds what is. It must not know how a hint comes.
 
+use std::collections::BTreeSet;
+
 use drift_model::cluster_resource::ObjectName;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
@@ -58,7 +60,12 @@ pub struct Hints {
     listed: bool,
     /// Where changes of what is read are hints.
     watched: Option<WatchedResources>,
+    /// What changed before the objects were listed: who reads it is not known yet.
+    early: BTreeSet<ObjectName>,
 }
+
+/// Changes that are kept until the objects are listed, which takes seconds; with more it is as if any of them had changed.
+const EARLY_CHANGES: usize = 1_000;
 
 impl Hints {
     /// Of a target of which nothing was seen yet.
@@ -91,12 +98,23 @@ impl Hints {
         let Some(watched) = &mut self.watched else { return HintOutcome::Unknown };
         let readers = watched.readers_of(changed);
         for uid in &readers {
-            if roster.track(uid).is_some_and(|track| !track.wants_prompt_poll()) {
+            if roster.track(uid).is_some_and(|track| !track.is_polled_soon(now)) {
                 let wait = watched.take_turn(uid, now);
                 roster.update(uid, now, |track| track.take_hint_after(wait, now));
             }
         }
+        if readers.is_empty() && !self.listed {
+            self.keep_early(changed);
+        }
         if readers.is_empty() { HintOutcome::Unknown } else { HintOutcome::Polled }
+    }
+
+    fn keep_early(&mut self, changed: &ObjectName) {
+        if self.early.len() < EARLY_CHANGES {
+            self.early.insert(changed.clone());
+        } else {
+            self.waits_for_list = true;
+        }
     }
 
     /// The resource of an identity may have changed; `holder` has it, over all targets.
@@ -123,6 +141,9 @@ impl Hints {
     /// The target's first list is complete.
     pub fn note_listed(&mut self, roster: &mut Roster, now: Moment) {
         self.listed = true;
+        for changed in std::mem::take(&mut self.early) {
+            self.take_change(roster, &changed, now);
+        }
         if self.waits_for_list {
             self.take_everything(roster, now);
         }
@@ -200,6 +221,28 @@ mod tests {
         assert_eq!(polls, 5);
         let after = at(10).after(PROMPT_SPACING);
         assert_eq!(poll_all(&mut roster, after).len(), 1, "the last of them is not lost");
+    }
+
+    #[test]
+    fn a_change_before_the_list_is_kept_for_its_reader() {
+        let read = "read: {kubernetes: {apiVersion: apps/v1, kind: StatefulSet, name: \"${self.spec.id}\"}}";
+        let text = TEXT
+            .replace("interval: 30s", "interval: 24h")
+            .replace("read: {http: {url: \"http://h/${self.spec.id}\"}}", &format!("{read}\n  hints: {{watch: true}}"));
+        let target = target(&text);
+        let (mut roster, mut hints) = (Roster::new(target.clone()), Hints::of(&target));
+        let changed = |name: &str| ObjectName { namespace: None, name: name.to_owned() };
+        assert_eq!(hints.take_change(&mut roster, &changed("one"), at(0).moment), HintOutcome::Unknown);
+        for (uid, identity) in [("u", "one"), ("v", "two")] {
+            roster.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            hints.note_object(&mut roster, &uid.into(), at(0).moment);
+        }
+        poll_all(&mut roster, at(0));
+        hints.note_listed(&mut roster, at(5).moment);
+        assert_eq!(poll_all(&mut roster, at(5)), [Uid::from("u")], "the other one does not read it");
+        assert_eq!(hints.take_change(&mut roster, &changed("three"), at(6).moment), HintOutcome::Unknown);
+        hints.note_listed(&mut roster, at(7).moment);
+        assert!(poll_all(&mut roster, at(9)).is_empty());
     }
 
     #[test]

@@ -14,6 +14,9 @@ const MARKS: [(&str, &str, &str); 5] = [
     ("annotations", "meta.helm.sh/release-name", "the Helm release"),
 ];
 
+/// What `kubectl apply` without `--server-side` leaves.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Who puts an edit back, in words; `None` where nobody is known to. `own` is the field manager of the edit itself.
 #[must_use]
 pub fn keeper_of(object: &Value, own: &str) -> Option<String> {
@@ -22,7 +25,8 @@ pub fn keeper_of(object: &Value, own: &str) -> Option<String> {
         let name = metadata.get(place)?.get(mark)?.as_str()?;
         Some(format!("{keeper} {name}"))
     });
-    marked.or_else(|| {
+    let is_applied = metadata.get("annotations").is_some_and(|all| all.get(APPLIED).is_some());
+    marked.or_else(|| is_applied.then(|| "whoever applies it with kubectl".to_owned())).or_else(|| {
         let fields = metadata.get("managedFields")?.as_array()?;
         let appliers = fields.iter().filter(|entry| entry.get("operation").and_then(Value::as_str) == Some("Apply"));
         let mut names = appliers.filter_map(|entry| entry.get("manager")?.as_str()).filter(|name| *name != own);
@@ -45,6 +49,7 @@ mod tests {
                 Some("Argo CD's application drift:/ConfigMap:a/b"),
             ),
             (json!({"annotations": {"meta.helm.sh/release-name": "drift"}}), Some("the Helm release drift")),
+            (json!({"annotations": {(APPLIED): "{}"}}), Some("whoever applies it with kubectl")),
             (json!({"managedFields": [{"operation": "Apply", "manager": "ci"}]}), Some("whoever applies it as `ci`")),
             (
                 json!({"managedFields": [{"operation": "Update", "manager": "kubectl-edit"}, {"operation": "Apply", "manager": "us"}]}),

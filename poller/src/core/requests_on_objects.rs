@@ -63,8 +63,10 @@ impl ObjectRequest {
             return Some("driftObserved does not stand on it: perhaps no target is about it");
         }
         match self {
-            Self::Retry if reason != Some(CorrectedReason::AttemptsExhausted) => {
-                Some("its driftCorrected is not AttemptsExhausted, and a retry hastens nothing else")
+            Self::Retry
+                if !matches!(reason, Some(CorrectedReason::AttemptsExhausted | CorrectedReason::CorrectionFailed)) =>
+            {
+                Some("a retry hastens what AttemptsExhausted holds, or what could not be sent, and nothing else")
             }
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
             _ => None,
@@ -147,7 +149,12 @@ mod tests {
     fn a_request_without_effect_is_doubted() {
         let exhausted = object(&Value::Null, Some("AttemptsExhausted"));
         assert_eq!(ObjectRequest::Retry.doubt(&exhausted), None);
-        assert!(ObjectRequest::Retry.doubt(&object(&Value::Null, Some("CorrectionFailed"))).is_some());
+        assert_eq!(
+            ObjectRequest::Retry.doubt(&object(&Value::Null, Some("CorrectionFailed"))),
+            None,
+            "it may not have been sent"
+        );
+        assert!(ObjectRequest::Retry.doubt(&object(&Value::Null, Some("CorrectionApplied"))).is_some());
         assert_eq!(ObjectRequest::Poll.doubt(&exhausted), None);
         let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
         assert!(ObjectRequest::Pause.doubt(&bare).is_some());

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -22,6 +22,7 @@ use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
 use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::token_bucket::TokenBucket;
+use futures::StreamExt as _;
 use http::header::RETRY_AFTER;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -214,6 +215,19 @@ async fn receive(
     }
 }
 
+/// The body; or how many bytes of one came that is not whole, or too large.
+async fn read_body(body: Body) -> Result<Vec<u8>, usize> {
+    let (mut stream, mut read) = (body.into_data_stream(), Vec::new());
+    while let Some(chunk) = stream.next().await {
+        match chunk {
+            Ok(chunk) if chunk.len() <= BODY_BYTES - read.len() => read.extend_from_slice(&chunk),
+            Ok(_) => return Err(BODY_BYTES),
+            Err(_) => return Err(read.len()),
+        }
+    }
+    Ok(read)
+}
+
 impl Desk {
     async fn judge(&self, target: &str, headers: &HeaderMap, body: Body) -> (StatusCode, &'static str) {
         if !self.reception.leadership.is_held() {
@@ -223,9 +237,12 @@ impl Desk {
         if rates.are_used_up() {
             return (StatusCode::TOO_MANY_REQUESTS, "too many refused requests\n");
         }
-        let Ok(body) = to_bytes(body, BODY_BYTES).await else {
-            rates.refuse(BODY_BYTES);
-            return (StatusCode::PAYLOAD_TOO_LARGE, "the body is not whole, or larger than 256 KiB\n");
+        let body = match read_body(body).await {
+            Ok(body) => body,
+            Err(read) => {
+                rates.refuse(read);
+                return (StatusCode::PAYLOAD_TOO_LARGE, "the body is not whole, or larger than 256 KiB\n");
+            }
         };
         let Some(webhook) = self.admit(target, headers, &body) else {
             rates.refuse(body.len());

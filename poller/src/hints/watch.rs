@@ -30,11 +30,15 @@ pub(super) async fn hear(context: &Context, inbox: &Inbox) {
     let target = &inbox.target;
     let Some(read) = target.watched_read() else { return };
     inbox.say_connected(WATCH, false);
-    let kind = find_kind(context, read, inbox).await;
+    let (kind, mut was_missing) = find_kind(context, read, inbox).await;
     let namespaces = read.namespace.as_ref().map_or(target.objects.namespaces.as_slice(), std::slice::from_ref);
     let (sender, mut changes) = mpsc::channel(BUFFER);
     let telling = async {
         while let Some(news) = changes.recv().await {
+            // While nobody could watch anything may have changed.
+            if news == ResourceNews::Watched && std::mem::take(&mut was_missing) {
+                inbox.pass_on(Hint::Everything).await;
+            }
             take(inbox, news).await;
         }
     };
@@ -57,12 +61,15 @@ async fn take(inbox: &Inbox, news: ResourceNews) {
     }
 }
 
-async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> ResolvedKind {
+/// The kind, and whether it could not be found at first.
+async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> (ResolvedKind, bool) {
+    let mut was_missing = false;
     loop {
         match context.outside.resources.resolve(&read.api_version, &read.kind).await {
-            Ok(kind) => return kind,
+            Ok(kind) => return (kind, was_missing),
             Err(error) => inbox.tell(&error.to_string()),
         }
+        was_missing = true;
         tokio::time::sleep(LOOK_UP_AGAIN).await;
     }
 }

@@ -9,15 +9,21 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// The system's. Read once: they take a megabyte, and change with the image. Without any nobody is believed.
+/// The system's. Read once: they take a megabyte, and change with the image. Where there are none nobody is believed, the log says
+/// so, and whoever connects next looks again.
 pub(crate) fn system_roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let load = || {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(roots)
-    };
-    ROOTS.get_or_init(load).clone()
+    if let Some(roots) = ROOTS.get() {
+        return roots.clone();
+    }
+    let loaded = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(loaded.certs);
+    if roots.is_empty() {
+        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
+        return Arc::new(roots);
+    }
+    ROOTS.get_or_init(|| Arc::new(roots)).clone()
 }
 
 /// Those of a PEM bundle; `None` where it has not one certificate, or one that cannot be read.

@@ -92,7 +92,15 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
         let client = connect(&settings.targets.cluster).await?;
         let mut before: Option<Explanation> = None;
         loop {
-            let explanation = Box::pin(explain(&client, settings, (kind, name))).await?;
+            let explanation = match Box::pin(explain(&client, settings, (kind, name))).await {
+                // Whoever watches goes on watching.
+                Err(error) if before.is_some() => {
+                    writeln!(anstream::stderr(), "error: {error}")?;
+                    tokio::time::sleep(WATCH_EVERY).await;
+                    continue;
+                }
+                explanation => explanation?,
+            };
             print(&explanation, before.as_ref(), settings.output)?;
             if !settings.watch {
                 return Ok(code_of(&explanation));

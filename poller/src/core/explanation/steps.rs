@@ -1,11 +1,11 @@
 //! What a correction would send, step by step, as far as it can be known before any step is answered.
 //!
-//! Everything is rendered from what may be shown: whatever a rule redacts, whatever looks like a secret and every declared secret
-//! is masked before a template sees it. It must not know whether the correction follows.
+//! Everything is rendered from what may be shown: every declared secret, what looks like one, and in `desired` what a rule redacts
+//! is masked before a template sees it. Only whether a step is sent follows from what is there. It must not know whether the correction follows.
 
 use drift_target::cel::{SecretValues, Variables};
 use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Target, WriteOnly};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::shown::{MASK, http_lines, masked};
@@ -22,20 +22,40 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     };
     let whole = object.view.open();
     let view = masked(&whole, None);
-    let desired = target.wish_of(&whole).ok().map(|wished| masked(&wished.desired, Some(target.compare.rules.root())));
+    let wished = target.wish_of(&whole).ok().map(|wished| wished.desired);
+    let desired = wished.as_ref().map(|wished| masked(wished, Some(target.compare.rules.root())));
     let action = action(facts);
-    let differs = differing_keys(target, facts, desired.as_ref(), action == "replace");
+    let differs = differing_keys(target, facts, desired.as_ref(), is_made_anew(destination, action));
     let secrets: SecretValues = target.secrets.iter().map(|secret| (secret.name.clone(), MASK.to_owned())).collect();
-    let no_answers = Value::Object(Map::new());
-    let variables = Variables {
+    // Answers of earlier steps are not there: what asks for one cannot be told.
+    let shown = Variables {
         desired: desired.as_ref(),
         differs: differs.as_ref(),
         correction: Some(verdict.tag.correction + 1),
-        steps: Some(&no_answers),
         secrets: Some(&secrets),
         ..Variables::of_object(&view)
     };
-    of_destination(destination, action, (target, &object.id.uid), &variables)
+    // Whether a step is sent follows from what is there, not from what may be shown.
+    let real = Variables { object: &whole, desired: wished.as_ref(), ..shown };
+    of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
+}
+
+/// What steps see: as it may be shown, and as it is.
+#[derive(Clone, Copy)]
+struct Seen<'v> {
+    shown: &'v Variables<'v>,
+    real: &'v Variables<'v>,
+}
+
+/// Whether the resource is taken away and made anew, and not replaced by steps of its own.
+fn is_made_anew(destination: &Destination, action: &str) -> bool {
+    let has_own_steps = match destination {
+        Destination::Http(http) => !http.replace.is_empty(),
+        Destination::Postgres(postgres) => !postgres.replace.is_empty(),
+        Destination::Kubernetes(_) => false,
+        Destination::Job(_) | Destination::Nudge(_) => true,
+    };
+    action == "replace" && !has_own_steps
 }
 
 /// The keys of the wish that differ, as the steps see them: what is made anew lacks every one.
@@ -54,8 +74,9 @@ fn of_destination(
     destination: &Destination,
     action: &str,
     (target, uid): (&Target, &str),
-    variables: &Variables<'_>,
+    seen: Seen<'_>,
 ) -> Vec<String> {
+    let variables = seen.shown;
     match destination {
         Destination::Http(http) => {
             let parts: [&[HttpStep]; 2] = match action {
@@ -64,7 +85,7 @@ fn of_destination(
                 _ if http.replace.is_empty() => [&http.delete, &http.create],
                 _ => [&http.replace, &[]],
             };
-            parts.into_iter().flatten().flat_map(|step| of_http(step, variables)).collect()
+            parts.into_iter().flatten().flat_map(|step| of_http(step, seen)).collect()
         }
         Destination::Postgres(postgres) => {
             let parts: [&[SqlStatement]; 2] = match action {
@@ -73,7 +94,7 @@ fn of_destination(
                 _ if postgres.replace.is_empty() => [&postgres.delete, &postgres.create],
                 _ => [&postgres.replace, &[]],
             };
-            parts.into_iter().flatten().map(|statement| of_statement(statement, variables)).collect()
+            parts.into_iter().flatten().map(|statement| of_statement(statement, seen)).collect()
         }
         Destination::Job(job) => {
             let parts = match action {
@@ -102,28 +123,32 @@ fn of_destination(
     }
 }
 
-fn of_http(step: &HttpStep, variables: &Variables<'_>) -> Vec<String> {
+fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
     let name = step.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    if step.is_due(variables) == Ok(false) {
+    let is_due = step.is_due(seen.real);
+    if is_due == Ok(false) {
         return vec![format!("{name}skipped, since its `when` does not hold")];
     }
-    let mut lines = match step.request.render(variables) {
+    let mut lines = match step.request.render(seen.shown) {
         Ok(request) => http_lines(&request),
         Err(_) if step.request.may_vary() => vec![format!("{} …: {NOT_YET}", step.request.method)],
         Err(error) => vec![unknown(&error)],
     };
     if let Some(first) = lines.first_mut() {
-        let perhaps = if step.is_due(variables).is_err() { " (or skipped, by the answers before it)" } else { "" };
+        let perhaps = if is_due.is_err() { " (or skipped, by the answers before it)" } else { "" };
         *first = format!("{name}{first}{perhaps}");
     }
     lines
 }
 
-fn of_statement(statement: &SqlStatement, variables: &Variables<'_>) -> String {
+fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
     let name = statement.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    match statement.render(variables) {
+    if statement.render(seen.real) == Ok(None) {
+        return format!("{name}skipped, since its `when` does not hold");
+    }
+    match statement.render(seen.shown) {
         Ok(Some(sql)) => format!("{name}{sql}"),
-        Ok(None) => format!("{name}skipped, since its `when` does not hold"),
+        Ok(None) => format!("{name}it is sent, and cannot be shown without what is masked here"),
         Err(error) => format!("{name}{}", unknown(&error)),
     }
 }
@@ -179,6 +204,22 @@ mod tests {
         assert_eq!(updated, expected);
         assert!(rendered(HTTP, ObservedReason::InSync).is_empty());
         assert!(rendered("", ObservedReason::FieldsDiffer).is_empty());
+    }
+
+    #[test]
+    fn whether_a_step_is_sent_follows_from_what_is_there() {
+        let correct = "
+  correct:
+    mode: Correct
+    http:
+      update:
+      - {method: PUT, url: 'http://h/a', when: \"${desired.token == '1'}\", body: '${desired}'}
+      - {name: find, method: GET, url: 'http://h/find'}
+      - {method: PUT, url: \"http://h/${steps.?find.body.id.orValue('new')}\", body: '${desired}'}
+";
+        let shown = rendered(correct, ObservedReason::FieldsDiffer);
+        assert_eq!(shown[0], "PUT http://h/a", "{shown:?}");
+        assert_eq!(shown.last().unwrap(), "PUT …: what it is follows from the answers before it");
     }
 
     #[test]

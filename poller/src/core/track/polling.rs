@@ -44,6 +44,12 @@ impl Track {
         self.schedule.is_wanted()
     }
 
+    /// Whether a poll that was asked for comes within [`PROMPT_SPACING`], or once the one under way has ended.
+    #[must_use]
+    pub fn is_polled_soon(&self, now: Moment) -> bool {
+        self.wants_prompt_poll() && self.poll_due().is_none_or(|due| due <= now + PROMPT_SPACING)
+    }
+
     /// Somebody says that the external resource may have changed: it is polled soon. While drift stands, that may be what a
     /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
     /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.

@@ -41,6 +41,15 @@ async fn who_sends_slowly_keeps_nobody_out() {
     tokio::join!(server.serve(reception(), stop.clone()), asking);
 }
 
+#[tokio::test]
+async fn a_body_that_breaks_off_costs_what_came() {
+    let chunks = |chunks: Vec<io::Result<Vec<u8>>>| Body::from_stream(futures::stream::iter(chunks));
+    assert_eq!(read_body(chunks(vec![Ok(b"ab".to_vec()), Ok(b"c".to_vec())])).await, Ok(b"abc".to_vec()));
+    assert_eq!(read_body(chunks(vec![Ok(b"ab".to_vec()), Err(io::Error::other("cut"))])).await, Err(2));
+    assert_eq!(read_body(chunks(vec![Ok(vec![0; BODY_BYTES])])).await, Ok(vec![0; BODY_BYTES]));
+    assert_eq!(read_body(chunks(vec![Ok(vec![0; BODY_BYTES]), Ok(vec![0])])).await, Err(BODY_BYTES));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_leaves_right_requests_theirs() {
     let rates = Rates::full();
