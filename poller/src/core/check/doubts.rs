@@ -7,11 +7,20 @@ use std::sync::Arc;
 
 use drift_target::{Destination, Mode, Target, place_of_key};
 
+use super::lookalikes::lookalikes;
 use super::{Document, Remark, Severity};
+
+/// Said of a text that looks like a template.
+const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool fills \
+                           in is to be filled in before";
 
 /// What is doubtful about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
+    for (document, _) in targets {
+        let places = lookalikes(&document.text).into_iter();
+        remarks.extend(places.map(|place| document.remark(Severity::Warning, place, NO_TEMPLATE.to_owned())));
+    }
     for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
         let actions = target.correct.actions();
         let half = match (actions.create, actions.update) {

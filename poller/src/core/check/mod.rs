@@ -4,6 +4,7 @@
 
 mod doubts;
 mod live;
+mod lookalikes;
 mod rates;
 
 use std::sync::Arc;

@@ -1,0 +1,69 @@
+//! Texts that look like templates and are none: a field of the object without `${…}`, or what another tool was to fill in.
+//!
+//! It looks at how values begin, outside of templates and comments. It must not know what a document says.
+
+/// What people write where they mean `${self.spec.x}`, and the placeholders of other tools.
+const LOOKALIKES: [&str; 6] = ["self.", "$self.", "$(self.", "$.spec", "$.metadata", "{{"];
+
+/// What stands before a value.
+const BEFORE_VALUES: [&str; 5] = [": ", "- ", "[", "{", ", "];
+
+/// Where values begin like that: line and column.
+pub(super) fn lookalikes(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    // Of `{` that are open since a template began.
+    let mut depth = 0_usize;
+    for (number, line) in text.lines().enumerate() {
+        let (mut before, mut skipped) = (' ', 0);
+        for (at, letter) in line.char_indices() {
+            let opens = depth == 0 && line[at..].starts_with("${");
+            match letter {
+                _ if at < skipped => {}
+                _ if opens => (depth, skipped) = (1, at + "${".len()),
+                '{' if depth > 0 => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                '#' if depth == 0 && before.is_whitespace() => break,
+                _ if depth == 0 && begins_alike(line, at) => {
+                    found.push((number + 1, line[..at].chars().count() + 1));
+                    // What follows belongs to it.
+                    skipped = line.len();
+                }
+                _ => {}
+            }
+            before = letter;
+        }
+    }
+    found
+}
+
+fn begins_alike(line: &str, at: usize) -> bool {
+    let before = line[..at].trim_end_matches(['"', '\'']);
+    BEFORE_VALUES.iter().any(|mark| before.ends_with(mark))
+        && LOOKALIKES.iter().any(|lookalike| line[at..].starts_with(lookalike))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_begins_a_value_looks_like_a_template() {
+        let table: [(&str, &[(usize, usize)]); 12] = [
+            ("a: self.spec.x", &[(1, 4)]),
+            ("a: \"$.spec.x\"", &[(1, 5)]),
+            ("b: 1\na: {c: '{{ self.spec.x }}', d: $(self.spec.x)}", &[(2, 9)]),
+            ("a: [$self.spec.x]", &[(1, 5)]),
+            ("- {{ .Values.interval }}", &[(1, 3)]),
+            ("ä: self.x", &[(1, 4)]),
+            ("a: \"${self.spec.x}\"", &[]),
+            ("a: \"${self.x ? self.y : self.z}\"", &[]),
+            ("a: >-\n  ${has(self.x) ?\n  {'b': self.y}\n  : self.z}\nb: self.w", &[(5, 4)]),
+            ("a: 1 # or: self.spec.x", &[]),
+            ("a: names of itself. and yourself.", &[]),
+            ("a: \"$${self.spec.x}\"", &[]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(lookalikes(text), expected, "{text}");
+        }
+    }
+}
