@@ -67,9 +67,10 @@ impl TargetActor {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
         }
-        let request = first_request(&self.target, &view.open())?;
+        let open = view.open();
+        let request = first_request(&self.target, &open)?;
         let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
-        let name = self.target.read.keys().map(|keys| keys.of_object(&view.open(), identity.unwrap_or_default()));
+        let name = self.target.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
         let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
         Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }

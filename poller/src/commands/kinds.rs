@@ -4,8 +4,8 @@
 
 use drift_cluster::client::{CALL_DEADLINE, CallError, within};
 use drift_cluster::kinds::ResolvedKind;
-use kube::core::ApiResource;
 use kube::core::discovery::v2::APIGroupDiscovery;
+use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::core::kind_names::ServedKind;
 
@@ -44,9 +44,9 @@ fn by_itself(kind: &ResolvedKind) -> ServedKind {
 
 /// A listed kind as calls on the API server take it.
 pub(crate) fn resolved(served: &ServedKind) -> ResolvedKind {
-    let ServedKind { group, version, kind, plural, is_namespaced, .. } = served.clone();
-    let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-    ResolvedKind { resource: ApiResource { group, version, api_version, kind, plural }, namespaced: is_namespaced }
+    let kind = GroupVersionKind::gvk(&served.group, &served.version, &served.kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, &served.plural);
+    ResolvedKind { resource, namespaced: served.is_namespaced }
 }
 
 /// All kinds in all versions, in the API server's order: the core group first, and of each group the preferred version.

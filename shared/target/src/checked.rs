@@ -1,12 +1,13 @@
 //! A poll target, checked and compiled, and what it says of one object.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
-use crate::compare::Compare;
+use crate::compare::{Compare, WriteOnly};
 use crate::correct::Correct;
 use crate::hints::HintSource;
 use crate::network::Network;
@@ -16,7 +17,7 @@ use crate::read::{KubernetesRead, Read, Source};
 use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
 use crate::status_fields::StatusTemplates;
-use drift_model::condition::Wish;
+use drift_model::condition::{DifferingFields, Wish};
 use drift_model::field_paths::FieldPaths;
 
 /// Characters of an identity: what the longest names of external systems need, and what fits a message.
@@ -156,6 +157,19 @@ impl Target {
     #[must_use]
     pub fn uses_differs(&self) -> bool {
         self.correct.reads_differs()
+    }
+
+    /// `differs` as steps see it: which keys of the wish differ, in a map of which these are told; where every one may, those that
+    /// cannot be read back are among them.
+    #[must_use]
+    pub fn differing_keys(&self, fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
+        match fields.names() {
+            Some(names) => names.collect(),
+            None => {
+                let write_only = self.compare.write_only.iter().map(WriteOnly::field);
+                desired.keys().map(String::as_str).chain(write_only).collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        }
     }
 
     /// Whether a difference can lead to a deletion and a creation: only then a verdict says that it asks for them.

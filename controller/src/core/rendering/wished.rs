@@ -2,12 +2,10 @@
 //!
 //! This file must not know what a step sends.
 
-use std::collections::BTreeSet;
-
 use drift_model::condition::DifferingFields;
 use drift_model::object::LeanObject;
-use drift_target::{Target, WriteOnly};
-use serde_json::{Map, Value};
+use drift_target::Target;
+use serde_json::Value;
 
 use super::Unrenderable;
 use crate::core::claim::Action;
@@ -30,7 +28,7 @@ pub(in crate::core) fn wish_of(
     let anew = DifferingFields::every();
     let differs = match &desired {
         Some(Value::Object(fields)) => {
-            Some(differing(target, if is_anew { &anew } else { &correction.fields }, fields))
+            Some(target.differing_keys(if is_anew { &anew } else { &correction.fields }, fields))
         }
         _ if target.uses_differs() && correction.action != Action::Delete => {
             return Err(Unrenderable::new("desired is no map, so it has no keys that could be in `differs`"));
@@ -38,15 +36,4 @@ pub(in crate::core) fn wish_of(
         _ => None,
     };
     Ok((desired, differs))
-}
-
-/// Which of the fields of a wish differ, and of those that cannot be read back.
-fn differing(target: &Target, fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
-    match fields.names() {
-        Some(names) => names.collect(),
-        None => {
-            let write_only = target.compare.write_only.iter().map(WriteOnly::field);
-            desired.keys().map(String::as_str).chain(write_only).collect::<BTreeSet<_>>().into_iter().collect()
-        }
-    }
 }

@@ -3,8 +3,9 @@
 //! Everything is rendered from what may be shown: every declared secret, what looks like one, and in `desired` what a rule redacts
 //! is masked before a template sees it. Only whether a step is sent follows from what is there. It must not know whether the correction follows.
 
+use drift_model::condition::DifferingFields;
 use drift_target::cel::{SecretValues, Variables};
-use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Target, WriteOnly};
+use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Target};
 use serde_json::Value;
 
 use super::holds::{Facts, action};
@@ -25,7 +26,9 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     let wished = target.wish_of(&whole).ok().map(|wished| wished.desired);
     let desired = wished.as_ref().map(|wished| masked(wished, Some(target.compare.rules.root())));
     let action = action(facts);
-    let differs = differing_keys(target, facts, desired.as_ref(), is_made_anew(destination, action));
+    let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
+    let fields = if is_made_anew(destination, action) { &anew } else { told };
+    let differs = wished.as_ref().and_then(Value::as_object).map(|wished| target.differing_keys(fields, wished));
     let secrets: SecretValues = target.secrets.iter().map(|secret| (secret.name.clone(), MASK.to_owned())).collect();
     // Answers of earlier steps are not there: what asks for one cannot be told.
     let shown = Variables {
@@ -58,16 +61,15 @@ fn is_made_anew(destination: &Destination, action: &str) -> bool {
     action == "replace" && !has_own_steps
 }
 
-/// The keys of the wish that differ, as the steps see them: what is made anew lacks every one.
-fn differing_keys(target: &Target, facts: Facts<'_>, desired: Option<&Value>, is_anew: bool) -> Option<Value> {
-    let desired = desired?.as_object()?;
-    Some(match facts.verdict.tag.fields.names().filter(|_| !is_anew) {
-        Some(names) => names.collect(),
-        None => {
-            let write_only = target.compare.write_only.iter().map(WriteOnly::field);
-            desired.keys().map(String::as_str).chain(write_only).collect()
-        }
-    })
+/// The parts of a correction, one after the other: what is made anew is deleted and created.
+fn parts<'t, S>(action: &str, [create, update, delete, replace]: [&'t [S]; 4]) -> impl Iterator<Item = &'t S> {
+    let [first, then]: [&[S]; 2] = match action {
+        "create" => [create, &[]],
+        "update" => [update, &[]],
+        _ if replace.is_empty() => [delete, create],
+        _ => [replace, &[]],
+    };
+    first.iter().chain(then)
 }
 
 fn of_destination(
@@ -79,30 +81,16 @@ fn of_destination(
     let variables = seen.shown;
     match destination {
         Destination::Http(http) => {
-            let parts: [&[HttpStep]; 2] = match action {
-                "create" => [&http.create, &[]],
-                "update" => [&http.update, &[]],
-                _ if http.replace.is_empty() => [&http.delete, &http.create],
-                _ => [&http.replace, &[]],
-            };
-            parts.into_iter().flatten().flat_map(|step| of_http(step, seen)).collect()
+            let written = [&*http.create, &http.update, &http.delete, &http.replace];
+            parts(action, written).flat_map(|step| of_http(step, seen)).collect()
         }
         Destination::Postgres(postgres) => {
-            let parts: [&[SqlStatement]; 2] = match action {
-                "create" => [&postgres.create, &[]],
-                "update" => [&postgres.update, &[]],
-                _ if postgres.replace.is_empty() => [&postgres.delete, &postgres.create],
-                _ => [&postgres.replace, &[]],
-            };
-            parts.into_iter().flatten().map(|statement| of_statement(statement, seen)).collect()
+            let written = [&*postgres.create, &postgres.update, &postgres.delete, &postgres.replace];
+            parts(action, written).map(|statement| of_statement(statement, seen)).collect()
         }
         Destination::Job(job) => {
-            let parts = match action {
-                "create" => [&job.create, &None],
-                "update" => [&job.update, &None],
-                _ => [&job.delete, &job.create],
-            };
-            parts.into_iter().flatten().map(|job| of_job(job, variables)).collect()
+            let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
+            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, variables)).collect()
         }
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -43,6 +44,21 @@ impl Log {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.all().iter().map(Sent::line).collect()
     }
+}
+
+/// An API server that plays answers in turn and then is silent.
+pub(crate) fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
+    let answers = Arc::new(Mutex::new(answers.into_iter()));
+    client(move |_: Sent| {
+        let next = answers.lock().ok().and_then(|mut answers| answers.next());
+        async move {
+            match next {
+                Some(answer) => answer,
+                None => std::future::pending().await,
+            }
+        }
+        .boxed()
+    })
 }
 
 /// A client whose API server is `answer`.

@@ -261,27 +261,11 @@ async fn sleep(pauses: &mut ExponentialBackoff) {
 mod tests {
     use super::*;
     use crate::client::WholeObjects;
-    use crate::client::fake_api::{Log, Sent, client, refuse, reply};
+    use crate::client::fake_api::{Sent, client, refuse, reply, scripted};
     use axum::body::Body;
     use axum::http::Response;
     use futures::FutureExt;
     use serde_json::json;
-    use std::sync::{Arc, Mutex};
-
-    /// An API server that plays answers in turn and then is silent.
-    fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
-        let answers = Arc::new(Mutex::new(answers.into_iter()));
-        client(move |_: Sent| {
-            let next = answers.lock().unwrap().next();
-            async move {
-                match next {
-                    Some(answer) => answer,
-                    None => std::future::pending().await,
-                }
-            }
-            .boxed()
-        })
-    }
 
     fn page(names: &[&str], version: &str, next: &str) -> Response<Body> {
         let items: Vec<_> = names.iter().map(|name| object(name, version)).collect();

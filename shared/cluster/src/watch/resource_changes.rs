@@ -101,16 +101,14 @@ impl Collections {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use std::sync::{Arc, Mutex};
 
     use axum::body::Body;
     use axum::http::Response;
-    use futures::FutureExt;
     use kube::core::{ApiResource, GroupVersionKind};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::client::fake_api::{Log, Sent, client, refuse, reply};
+    use crate::client::fake_api::{refuse, reply, scripted};
 
     const LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     const ONE: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -139,21 +137,6 @@ mod tests {
 
     fn changed(name: &str) -> ResourceNews {
         ResourceNews::Changed(ObjectName { namespace: Some("a".to_owned()), name: name.to_owned() })
-    }
-
-    /// An API server that plays answers in turn and then is silent.
-    fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
-        let answers = Arc::new(Mutex::new(answers.into_iter()));
-        client(move |_: Sent| {
-            let next = answers.lock().unwrap().next();
-            async move {
-                match next {
-                    Some(answer) => answer,
-                    None => std::future::pending().await,
-                }
-            }
-            .boxed()
-        })
     }
 
     async fn heard(client: &kube::Client, count: usize) -> Vec<ResourceNews> {
