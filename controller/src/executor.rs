@@ -16,6 +16,7 @@ use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::StatusFields;
+use drift_model::identity::Uid;
 use drift_model::object::LeanObject;
 use drift_target::Target;
 use places::Places;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::correction::Correction;
 use crate::core::decision::Decision;
 use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Rendered, Step};
+use crate::core::held::Held;
 use crate::core::limits::Taken;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::{Doubt, StepOutcome, Uncertainty};
@@ -82,6 +84,8 @@ pub struct Answer {
 pub struct Supervision {
     /// Where the object is decided anew.
     pub questions: mpsc::UnboundedSender<Question>,
+    /// Where it is told why nothing comes of what was begun for the object; `None` where something does by now.
+    pub stalls: mpsc::UnboundedSender<(Uid, Option<Held>)>,
     /// Cancelled when the object is seen to be deleted.
     pub deleting: CancellationToken,
     /// Cancelled when the target works by another text, or is gone.
@@ -234,6 +238,11 @@ impl Run<'_> {
                 {
                     let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
                     tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
+                }
+                if let StepOutcome::Open(Some(sighting)) = &outcome {
+                    let uid = self.execution.object().id.uid.clone();
+                    // Nobody shows it where the target's actor has ended.
+                    _ = self.supervision.stalls.send((uid, Held::of_job(sighting.stage)));
                 }
                 if let Reply::Nudge(NudgeReply::Taken(object)) = reply {
                     self.execution.see(*object);

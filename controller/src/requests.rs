@@ -153,14 +153,17 @@ impl RequestSender {
 
     /// Sends the request that was rendered last, with what is held of its host. One that `begins` is not sent while the
     /// program ends, or the host is to be left alone.
-    pub async fn send(&self, requests: &Requests<'_>, begins: bool, held: &mut HeldHosts) -> Sent {
+    pub async fn send(&self, requests: &mut Requests<'_>, begins: bool, held: &mut HeldHosts) -> Sent {
+        if let Means::Job(job) = &mut requests.means {
+            return self.run_job(job, begins).await;
+        }
+        let requests = &*requests;
         let host = match &requests.means {
             Means::Http { ready: Some(request), .. } => request.host(),
             Means::Sql(statements) => statements.host().unwrap_or_default(),
-            Means::Job(job) => return self.run_job(job, begins).await,
             Means::Manifest(manifests) => manifests.host(),
             Means::Nudge(nudge) => return self.send_to_api_server(nudge, begins).await,
-            Means::Http { ready: None, .. } => return Sent::NotSent,
+            Means::Http { ready: None, .. } | Means::Job(_) => return Sent::NotSent,
         };
         let entered = match held.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
@@ -220,8 +223,9 @@ impl RequestSender {
 
     /// Does a step of a Job. When the program is to end a Job that was begun is left to the next: it may take hours, and its
     /// name is known.
-    async fn run_job(&self, job: &JobRequest<'_>, begins: bool) -> Sent {
-        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
+    async fn run_job(&self, job: &mut JobRequest<'_>, begins: bool) -> Sent {
+        // Who only looks writes nothing that another leader could not write too.
+        let may_send = if begins { self.may_begin() } else { !self.term.is_cancelled() };
         if !may_send {
             return Sent::NotSent;
         }

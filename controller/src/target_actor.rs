@@ -67,6 +67,8 @@ pub struct TargetActor {
     inbox: mpsc::UnboundedReceiver<Report>,
     questions: mpsc::UnboundedSender<Question>,
     asked: mpsc::UnboundedReceiver<Question>,
+    stalls: mpsc::UnboundedSender<(Uid, Option<Held>)>,
+    stalled: mpsc::UnboundedReceiver<(Uid, Option<Held>)>,
     /// To be decided.
     queue: WorkQueue,
     /// To be decided when the target's limits allow.
@@ -95,6 +97,7 @@ impl TargetActor {
         let (roster, memories) = Roster::new(TargetFacts::of(&executor.target), handover);
         let (reports, inbox) = mpsc::unbounded_channel();
         let (questions, asked) = mpsc::unbounded_channel();
+        let (stalls, stalled) = mpsc::unbounded_channel();
         let name = Arc::<str>::from(executor.target.name.as_str());
         Self {
             name,
@@ -109,6 +112,8 @@ impl TargetActor {
             inbox,
             questions,
             asked,
+            stalls,
+            stalled,
             queue: WorkQueue::default(),
             limited: Fifo::default(),
             crowded: Fifo::default(),
@@ -146,6 +151,7 @@ impl TargetActor {
                 () = stop.cancelled() => break,
                 Some(report) = self.inbox.recv() => self.take_report(report),
                 Some(question) = self.asked.recv() => self.take_question(question),
+                Some((uid, held)) = self.stalled.recv() => self.take_stall(&uid, held),
                 Some(asked) = self.holdings.recv() => self.answer(asked),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,

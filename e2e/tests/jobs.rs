@@ -3,6 +3,8 @@
 //! No kubelet runs here and no Job controller: the test plays both. It does what a Job's Pod would do with the variables that it
 //! was given, and writes the Job's end into its status, as the API server demands it of the real one.
 
+mod deaths;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
@@ -210,6 +212,17 @@ fn variables(job: &Value) -> BTreeMap<String, String> {
     env.map(|variable| (text(&variable["name"]), text(&variable["value"]))).collect()
 }
 
+/// No controller of Jobs runs here, so the Job stands still: the object says so, and the controller.
+async fn it_says_that_nobody_takes_it_up(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
+    let says = |object: &Value| message(object, "driftCorrected").contains("it is not taken up yet");
+    let told = cluster.world.wait_for_proxy("web", "a word on the Job that stands still", says).await?;
+    let said = note(&told);
+    ensure!((said.correction, said.claim.is_some()) == (1, true), "{said:?}");
+    let (_, held) = controller.page("/objects?why=job_not_taken_up").await?;
+    ensure!(held.contains("web"), "{held}");
+    Ok(())
+}
+
 async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     let world = cluster.world;
     let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
@@ -221,7 +234,7 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     let claimed = world.wait_for_note("web", "Unknown", "CorrectionStarted").await?;
     ensure!(note(&claimed).claim.is_some(), "{claimed}");
     controller.kill().await?;
-    world.start_controller().await?;
+    let controller = world.start_controller().await?;
     world.wait_for_note("web", "False", "CorrectionFailed").await?;
     cluster.complete("create").await?;
     world.wait_until_verified("web").await?;
@@ -229,11 +242,13 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
 
     cluster.outside.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
     let failing = cluster.begun("update").await?;
+    it_says_that_nobody_takes_it_up(cluster, &controller).await?;
+    // The next Job is announced as soon as a poll has seen what this one left.
+    let history = world.watch_object("web").await?;
     cluster.end(&failing, "FailureTarget", "Failed", "DeadlineExceeded").await?;
-    let failed = world.wait_for_note("web", "False", "CorrectionFailed").await?;
-    let words = message(&failed, "driftCorrected");
     let name = failing["metadata"]["name"].as_str().unwrap_or_default();
-    ensure!(words.contains(&format!("update: the Job: {name}: it failed with DeadlineExceeded")), "{words}");
+    let failed = format!("update: the Job: {name}: it failed with DeadlineExceeded, and was not seen to be taken up");
+    history.wait_for("the Job's failure", |object| message(object, "driftCorrected").contains(&failed)).await?;
     cluster.complete("update").await?;
     world.wait_until_verified("web").await?;
 

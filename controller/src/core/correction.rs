@@ -9,7 +9,7 @@ use drift_model::condition::{
 use drift_model::identity::ResourceName;
 
 use super::claim::Action;
-use super::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
+use super::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};
 
 /// One correction to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,25 @@ pub struct Correction {
     /// It creates again what an earlier process was interrupted in creating, or follows the Job that it began. That counted as
     /// a correction, and yet the external system must know the request for the same.
     pub resumes: bool,
+    /// A Job does it, which goes on when this process ends.
+    pub by_job: bool,
+    /// Its Job was begun by this process, and how it ended was not seen.
+    pub was_begun: bool,
+}
+
+/// What a correction asks for, by which one Job is told from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedFor {
+    /// What.
+    pub action: Action,
+    /// The number by which it is known.
+    pub number: u64,
+    /// The generation acted on.
+    pub generation: Option<i64>,
+    /// The wish acted on.
+    pub wish: Option<Wish>,
+    /// What it is made of.
+    pub correct_hash: u64,
 }
 
 impl Correction {
@@ -72,23 +91,62 @@ impl Correction {
         if self.resumes { self.before.correction } else { self.number }
     }
 
-    /// Whether the object says that it has begun before the first write outside: where the claim is new, and before each
-    /// try of a replacement. Whoever finds that after a crash has a poll tell what is left, and takes nothing away again.
+    /// What is asked for.
     #[must_use]
-    pub fn is_announced(&self) -> bool {
-        self.claim_first || self.action == Action::Replace
+    pub const fn asked_for(&self) -> AskedFor {
+        let Self { action, generation, wish, correct_hash, .. } = *self;
+        AskedFor { action, number: self.asked_as(), generation, wish, correct_hash }
     }
 
-    /// What is then said, with the claim.
+    /// Whether the object says that it has begun before the first write outside: where the claim is new, before each
+    /// try of a replacement, and before a Job, unless the object says so already. Whoever finds that after a crash has a poll
+    /// tell what is left, and takes nothing away again. A deletion needs no verdict, so that a poll would tell it nothing.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        let by_job = self.by_job && self.action != Action::Delete;
+        self.claim_first || self.action == Action::Replace || by_job && !self.was_announced()
+    }
+
+    /// Whether the object says already that it has begun: a process that is no more said so, or this one, which could not see
+    /// how it ended.
+    #[must_use]
+    pub fn was_announced(&self) -> bool {
+        self.resumes || self.before.reason == Some(CorrectedReason::CorrectionStarted)
+    }
+
+    /// What is then said, with the claim. Why the one before failed is said on: the next Job may begin as soon as a poll has seen what
+    /// that one left, and nobody could read it.
     #[must_use]
     pub fn claim(&self) -> CorrectionStatus {
         let text = match self.action {
             Action::Create => "creating the external resource",
             Action::Replace => "replacing the external resource",
+            Action::Update if !self.claim_first => "updating the external resource",
             Action::Update | Action::Delete | Action::Nudge => "adopting the external resource",
         };
         let claim = Some(Claim::Owns(self.resource.clone().into()));
-        CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, text, self.generation) }
+        let has_failed = self.by_job && self.before.reason == Some(CorrectedReason::CorrectionFailed);
+        let text = if has_failed { format!("{text}; before: {}", self.before.text) } else { text.to_owned() };
+        CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation) }
+    }
+
+    /// What is said while its Job goes on. Whoever finds it after a crash must find the same Job.
+    #[must_use]
+    pub fn underway(&self, sentence: &str) -> CorrectionStatus {
+        match self.before.still_interrupted(sentence, self.generation).filter(|_| self.resumes) {
+            Some(status) => status,
+            None => {
+                let claim = if self.claim_first { self.claim().claim } else { self.before.claim.clone() };
+                let started = self.before.keeping(CorrectedReason::CorrectionStarted, sentence, self.generation);
+                CorrectionStatus { claim, ..started }
+            }
+        }
+    }
+
+    /// The same of how far it has come.
+    #[must_use]
+    pub fn seen(&self, sighting: &Sighting) -> CorrectionStatus {
+        self.underway(&format!("{}: {}: {}", self.action.as_str(), Code::Job.short(), sighting.because))
     }
 
     /// What a step whose outcome is open makes of it. A replacement that has written is not begun anew by the verdict of
@@ -113,7 +171,11 @@ impl Correction {
             | Outcome::Halted(..)
             | Outcome::Doubtful(..) => CorrectedReason::CorrectionFailed,
         };
-        let mut status = self.before.keeping(reason, &ended_text(self.action, outcome), self.generation);
+        let text = ended_text(self.action, outcome);
+        let mut status = match outcome {
+            Outcome::Doubtful(_, Uncertainty { why: Doubt::JobUnseen, .. }) => self.underway(&text),
+            _ => self.before.keeping(reason, &text, self.generation),
+        };
         if outcome.is_definite() {
             status.correction = self.number;
         }

@@ -85,7 +85,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(lost) = situation.memory.lost_status(object) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
-    if status.reason == Some(CorrectedReason::CorrectionStarted) && !situation.memory.awaits_deletion(status) {
+    if status.reason == Some(CorrectedReason::CorrectionStarted) && !situation.memory.knows_to_go_on(status) {
         return Decision::WriteStatus(status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
@@ -264,7 +264,7 @@ fn decide_timing(
     // An operator hears of an edit by itself, and has its own turn first.
     let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
     if now < ready {
-        return Decision::Wait { until: ready, why: Held::Delayed };
+        return Decision::Wait { until: ready, why: memory.delay.awaits(now) };
     }
     if let Some(until) = memory.unsent_until(retry, now) {
         return Decision::Wait { until, why: Held::Unsendable };

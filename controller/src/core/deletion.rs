@@ -43,9 +43,10 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStat
 }
 
 fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
-    let ready = situation.memory.delay.deletion_ready_at(situation.now);
-    if situation.now < ready {
-        return Decision::Wait { until: ready, why: Held::Delayed };
+    let (delay, now) = (&situation.memory.delay, situation.now);
+    let ready = delay.deletion_ready_at(now);
+    if now < ready {
+        return Decision::Wait { until: ready, why: delay.awaits(now) };
     }
     let retry = situation.object.retry_requested.as_deref();
     if let Some(until) = situation.memory.unsent_until(retry, situation.now) {

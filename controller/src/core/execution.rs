@@ -6,6 +6,7 @@
 //! It must not know what a request looks like, or when a correction is due.
 
 mod end;
+mod following;
 mod noting;
 mod recording;
 mod sending;
@@ -48,6 +49,8 @@ enum Stage {
     TakingBack,
     Rendering(usize),
     Sending(usize),
+    /// How far what the write of this index began has come is said on the object.
+    TellingProgress(usize),
     Recording(Box<Recording>),
 }
 
@@ -109,6 +112,7 @@ impl Execution {
                 Step::End(ExecutionEnd::CalledOff)
             }
             (Stage::Sending(index), event) => self.sent(*index, event),
+            (Stage::TellingProgress(index), event) => self.told_progress(*index, event),
             (Stage::Recording(_), event) => self.recording(event),
             (Stage::Opening, Event::Read(Ok(None))) => Step::End(ExecutionEnd::Gone),
             _ => Step::End(ExecutionEnd::Nothing),

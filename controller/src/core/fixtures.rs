@@ -129,6 +129,8 @@ pub(super) fn correction(action: Action) -> Correction {
         before: status(7, owns("db")),
         was_in_doubt: false,
         resumes: false,
+        by_job: false,
+        was_begun: false,
     }
 }
 

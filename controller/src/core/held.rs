@@ -2,6 +2,8 @@
 //!
 //! This file knows only the words.
 
+use drift_model::job::JobStage;
+
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
         /// Why nothing is done now.
@@ -64,6 +66,14 @@ words! {
     Delayed => "delayed",
     /// The correction could not be sent: a Secret is missing or may not be used, or a template fails; tried again later.
     Unsendable => "unsendable",
+    /// A Job of the object that was begun for something else has not ended.
+    JobUnfinished => "job_unfinished",
+    /// The Job of the correction is not taken up: something holds it, or nothing controls Jobs.
+    JobNotTakenUp => "job_not_taken_up",
+    /// The Job of the correction has no Pod: a quota or an admission rule refuses it.
+    JobWithoutPod => "job_without_pod",
+    /// The Pod of the correction's Job is not ready: it has no node, or no image.
+    JobPodNotReady => "job_pod_not_ready",
     /// The target's limits are used up.
     Limited => "limited",
     /// The first full list is not read yet.
@@ -79,6 +89,17 @@ words! {
 }
 
 impl Held {
+    /// Why nothing comes of a Job that has come so far; `None` where it runs.
+    #[must_use]
+    pub const fn of_job(stage: JobStage) -> Option<Self> {
+        match stage {
+            JobStage::NotTakenUp => Some(Self::JobNotTakenUp),
+            JobStage::WithoutPod => Some(Self::JobWithoutPod),
+            JobStage::PodNotReady => Some(Self::JobPodNotReady),
+            JobStage::Running => None,
+        }
+    }
+
     /// Whether a person looking for uncorrected drift wants to see it; the others are the normal course.
     #[must_use]
     pub const fn is_noteworthy(self) -> bool {

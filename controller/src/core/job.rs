@@ -5,9 +5,11 @@
 //! know how a Job is begun or followed.
 
 mod course;
+mod words;
 
 use std::time::Duration;
 
+use drift_model::job::JobStage;
 use drift_model::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_model::object::LeanObject;
 use drift_target::cel::Variables;
@@ -17,8 +19,8 @@ use sha2::{Digest, Sha256};
 
 use super::api_refusal::{ApiRefusal, judge_refusal};
 use super::claim::Action;
-use super::correction::Correction;
-use super::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+use super::correction::{AskedFor, Correction};
+use super::outcome::{Code, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
 use super::plan::{Plan, PlannedStep};
 use super::rendering::{Unrenderable, wish_of};
 
@@ -44,7 +46,10 @@ pub struct CorrectionJob {
     pub manifest: Value,
     /// How long Kubernetes lets it run.
     pub deadline: Duration,
-    /// Since when the verdict stands that asks for it; none for a deletion, which needs no verdict.
+    /// It was begun before and its end was not seen: it is looked for, and never begun once more.
+    pub was_begun: bool,
+    /// Since when the verdict stands that asks for it. None for a deletion, which needs no verdict, and none where the object says
+    /// that this very Job was begun: it is followed to its end, whatever verdict came meanwhile and by whatever clock.
     asked_at: Option<String>,
 }
 
@@ -53,7 +58,7 @@ pub struct CorrectionJob {
 pub enum JobStep {
     /// See whether it is this Job's turn. That comes before the claim, and the object is read once more after it.
     Look,
-    /// Begin it, and follow it to its end.
+    /// Begin it, or look how far it has come where it was begun: that is done again until it has ended.
     Run,
 }
 
@@ -66,6 +71,8 @@ pub enum JobReply {
     Occupied,
     /// The API server refused what had to be done before the Job was begun, or did not answer.
     Refused(ApiRefusal),
+    /// It was begun and goes on; how far it has come, where it should have come further by now.
+    Open(Option<JobStage>),
     /// It was begun, and how it ended.
     Ended(JobEnd),
 }
@@ -75,10 +82,18 @@ pub enum JobReply {
 pub enum JobEnd {
     /// It did what it had to.
     Complete,
-    /// It did not, for the reason that Kubernetes gives.
-    Failed(String),
+    /// It did not.
+    Failed {
+        /// The reason that Kubernetes gives.
+        reason: String,
+        /// How far it was seen to come before, where it was seen.
+        came_to: Option<JobStage>,
+    },
     /// Kubernetes did not take it up in time, and it was deleted.
-    NeverStarted,
+    NeverStarted {
+        /// It is certain that no Pod of it ever was.
+        ran_nothing: bool,
+    },
     /// It was gone before its end was seen.
     Gone,
     /// It was to be deleted after its time, and is still there.
@@ -117,11 +132,13 @@ impl CorrectionJob {
         };
         let spec = template.render(&variables).map_err(Unrenderable::new)?;
         let name = name_of(object, correction);
-        let verdict = object.conditions.observed().filter(|_| correction.action != Action::Delete);
+        let is_known = correction.action == Action::Delete || correction.was_announced();
+        let verdict = object.conditions.observed().filter(|_| !is_known);
         let asked_at = verdict.map(|verdict| verdict.last_transition_time.clone());
         let manifest = manifest((&name, namespace), target, object, spec);
         let (namespace, object) = (namespace.to_owned(), object.id.uid.to_string());
-        Ok(Self { namespace, name, object, manifest, deadline: template.deadline, asked_at })
+        let (deadline, was_begun) = (template.deadline, correction.was_begun);
+        Ok(Self { namespace, name, object, manifest, deadline, was_begun, asked_at })
     }
 
     /// The label by which all Jobs of the object are found.
@@ -156,8 +173,13 @@ impl CorrectionJob {
             JobReply::Clear => StepOutcome::Accepted,
             JobReply::Occupied => StepOutcome::NotNow { pause: UNTIL_OTHERS_END },
             JobReply::Refused(refusal) => judge_refusal(refusal.clone()),
+            JobReply::Open(stage) => StepOutcome::Open(stage.map(|stage| self.sighting(stage))),
             JobReply::Ended(end) => self.judge_end(end),
         }
+    }
+
+    fn sighting(&self, stage: JobStage) -> Sighting {
+        Sighting { stage, because: format!("{}: {}", self.name, words::of_stage(stage)) }
     }
 
     /// Whatever it may have done, the poll that follows tells what is left.
@@ -169,15 +191,11 @@ impl CorrectionJob {
                 let because = Some(format!("{}: {sentence}", self.name));
                 return StepOutcome::Indefinite(Uncertainty { why, code, because, retry_after });
             }
-            JobEnd::Failed(reason) if reason.is_empty() => "it failed".to_owned(),
-            JobEnd::Failed(reason) => format!("it failed with {reason}"),
-            JobEnd::NeverStarted => "it was not started in time, and was deleted".to_owned(),
-            JobEnd::Gone => "it was gone before its end was seen".to_owned(),
-            JobEnd::Lasting => "it did not end in time, and is being deleted".to_owned(),
-            JobEnd::Foreign => "a Job of that name belongs to something else".to_owned(),
+            end => words::of_end(end),
         };
         let refusal = Refusal { code: Code::Job, because: Some(format!("{}: {because}", self.name)) };
-        StepOutcome::Refused { refusal, did_nothing: matches!(end, JobEnd::NeverStarted | JobEnd::Foreign) }
+        let did_nothing = matches!(end, JobEnd::NeverStarted { ran_nothing: true } | JobEnd::Foreign);
+        StepOutcome::Refused { refusal, did_nothing }
     }
 }
 
@@ -191,12 +209,12 @@ const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
 }
 
 fn name_of(object: &LeanObject, correction: &Correction) -> String {
-    let (action, number) = (correction.action.as_str(), correction.asked_as());
-    let generation = correction.generation.unwrap_or_default();
+    let AskedFor { action, number, generation, wish, correct_hash } = correction.asked_for();
+    let (action, generation) = (action.as_str(), generation.unwrap_or_default());
     // Some kinds have no generation: there the wish alone tells one edit from another.
-    let wish = correction.wish.map(|wish| wish.to_string()).unwrap_or_default();
+    let wish = wish.map(|wish| wish.to_string()).unwrap_or_default();
     // Another text of `correct` asks for another Job.
-    let asked = format!("{} {generation} {wish} {:016x} {action} {number}", object.id.uid, correction.correct_hash);
+    let asked = format!("{} {generation} {wish} {correct_hash:016x} {action} {number}", object.id.uid);
     let digest = Sha256::digest(asked);
     let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let letters = object.id.name.chars().map(|letter| if letter == '.' { '-' } else { letter });

@@ -121,10 +121,10 @@ impl ObjectMemory {
         }
     }
 
-    /// Whether a status says what this process knows to be so: that what is to be replaced is being deleted. Any other word
-    /// that a correction has begun was left by a process that is no more.
+    /// Whether a status says what this process knows to be so: that what is to be replaced is being deleted, or that a Job was
+    /// begun whose end could not be seen. Any other word that a correction has begun was left by a process that is no more.
     #[must_use]
-    pub fn awaits_deletion(&self, status: &CorrectionStatus) -> bool {
+    pub fn knows_to_go_on(&self, status: &CorrectionStatus) -> bool {
         let begun = self.written.as_ref().filter(|known| known.reason == Some(CorrectedReason::CorrectionStarted));
         begun.is_some_and(|known| known.correction == status.correction)
     }

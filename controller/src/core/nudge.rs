@@ -4,8 +4,6 @@
 //! that this very nudge was done before, by a process that did not live to note it. This file must not know how a patch is
 //! sent, nor what follows on an answer.
 
-use std::time::Duration;
-
 use drift_model::object::LeanObject;
 use drift_target::cel::Variables;
 use drift_target::{NudgeCorrect, Target};
@@ -22,9 +20,6 @@ const TAKEN: u16 = 200;
 
 /// Said of a patch that changes nothing.
 const NOBODY_WOKEN: &str = "the object carries this already, so nobody was woken: write ${correction} into a value";
-
-/// How long an object is left alone that was gone, or another, or being written by somebody else: our watch tells of it sooner.
-const UNTIL_SEEN_ANEW: Duration = Duration::from_secs(1);
 
 /// One nudge.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +89,7 @@ impl Nudge {
                 StepOutcome::Refused { refusal, did_nothing: true }
             }
             NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {
-                StepOutcome::NotNow { pause: UNTIL_SEEN_ANEW }
+                StepOutcome::Overtaken
             }
             NudgeReply::Refused(refusal) => judge_refusal(refusal.clone()),
         }
@@ -158,7 +153,7 @@ spec:
             NudgeReply::Refused(ApiRefusal { status: Some(status), sentence: "why".to_owned(), retry_after: None })
         };
         for reply in [NudgeReply::OfAnother, refused(404), refused(409)] {
-            assert!(matches!(made.judge(&reply), StepOutcome::NotNow { .. }), "{reply:?}");
+            assert_eq!(made.judge(&reply), StepOutcome::Overtaken, "{reply:?}");
         }
         assert!(matches!(made.judge(&refused(422)), StepOutcome::Refused { .. }));
     }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_model::job::JobStage;
 use drift_model::sql_state::SqlState;
 use drift_target::StatusSet;
 
@@ -38,11 +39,24 @@ pub enum StepOutcome {
     Unstored(String),
     /// It may or may not have been done.
     Indefinite(Uncertainty),
+    /// It was begun and goes on by itself: the same step asks again how far it has come. Said only where people are to know it.
+    Open(Option<Sighting>),
     /// It is certain that nothing was done, and whether it is still to be done is decided anew.
     NotNow {
         /// This much later.
         pause: Duration,
     },
+    /// The same, since another writer of the object was faster: the pause is that of lost races.
+    Overtaken,
+}
+
+/// How far what was begun has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// How far; only a later stage is news.
+    pub stage: JobStage,
+    /// What people are told of it.
+    pub because: String,
 }
 
 /// By what an answer says what became of a request.

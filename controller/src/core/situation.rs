@@ -68,7 +68,7 @@ impl Situation<'_> {
         let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
         let goes_on = action == Action::Create || self.target.by_job;
         let resumes = goes_on && status.is_interrupted();
-        Correction {
+        let correction = Correction {
             action,
             number: status.correction.saturating_add(1),
             resource: resource.clone(),
@@ -82,7 +82,11 @@ impl Situation<'_> {
             before: CorrectionStatus { secrets, ..status.clone() },
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,
-        }
+            by_job: self.target.by_job,
+            was_begun: false,
+        };
+        let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
+        Correction { was_begun, ..correction }
     }
 
     /// The external resource that the object names, if the target lets anything be done for it at all.

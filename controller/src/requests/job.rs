@@ -10,7 +10,7 @@ use drift_cluster::client::CallError;
 use drift_cluster::jobs::JobClient;
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::clock;
-use drift_model::job::{Job, JobProgress};
+use drift_model::job::{Job, JobStage};
 use drift_model::moment::Moment;
 
 use super::nudge::refusal_of;
@@ -31,11 +31,47 @@ pub(super) struct JobRequest<'a> {
     slots: &'a CallSlots,
     /// What is to be done next.
     next: Option<JobStep>,
+    /// The Job since it was begun, or found.
+    followed: Option<Followed>,
+}
+
+/// A Job that is followed.
+#[derive(Debug)]
+struct Followed {
+    /// As it was seen last.
+    job: Job,
+    /// The furthest stage that was seen of it.
+    came_to: Option<JobStage>,
+    /// When we began it, or found it.
+    began: Moment,
+    /// How it has ended once it is gone, since we deleted it.
+    deleted: Option<JobEnd>,
+}
+
+impl Followed {
+    fn new(job: Job) -> Self {
+        let came_to = job.stage();
+        Self { job, came_to, began: clock::now(), deleted: None }
+    }
+
+    fn see(&mut self, job: Job) {
+        self.came_to = self.came_to.max(job.stage());
+        self.job = job;
+    }
+
+    fn ran_for(&self) -> Duration {
+        clock::now().saturating_since(self.began)
+    }
+
+    async fn pause(&self) {
+        let is_long = clock::now().is_past(self.began, LONG_AFTER);
+        tokio::time::sleep(if is_long { LOOK_SELDOM_EVERY } else { LOOK_EVERY }).await;
+    }
 }
 
 impl<'a> JobRequest<'a> {
     pub(super) const fn new(job: CorrectionJob, client: &'a JobClient, slots: &'a CallSlots) -> Self {
-        Self { job, client, slots, next: None }
+        Self { job, client, slots, next: None, followed: None }
     }
 
     pub(super) const fn make_ready(&mut self, index: usize) -> bool {
@@ -48,9 +84,13 @@ impl<'a> JobRequest<'a> {
         self.next == Some(JobStep::Run)
     }
 
-    /// Does the step that is ready.
-    pub(super) async fn send(&self) -> JobReply {
-        let done = if self.begins_job() { self.run().await } else { self.look().await };
+    /// Does the step that is ready. The one that begins the Job is done again until that has ended: each time takes one look.
+    pub(super) async fn send(&mut self) -> JobReply {
+        let done = match self.followed.take() {
+            Some(followed) => return self.follow(followed).await,
+            None if self.begins_job() => self.begin().await,
+            None => self.look().await,
+        };
         done.unwrap_or_else(|error| {
             tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not begun: {error}");
             JobReply::Refused(refusal_of(&error))
@@ -78,27 +118,21 @@ impl<'a> JobRequest<'a> {
         Ok(JobReply::Occupied)
     }
 
-    async fn run(&self) -> Result<JobReply, CallError> {
-        let began = clock::now();
-        let end = match self.begin().await? {
-            Begun::Job(job) if job.is_owned_by(&self.job.object) => self.follow(*job, began).await,
-            Begun::Job(_) => JobEnd::Foreign,
-            Begun::Ended(end) => end,
-        };
-        Ok(JobReply::Ended(end))
-    }
-
-    /// Begins the Job; one of its name is the one that an earlier try began.
-    async fn begin(&self) -> Result<Begun, CallError> {
-        let _slot = self.slots.enter().await;
-        match self.client.create(&self.job.namespace, &self.job.manifest).await {
-            Err(error) if error.code() == Some(409) => {}
-            created => return created.map(|job| Begun::Job(Box::new(job))),
+    /// Begins the Job; one of its name is the one that an earlier try began. One that was begun is only looked for: where it is
+    /// gone nobody knows what it did, and a poll comes before anything else.
+    async fn begin(&mut self) -> Result<JobReply, CallError> {
+        let slots = self.slots;
+        let _slot = slots.enter().await;
+        if !self.job.was_begun {
+            match self.client.create(&self.job.namespace, &self.job.manifest).await {
+                Err(error) if error.code() == Some(409) => {}
+                created => return Ok(self.take_up(created?).await),
+            }
         }
         Ok(match self.read().await {
-            Ok(Some(job)) => Begun::Job(Box::new(job)),
-            Ok(None) => Begun::Ended(JobEnd::Gone),
-            Err(error) => Begun::Ended(JobEnd::Unseen(refusal_of(&error))),
+            Ok(Some(job)) => self.take_up(job).await,
+            Ok(None) => JobReply::Ended(JobEnd::Gone),
+            Err(error) => JobReply::Ended(JobEnd::Unseen(refusal_of(&error))),
         })
     }
 
@@ -109,53 +143,62 @@ impl<'a> JobRequest<'a> {
         }
     }
 
-    async fn follow(&self, mut job: Job, began: Moment) -> JobEnd {
-        let mut deleted_unstarted = false;
-        loop {
-            match self.job.course(&job, clock::now().saturating_since(began)) {
-                Course::Ended(end) => return end,
-                Course::Overdue => deleted_unstarted |= self.delete_overdue(&job).await,
-                Course::Runs => {}
-            }
-            pause(began).await;
-            let slot = self.slots.enter().await;
-            match self.read().await {
-                Ok(Some(read)) if read.uid == job.uid => job = read,
-                Ok(_) if deleted_unstarted => return JobEnd::NeverStarted,
-                Ok(_) => return JobEnd::Gone,
-                // It runs on, whether we see it or not.
-                Err(error) if error.is_passing() && self.job.is_awaited(clock::now().saturating_since(began)) => {
-                    tracing::debug!(job = self.job.name, "not seen: {error}");
-                }
-                Err(error) => {
-                    tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not seen: {error}");
-                    return JobEnd::Unseen(refusal_of(&error));
-                }
-            }
-            drop(slot);
+    async fn take_up(&mut self, job: Job) -> JobReply {
+        if !job.is_owned_by(&self.job.object) {
+            return JobReply::Ended(JobEnd::Foreign);
         }
+        self.judge(Followed::new(job)).await
     }
 
-    /// Gives whether it is certain that no Pod of it will ever begin. Where it cannot be deleted it is tried again.
-    async fn delete_overdue(&self, job: &Job) -> bool {
-        let _slot = self.slots.enter().await;
-        let deleted = self.client.delete(&self.job.namespace, job).await;
-        if let Err(error) = &deleted {
+    /// One more look, after a while.
+    async fn follow(&mut self, mut followed: Followed) -> JobReply {
+        followed.pause().await;
+        let slots = self.slots;
+        let _slot = slots.enter().await;
+        match self.read().await {
+            Ok(Some(job)) if job.uid == followed.job.uid => followed.see(job),
+            Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
+            // It runs on, whether we see it or not.
+            Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
+                tracing::debug!(job = self.job.name, "not seen: {error}");
+                self.followed = Some(followed);
+                return JobReply::Open(None);
+            }
+            Err(error) => {
+                tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not seen: {error}");
+                return JobReply::Ended(JobEnd::Unseen(refusal_of(&error)));
+            }
+        }
+        self.judge(followed).await
+    }
+
+    /// What follows from a look. The caller holds a slot.
+    async fn judge(&mut self, mut followed: Followed) -> JobReply {
+        let stage = match self.job.course(&followed.job, followed.came_to, followed.ran_for()) {
+            Course::Ended(end) => return JobReply::Ended(end),
+            Course::Open(stage) => stage,
+            Course::Overdue => {
+                followed.deleted = self.delete_overdue(&followed.job).await.or(followed.deleted);
+                followed.came_to
+            }
+        };
+        self.followed = Some(followed);
+        JobReply::Open(stage)
+    }
+
+    /// Gives how it will have ended once it is gone. Where it cannot be deleted it is tried again.
+    async fn delete_overdue(&self, job: &Job) -> Option<JobEnd> {
+        if let Err(error) = self.client.delete(&self.job.namespace, job).await {
             tracing::debug!(job = self.job.name, "not deleted: {error}");
+            return None;
         }
-        deleted.is_ok() && job.progress == JobProgress::Running { started: false }
+        let was_taken_up = job.stage() != Some(JobStage::NotTakenUp);
+        Some(if was_taken_up {
+            JobEnd::Gone
+        } else {
+            JobEnd::NeverStarted { ran_nothing: job.surely_never_had_a_pod() }
+        })
     }
-}
-
-/// What came of beginning it.
-enum Begun {
-    Job(Box<Job>),
-    Ended(JobEnd),
-}
-
-async fn pause(began: Moment) {
-    let is_long = clock::now().is_past(began, LONG_AFTER);
-    tokio::time::sleep(if is_long { LOOK_SELDOM_EVERY } else { LOOK_EVERY }).await;
 }
 
 #[cfg(test)]

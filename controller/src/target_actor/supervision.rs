@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{LOOK_AGAIN, TargetActor, WRITES_AT_ONCE};
 use crate::core::decision::Decision;
 use crate::core::execution::ExecutionEnd;
+use crate::core::held::Held;
 use crate::core::limits::Place;
 use crate::executor::{Answer, Question, Supervision};
 
@@ -83,6 +84,7 @@ impl TargetActor {
         let deleting = CancellationToken::new();
         let supervision = Supervision {
             questions: self.questions.clone(),
+            stalls: self.stalls.clone(),
             deleting: deleting.clone(),
             superseded: self.superseded.clone(),
         };
@@ -143,6 +145,13 @@ impl TargetActor {
         let claimed = self.roster.claimant(uid).is_some_and(|claimant| self.identities.claim(uid, claimant));
         self.roster.set_claiming(uid, claimed);
         claimed
+    }
+
+    /// Nothing comes of what was begun for an object, or something does by now. What has ended meanwhile is decided anew.
+    pub(super) fn take_stall(&mut self, uid: &Uid, held: Option<Held>) {
+        if self.under_way.contains_key(uid) {
+            self.held_counts.set(uid, held);
+        }
     }
 
     pub(super) fn take_report(&mut self, report: Report) {

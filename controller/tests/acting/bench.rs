@@ -142,6 +142,8 @@ impl Bench {
             before,
             was_in_doubt: false,
             resumes: false,
+            by_job: false,
+            was_begun: false,
         }))
     }
 
@@ -184,7 +186,8 @@ impl Bench {
 pub(crate) fn supervision() -> (Supervision, mpsc::UnboundedReceiver<Question>) {
     let (questions, asked) = mpsc::unbounded_channel();
     let (deleting, superseded) = (CancellationToken::new(), CancellationToken::new());
-    (Supervision { questions, deleting, superseded }, asked)
+    let (stalls, _) = mpsc::unbounded_channel();
+    (Supervision { questions, stalls, deleting, superseded }, asked)
 }
 
 /// Always decides so.

@@ -190,7 +190,9 @@ impl Acting {
         // What a retry sends again follows from the whole: a step that was accepted says nothing while others are to come.
         let is_last = index + 1 >= rendering.plan().steps.len();
         let definite = match outcome {
-            StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } => false,
+            StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::Open(_) => {
+                false
+            }
             StepOutcome::Accepted => is_last,
             StepOutcome::Refused { .. }
             | StepOutcome::Unstored(_)

@@ -4,14 +4,24 @@
 
 use serde_json::Value;
 
+/// How far a Job that has not ended has come. Its status alone tells that: nobody who follows a Job needs to read Pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobStage {
+    /// Kubernetes has not taken it up, so that its deadline does not count yet.
+    NotTakenUp,
+    /// It was taken up, and no Pod of it ever was.
+    WithoutPod,
+    /// A Pod of it is there, and none ever was ready.
+    PodNotReady,
+    /// A Pod of it runs, or is or was at its end.
+    Running,
+}
+
 /// How far a Job has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobProgress {
-    /// It has not ended; `started` says that Kubernetes has taken it up.
-    Running {
-        /// Whether Kubernetes has taken it up, from when its deadline counts.
-        started: bool,
-    },
+    /// It has not ended, and has come so far.
+    Open(JobStage),
     /// Its Pods did what they had to.
     Complete,
     /// They did not, for this reason.
@@ -33,6 +43,8 @@ pub struct Job {
     pub deleting: bool,
     /// Its `spec.suspend` holds it.
     pub suspended: bool,
+    /// How often its spec was written: 1 where nobody edited it since it was made.
+    pub generation: Option<i64>,
     /// How far it has come.
     pub progress: JobProgress,
     /// When it ended, by the clock of whoever ended it.
@@ -54,7 +66,7 @@ impl Job {
             };
             Some((progress, condition["lastTransitionTime"].as_str().map(str::to_owned)))
         });
-        let (progress, ended_at) = ended.unwrap_or((JobProgress::Running { started: has_started(job) }, None));
+        let (progress, ended_at) = ended.unwrap_or((JobProgress::Open(stage_of(&job["status"])), None));
         Self {
             name: text("/metadata/name").unwrap_or_default(),
             uid: text("/metadata/uid").unwrap_or_default(),
@@ -64,6 +76,7 @@ impl Job {
                 .collect(),
             deleting: text("/metadata/deletionTimestamp").is_some(),
             suspended: job.pointer("/spec/suspend") == Some(&Value::Bool(true)),
+            generation: job.pointer("/metadata/generation").and_then(Value::as_i64),
             progress,
             ended_at,
         }
@@ -72,13 +85,29 @@ impl Job {
     /// Whether it may still do something.
     #[must_use]
     pub const fn is_running(&self) -> bool {
-        matches!(self.progress, JobProgress::Running { .. })
+        matches!(self.progress, JobProgress::Open(_))
     }
 
-    /// Whether somebody holds it before it has begun: no Pod of it ever was.
+    /// How far it has come, where it has not ended.
+    #[must_use]
+    pub const fn stage(&self) -> Option<JobStage> {
+        match self.progress {
+            JobProgress::Open(stage) => Some(stage),
+            JobProgress::Complete | JobProgress::Failed(_) => None,
+        }
+    }
+
+    /// Whether somebody holds it, and nothing tells of a Pod of it.
     #[must_use]
     pub const fn is_held_unstarted(&self) -> bool {
-        self.suspended && matches!(self.progress, JobProgress::Running { started: false })
+        self.suspended && matches!(self.progress, JobProgress::Open(JobStage::NotTakenUp))
+    }
+
+    /// Whether it is certain that no Pod of it ever was. A Job that is not held may have one before its status tells of it, and one
+    /// that is held again has lost its start time; but nobody lets go of a Job, or holds it, without an edit of its spec.
+    #[must_use]
+    pub fn surely_never_had_a_pod(&self) -> bool {
+        self.is_held_unstarted() && self.generation == Some(1)
     }
 
     /// Whether it belongs to the object of this uid.
@@ -88,11 +117,21 @@ impl Job {
     }
 }
 
-/// Whether a Pod of it is or was there. One that was held after its start may have lost its start time, and no count.
-fn has_started(job: &Value) -> bool {
-    let counts = ["active", "ready", "terminating", "failed", "succeeded"];
-    let status = &job["status"];
-    !status["startTime"].is_null() || counts.iter().any(|count| status[count].as_u64().is_some_and(|pods| pods > 0))
+/// What the status of a Job tells of its Pods. One that was held after its start may have lost its start time, and no count.
+fn stage_of(status: &Value) -> JobStage {
+    let has = |count: &str| status[count].as_u64().is_some_and(|pods| pods > 0);
+    let uncounted = |end: &str| status["uncountedTerminatedPods"][end].as_array().is_some_and(|pods| !pods.is_empty());
+    if ["ready", "terminating", "failed", "succeeded"].into_iter().any(has)
+        || ["failed", "succeeded"].into_iter().any(uncounted)
+    {
+        JobStage::Running
+    } else if has("active") {
+        JobStage::PodNotReady
+    } else if status["startTime"].is_null() {
+        JobStage::NotTakenUp
+    } else {
+        JobStage::WithoutPod
+    }
 }
 
 #[cfg(test)]
@@ -105,14 +144,17 @@ mod tests {
         let read = |status: Value| Job::read(&json!({"metadata": {"name": "n"}, "status": status}));
         let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": "DeadlineExceeded", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let failed = JobProgress::Failed("DeadlineExceeded".to_owned());
-        let running = |started| JobProgress::Running { started };
+        let open = JobProgress::Open;
         let table = [
-            (json!({}), running(false)),
-            (json!({"startTime": "2026-01-01T00:00:00Z"}), running(true)),
-            (json!({"startTime": null, "active": 0, "failed": 1}), running(true)),
-            (json!({"terminating": 1}), running(true)),
-            (json!({"conditions": [condition("FailureTarget", "True")]}), running(false)),
-            (json!({"conditions": [condition("Failed", "False")]}), running(false)),
+            (json!({}), open(JobStage::NotTakenUp)),
+            (json!({"startTime": "2026-01-01T00:00:00Z"}), open(JobStage::WithoutPod)),
+            (json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 0}), open(JobStage::PodNotReady)),
+            (json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 1}), open(JobStage::Running)),
+            (json!({"startTime": null, "active": 0, "failed": 1}), open(JobStage::Running)),
+            (json!({"terminating": 1}), open(JobStage::Running)),
+            (json!({"active": 1, "uncountedTerminatedPods": {"failed": ["u"]}}), open(JobStage::Running)),
+            (json!({"conditions": [condition("FailureTarget", "True")]}), open(JobStage::NotTakenUp)),
+            (json!({"conditions": [condition("Failed", "False")]}), open(JobStage::NotTakenUp)),
             (json!({"conditions": [condition("FailureTarget", "True"), condition("Failed", "True")]}), failed),
             (
                 json!({"conditions": [condition("SuccessCriteriaMet", "True"), condition("Complete", "True")]}),
@@ -134,6 +176,17 @@ mod tests {
         assert!(!read(json!(true), json!({"failed": 1})).is_held_unstarted());
         let ended = json!({"conditions": [{"type": "Failed", "status": "True"}]});
         assert!(!read(json!(true), ended).is_held_unstarted());
+    }
+
+    #[test]
+    fn a_job_held_since_its_creation_ran_nothing() {
+        let read = |generation: i64, suspend: bool, status: Value| {
+            Job::read(&json!({"metadata": {"generation": generation}, "spec": {"suspend": suspend}, "status": status}))
+        };
+        assert!(read(1, true, json!({})).surely_never_had_a_pod());
+        assert!(!read(1, false, json!({})).surely_never_had_a_pod(), "its status may be late");
+        assert!(!read(3, true, json!({})).surely_never_had_a_pod(), "it was let go, and held again");
+        assert!(!read(1, true, json!({"terminating": 1})).surely_never_had_a_pod());
     }
 
     #[test]

@@ -35,6 +35,16 @@ fn a_claim_is_written_with_the_k_that_stands() {
 }
 
 #[test]
+fn the_next_job_says_why_the_one_before_failed() {
+    let failed =
+        status(8, owns("db")).keeping(CorrectedReason::CorrectionFailed, "update: the Job: n: it failed", Some(3));
+    let next = Correction { by_job: true, before: failed, ..correction(Action::Update) };
+    let said = next.claim();
+    assert_eq!(said.reason, Some(CorrectedReason::CorrectionStarted));
+    assert_eq!(said.text, "updating the external resource; before: update: the Job: n: it failed");
+}
+
+#[test]
 fn a_lasting_doubt_is_written_once() {
     let first = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
     let standing = first.ended(&doubtful(Doubt::NoAnswer));

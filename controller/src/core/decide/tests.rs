@@ -2,8 +2,9 @@ use super::*;
 use crate::core::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
 };
-use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach};
+use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
 use drift_model::condition::{ClaimedName, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
+use drift_model::job::JobStage;
 use drift_model::labelled_secrets::SecretVersion;
 use serde_json::json;
 use std::time::Duration;
@@ -459,6 +460,64 @@ fn an_interrupted_job_is_followed_whatever_it_does() {
     };
     assert_eq!(asked_as(true), (9, 8), "it goes on without us");
     assert_eq!(asked_as(false), (9, 9));
+}
+
+#[test]
+fn each_job_is_announced_and_found_again_after_a_crash() {
+    let scene = Scene::new().with(|scene| scene.target.by_job = true);
+    let Decision::Correct(first) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+    assert!(first.is_announced() && !first.claim_first, "an update of what is ours too");
+    // Every process that comes after follows the same Job, also where the one before said how far it has come.
+    let seen = Sighting { stage: JobStage::WithoutPod, because: "it has no Pod yet".to_owned() };
+    let mut standing = first.seen(&seen);
+    for process in 0..3 {
+        let mut scene = scene.clone();
+        if standing.reason == Some(CorrectedReason::CorrectionStarted) {
+            standing = standing.interrupted(Some(3));
+        }
+        set_corrected(&mut scene.object.conditions, &standing);
+        let decision = scene.observed(ObservedReason::FieldsDiffer).decide();
+        let Decision::Correct(next) = decision else { unreachable!("{decision:?}") };
+        assert_eq!(next.asked_for(), first.asked_for(), "{process}");
+        assert!(!next.is_announced(), "what stands says it already");
+        standing = if process == 0 { standing } else { next.seen(&seen) };
+    }
+}
+
+#[test]
+fn an_unseen_job_is_only_looked_for() {
+    let unseen = |correct_hash: u64, edits: bool| {
+        let mut scene = Scene::new().with(|scene| scene.target.by_job = true);
+        let Decision::Correct(begun) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        let outcome = doubtful(Doubt::JobUnseen);
+        let status = begun.ended(&outcome);
+        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+        scene.memory.know(begun.before.clone());
+        scene.memory.begin(at(900), None);
+        scene.memory.finish(&begun, &outcome, at(900));
+        set_corrected(&mut scene.object.conditions, &status);
+        scene.memory.land_outcome(status);
+        scene.target.correct_hash = correct_hash;
+        if edits {
+            scene.object.generation = Some(4);
+        }
+        scene.observed(ObservedReason::FieldsDiffer).decide()
+    };
+    let decision = unseen(CORRECT_HASH, false);
+    let Decision::Correct(again) = decision else { unreachable!("{decision:?}") };
+    assert!(again.was_begun && again.was_in_doubt && !again.is_announced());
+    let decision = unseen(CORRECT_HASH, true);
+    let Decision::Correct(another) = decision else { unreachable!("{decision:?}") };
+    assert!(!another.was_begun, "the edited object asks for another Job");
+    let polls_first = says(CorrectedReason::CorrectionFailed, 8, owns("db"));
+    assert_eq!(written(&unseen(CORRECT_HASH + 1, false)), polls_first, "another text");
+}
+
+#[test]
+fn who_waits_for_another_job_says_so() {
+    let mut scene = Scene::new();
+    scene.memory.delay.await_job(at(1010));
+    assert_eq!(scene.decide(), Decision::Wait { until: at(1010), why: Held::JobUnfinished });
 }
 
 /// A scene in which another operator corrects.

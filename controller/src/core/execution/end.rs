@@ -46,7 +46,7 @@ pub enum ExecutionEnd {
     CalledOff,
     /// A host asked to be left alone before anything was written or sent.
     Postponed(Moment),
-    /// The API server was asked for the first write and did not do it: it is decided anew, this much later.
+    /// Another Job of the object has not ended: it is decided anew, this much later.
     PutOff(Duration),
     /// The object is gone.
     Gone,
@@ -80,7 +80,7 @@ impl ExecutionEnd {
                 }
             }
             Self::Postponed(until) => memory.delay.hold_until(*until),
-            Self::PutOff(pause) => memory.delay.hold_until(now + *pause),
+            Self::PutOff(pause) => memory.delay.await_job(now + *pause),
             Self::Lost | Self::CalledOff => memory.writes.lose_race(now),
             Self::Refused { finalizer: true, .. } => return memory.writes.refuse_finalizer(now),
             Self::Refused { finalizer: false, .. } => return memory.writes.refuse_status(now),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::condition::{NotedSecrets, StatusFields};
+use drift_model::job::JobStage;
 use drift_model::object::LeanObject;
 
 use super::end::ExecutionEnd;
@@ -35,6 +36,10 @@ pub(super) struct Progress {
     made: bool,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
+    /// A write was sent that goes on by itself.
+    pub(super) is_open: bool,
+    /// How far that was told to have come.
+    pub(super) told: Option<JobStage>,
     /// What was noted of secrets before.
     pub(super) noted: NotedSecrets,
     /// The secrets that arrived.
@@ -128,9 +133,9 @@ impl Execution {
         if still_stands(&self.decided_on, &self.object) { self.send(index) } else { self.call_off() }
     }
 
-    fn send(&mut self, index: usize) -> Step {
+    pub(super) fn send(&mut self, index: usize) -> Step {
         self.stage = Stage::Sending(index);
-        Step::Send { index, begins: !self.progress.wrote }
+        Step::Send { index, begins: !(self.progress.wrote || self.progress.is_open) }
     }
 
     /// Nothing was written outside, so the claim says too much.
@@ -168,7 +173,7 @@ impl Execution {
                 self.progress.stored.extend(stored);
                 self.answered(index, answer)
             }
-            Event::NotSent => self.not_sent(index),
+            Event::NotSent if !self.progress.is_open => self.not_sent(index),
             // It is the next leader's to say.
             _ => {
                 let step = self.failed(index, self.reach(index, false));
@@ -200,7 +205,8 @@ impl Execution {
             StepOutcome::Accepted | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => !is_write,
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
-            StepOutcome::NotNow { .. } | StepOutcome::LeftBehind => true,
+            StepOutcome::Open(_) => false,
+            StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::LeftBehind => true,
         };
         let asked_nobody = match &answer {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
@@ -208,7 +214,9 @@ impl Execution {
         };
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
+            StepOutcome::Open(sighting) => self.go_on(index, sighting),
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
+            StepOutcome::Overtaken => self.not_sent(index),
             StepOutcome::LeftBehind => self.record(Outcome::AllSkipped),
             StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
             StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),

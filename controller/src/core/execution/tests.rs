@@ -1,11 +1,12 @@
 use drift_model::condition::{CorrectedReason, StatusFields};
+use drift_model::job::JobStage;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
-use crate::core::outcome::{Doubt, Refusal, StepOutcome};
+use crate::core::outcome::{Doubt, Refusal, Sighting, StepOutcome};
 use crate::core::plan::{Plan, PlannedStep};
 
 /// A first create: the finalizer is due, and the claim.
@@ -136,9 +137,70 @@ fn what_is_put_off_leaves_no_trace() {
     assert_eq!(looked.next(answered(StepOutcome::NotNow { pause })), put_off);
     let mut nudge = ready(update(), plan("w"));
     nudge.next(READY);
-    assert_eq!(nudge.next(answered(StepOutcome::NotNow { pause })), put_off);
-    let taken_back = claimed().next(answered(StepOutcome::NotNow { pause }));
-    assert!(matches!(taken_back, Step::Write(Write::Status(_, Purpose::TakeBack))), "{taken_back:?}");
+    assert_eq!(nudge.next(answered(StepOutcome::Overtaken)), Step::End(ExecutionEnd::CalledOff), "as a lost race");
+    for answer in [StepOutcome::NotNow { pause }, StepOutcome::Overtaken] {
+        let taken_back = claimed().next(answered(answer));
+        assert!(matches!(taken_back, Step::Write(Write::Status(_, Purpose::TakeBack))), "{taken_back:?}");
+    }
+}
+
+/// An update by a Job that was begun.
+fn begun_job() -> Execution {
+    let correction = Correction { by_job: true, ..correction(Action::Update) };
+    let job = Execution::new(bare_object(), Decision::Correct(Box::new(correction)));
+    let mut job = ready(job, plan("lw"));
+    job.next(READY);
+    job.next(ACCEPTED);
+    let claim = job.next(READY);
+    let Step::Write(Write::Status(status, Purpose::Claim)) = claim else { unreachable!("{claim:?}") };
+    assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+    assert_eq!(job.next(Event::Written(Ok(state(4)))), send(1, true));
+    assert_eq!(job.next(open(None)), send(1, false));
+    job
+}
+
+fn open(stage: Option<JobStage>) -> Event {
+    answered(StepOutcome::Open(stage.map(|stage| Sighting { stage, because: format!("{stage:?}") })))
+}
+
+#[test]
+fn each_later_stage_of_a_job_is_told_once() {
+    let mut job = begun_job();
+    for stage in [JobStage::WithoutPod, JobStage::PodNotReady, JobStage::Running] {
+        let step = job.next(open(Some(stage)));
+        let Step::Write(Write::Status(status, Purpose::Word)) = step else { unreachable!("{step:?}") };
+        assert_eq!(status.text, format!("update: the Job: {stage:?}"));
+        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+        assert_eq!(job.next(Event::Written(Ok(state(5)))), send(1, false));
+        assert_eq!(job.next(open(Some(stage))), send(1, false), "said");
+        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no step back");
+    }
+    assert_eq!(outcome(&job.next(ACCEPTED)).reason, Some(CorrectedReason::CorrectionApplied));
+    assert_eq!(begun_job().next(open(Some(JobStage::Running))), send(1, false), "as it should");
+}
+
+#[test]
+fn what_could_not_be_told_of_a_job_stops_nothing() {
+    let refused = Failure::Refused("a missing right".to_owned());
+    for failure in [Failure::Gone, refused, Failure::Unavailable, Failure::NotLeading] {
+        let mut job = begun_job();
+        job.next(open(Some(JobStage::WithoutPod)));
+        assert_eq!(job.next(Event::Written(Err(failure))), send(1, false));
+        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no write for each look");
+    }
+    let mut job = begun_job();
+    job.next(open(Some(JobStage::WithoutPod)));
+    assert_eq!(job.next(Event::Written(Err(Failure::Moved))), Step::ReadAgain);
+    assert_eq!(job.next(Event::Read(Ok(Some(state(6))))), send(1, false));
+    assert!(matches!(job.next(open(Some(JobStage::WithoutPod))), Step::Write(_)), "onto what stands by now");
+}
+
+#[test]
+fn a_job_that_was_begun_is_never_called_off() {
+    let step = begun_job().next(Event::NotSent);
+    let Step::End(ExecutionEnd::Corrected { outcome, status, .. }) = step else { unreachable!("{step:?}") };
+    let Outcome::Doubtful(_, Uncertainty { why, .. }) = outcome else { unreachable!("{outcome:?}") };
+    assert_eq!((why, status), (Doubt::CutOff, None), "the claim stands for whoever comes after");
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl World {
         assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");
         assert!(self.object.has_finalizer() || !self.target.deletes(), "a claim that a deletion would not see");
         let is_started = self.status().reason == Some(CorrectedReason::CorrectionStarted);
-        let is_known = correction.is_announced() || self.memory.awaits_deletion(&self.status());
+        let is_known = correction.is_announced() || self.memory.knows_to_go_on(&self.status());
         assert!(!is_started || is_known, "a claim of an earlier process is acted on without a poll");
         assert_eq!(self.verified + 1, correction.number, "the correction before is not verified");
         let is_held = |since| self.now.saturating_since(since) < VERDICT_HELD_FOR;

@@ -6,13 +6,16 @@
 use std::time::Duration;
 
 use drift_model::condition::is_later;
-use drift_model::job::{Job, JobProgress};
+use drift_model::job::{Job, JobProgress, JobStage};
 
 use super::{CorrectionJob, JobEnd};
 
 /// How long beyond its deadline a Job may take to start and to be ended, and then to be gone once it was deleted: a busy cluster
 /// schedules within this, and a Pod's grace period is shorter.
 const MARGIN: Duration = Duration::from_secs(120);
+/// When people are told that a Job has not come to run: a Pod that has a node, and whose image is there, runs within seconds, and half
+/// a minute is what somebody waits who looks at it.
+const STANDS_STILL_AFTER: Duration = Duration::from_secs(30);
 
 /// Whether a Job may begin, or be followed where it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +31,8 @@ pub enum Turn {
 pub enum Course {
     /// It came to this.
     Ended(JobEnd),
-    /// It is looked at again.
-    Runs,
+    /// It is looked at again; how far it has come, where it should have come further by now.
+    Open(Option<JobStage>),
     /// Kubernetes should have ended it long ago: it is to be deleted, lest it begins when nobody looks any more.
     Overdue,
 }
@@ -60,16 +63,16 @@ impl CorrectionJob {
         }
     }
 
-    /// Judges a Job that was begun so long ago.
+    /// Judges a Job that was begun so long ago, and was seen to come so far.
     #[must_use]
-    pub fn course(&self, job: &Job, ran_for: Duration) -> Course {
+    pub fn course(&self, job: &Job, came_to: Option<JobStage>, ran_for: Duration) -> Course {
         let allowed = self.deadline + MARGIN;
         match &job.progress {
             JobProgress::Complete => Course::Ended(JobEnd::Complete),
-            JobProgress::Failed(reason) => Course::Ended(JobEnd::Failed(reason.clone())),
-            JobProgress::Running { .. } if ran_for >= allowed + MARGIN => Course::Ended(JobEnd::Lasting),
-            JobProgress::Running { .. } if ran_for >= allowed && !job.deleting => Course::Overdue,
-            JobProgress::Running { .. } => Course::Runs,
+            JobProgress::Failed(reason) => Course::Ended(JobEnd::Failed { reason: reason.clone(), came_to }),
+            JobProgress::Open(_) if ran_for >= allowed + MARGIN => Course::Ended(JobEnd::Lasting),
+            JobProgress::Open(_) if ran_for >= allowed && !job.deleting => Course::Overdue,
+            JobProgress::Open(_) => Course::Open(came_to.filter(|_| ran_for >= STANDS_STILL_AFTER)),
         }
     }
 

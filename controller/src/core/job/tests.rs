@@ -1,7 +1,7 @@
 //! What a Job of a correction is called and is made of, when its turn comes, and what its end means.
 
-use drift_model::condition::{ObservedReason, Wish};
-use drift_model::job::{Job, JobProgress};
+use drift_model::condition::{CorrectedReason, ObservedReason, Wish};
+use drift_model::job::{Job, JobProgress, JobStage};
 
 use super::*;
 use crate::core::fixtures::{Scene, job_of};
@@ -57,16 +57,68 @@ fn only_what_surely_ran_nothing_did_nothing() {
     let judge = |end: &JobEnd| job.judge(&JobReply::Ended(end.clone()));
     assert_eq!(judge(&JobEnd::Complete), StepOutcome::Accepted);
     for (end, nothing) in [
-        (JobEnd::Failed("DeadlineExceeded".to_owned()), false),
+        (failed("DeadlineExceeded", None), false),
         (JobEnd::Gone, false),
         (JobEnd::Lasting, false),
-        (JobEnd::NeverStarted, true),
+        (JobEnd::NeverStarted { ran_nothing: true }, true),
+        (JobEnd::NeverStarted { ran_nothing: false }, false),
         (JobEnd::Foreign, true),
     ] {
         let StepOutcome::Refused { did_nothing, refusal } = judge(&end) else { unreachable!("{end:?}") };
         assert_eq!(did_nothing, nothing, "{end:?}");
         assert_eq!(refusal.code.short(), "the Job");
         assert!(refusal.because.unwrap().starts_with(&job.name));
+    }
+}
+
+fn failed(reason: &str, came_to: Option<JobStage>) -> JobEnd {
+    JobEnd::Failed { reason: reason.to_owned(), came_to }
+}
+
+#[test]
+fn a_failure_says_how_far_it_came() {
+    let job = job_of(|_, _| {}).unwrap();
+    let table = [
+        (failed("", None), "it failed"),
+        (failed("BackoffLimitExceeded", Some(JobStage::Running)), "it failed with BackoffLimitExceeded"),
+        (
+            failed("DeadlineExceeded", Some(JobStage::NotTakenUp)),
+            "it failed with DeadlineExceeded, and was not seen to be taken up",
+        ),
+        (
+            failed("DeadlineExceeded", Some(JobStage::WithoutPod)),
+            "it failed with DeadlineExceeded, and no Pod of it was seen",
+        ),
+        (
+            failed("DeadlineExceeded", Some(JobStage::PodNotReady)),
+            "it failed with DeadlineExceeded, and its Pod was never seen ready",
+        ),
+    ];
+    for (end, words) in table {
+        let StepOutcome::Refused { refusal, .. } = job.judge(&JobReply::Ended(end.clone())) else {
+            unreachable!("{end:?}")
+        };
+        assert_eq!(refusal.because, Some(format!("{}: {words}", job.name)), "{end:?}");
+    }
+}
+
+#[test]
+fn a_job_that_stands_still_says_where() {
+    let job = job_of(|_, _| {}).unwrap();
+    assert_eq!(job.judge(&JobReply::Open(None)), StepOutcome::Open(None), "a Pod takes seconds to run");
+    let of_stage = |stage| match job.judge(&JobReply::Open(Some(stage))) {
+        StepOutcome::Open(Some(sighting)) => (sighting.stage, sighting.because),
+        other => unreachable!("{other:?}"),
+    };
+    for (stage, words) in [
+        (JobStage::NotTakenUp, "it is not taken up yet: its spec.suspend may hold it"),
+        (JobStage::WithoutPod, "it has no Pod yet: a quota or an admission rule may refuse it"),
+        (JobStage::PodNotReady, "its Pod is not ready yet: a node or its image may be missing"),
+        (JobStage::Running, "its Pod runs by now"),
+    ] {
+        let (seen, because) = of_stage(stage);
+        assert_eq!(seen, stage);
+        assert!(because.starts_with(&format!("{}: {words}", job.name)), "{because}");
     }
 }
 
@@ -103,7 +155,8 @@ fn running(name: &str) -> Job {
         owners: vec!["u-1".to_owned()],
         deleting: false,
         suspended: false,
-        progress: JobProgress::Running { started: true },
+        generation: Some(1),
+        progress: JobProgress::Open(JobStage::Running),
         ended_at: None,
     }
 }
@@ -112,7 +165,7 @@ fn running(name: &str) -> Job {
 fn two_jobs_of_an_object_never_run_at_once() {
     let job = job_of(|_, _| {}).unwrap();
     let other = running("other");
-    let held = Job { suspended: true, progress: JobProgress::Running { started: false }, ..other.clone() };
+    let held = Job { suspended: true, progress: JobProgress::Open(JobStage::NotTakenUp), ..other.clone() };
     let waits = Turn::After(Vec::new());
     let table = [
         ("no other", vec![], Turn::Now),
@@ -159,13 +212,42 @@ fn an_end_of_before_the_verdict_is_none() {
 }
 
 #[test]
+fn a_job_that_was_announced_is_followed_to_its_end() {
+    // It ended a second before the verdict that stands: that turned Unknown and back meanwhile, or the clocks differ.
+    let turn = |change: fn(&mut Correction)| {
+        let job = job_of(|object, correction| {
+            object.conditions = Scene::new().object.conditions;
+            object.conditions.observed.as_mut().unwrap().condition.last_transition_time =
+                "2026-01-01T00:00:10Z".to_owned();
+            change(correction);
+        })
+        .unwrap();
+        let ended_at = Some("2026-01-01T00:00:09Z".to_owned());
+        job.turn(&[Job { progress: JobProgress::Complete, ended_at, ..running(&job.name) }])
+    };
+    assert!(matches!(turn(|_| {}), Turn::After(_)), "numbers began anew");
+    let interrupted = |correction: &mut Correction| {
+        (correction.number, correction.resumes) = (9, true);
+        correction.before.correction = 8;
+    };
+    assert_eq!(turn(interrupted), Turn::Now, "a process that is no more announced it");
+    let unseen = |correction: &mut Correction| {
+        correction.was_begun = true;
+        correction.before.reason = Some(CorrectedReason::CorrectionStarted);
+    };
+    assert_eq!(turn(unseen), Turn::Now, "its end was not seen");
+}
+
+#[test]
 fn a_job_that_lasts_too_long_is_deleted() {
     let job = job_of(|_, _| {}).unwrap();
-    let course = |job_now: &Job, seconds: u64| job.course(job_now, Duration::from_secs(seconds));
+    let ran = Some(JobStage::Running);
+    let course = |job_now: &Job, seconds: u64| job.course(job_now, ran, Duration::from_secs(seconds));
     let (runs, deleting) = (running(&job.name), Job { deleting: true, ..running(&job.name) });
-    assert_eq!(course(&runs, 179), Course::Runs);
+    assert_eq!(course(&runs, 29), Course::Open(None), "nobody asks yet");
+    assert_eq!(course(&runs, 179), Course::Open(ran));
     assert_eq!(course(&runs, 180), Course::Overdue);
-    assert_eq!(course(&deleting, 180), Course::Runs, "until it is gone");
+    assert_eq!(course(&deleting, 180), Course::Open(ran), "until it is gone");
     assert_eq!(course(&deleting, 300), Course::Ended(JobEnd::Lasting));
     assert_eq!(course(&Job { progress: JobProgress::Complete, ..deleting }, 300), Course::Ended(JobEnd::Complete));
     assert!(job.is_awaited(Duration::from_secs(299)) && !job.is_awaited(Duration::from_secs(300)));

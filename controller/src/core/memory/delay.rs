@@ -12,8 +12,9 @@ use drift_model::backoff::Series;
 use drift_model::moment::Moment;
 
 use crate::core::claim::Action;
-use crate::core::correction::Correction;
-use crate::core::outcome::{Outcome, Uncertainty};
+use crate::core::correction::{AskedFor, Correction};
+use crate::core::held::Held;
+use crate::core::outcome::{Doubt, Outcome, Uncertainty};
 
 /// Corrections of an object count towards its delay for this long: twice the longest delay, so that a war that slowed
 /// down to the longest delay is still seen as one.
@@ -50,6 +51,10 @@ pub struct Delay {
     unsent: u32,
     /// When the last of those ended.
     unsent_at: Moment,
+    /// What a Job was begun for whose end was not seen.
+    unseen_job: Option<AskedFor>,
+    /// Until then another Job of the object is left to come to its end.
+    awaited_job: Option<Moment>,
 }
 
 impl Delay {
@@ -77,6 +82,18 @@ impl Delay {
         self.not_before = self.not_before.max(Some(until));
     }
 
+    /// Another Job of the object has not ended: it is looked at again then.
+    pub fn await_job(&mut self, until: Moment) {
+        self.awaited_job = Some(until);
+        self.hold_until(until);
+    }
+
+    /// What a correction waits for that may not begin yet.
+    #[must_use]
+    pub fn awaits(&self, now: Moment) -> Held {
+        if self.awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
+    }
+
     /// A correction came to an end.
     pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
         if outcome.sent_nothing() {
@@ -88,8 +105,11 @@ impl Delay {
         }
         self.unsent = 0;
         match outcome {
-            Outcome::Doubtful(_, Uncertainty { retry_after, .. }) => {
+            Outcome::Doubtful(_, Uncertainty { why, retry_after, .. }) => {
                 self.doubtful = self.doubtful.saturating_add(1);
+                if *why == Doubt::JobUnseen {
+                    self.unseen_job = Some(correction.asked_for());
+                }
                 if outcome.may_have_written() {
                     self.doubtful_hash = Some(correction.correct_hash);
                 }
@@ -139,6 +159,7 @@ impl Delay {
     pub fn forget_doubt(&mut self) {
         self.doubtful = 0;
         self.doubtful_hash = None;
+        self.unseen_job = None;
     }
 
     /// The object was edited or deleted: what was tried before says little of what comes now.
@@ -158,6 +179,12 @@ impl Delay {
     #[must_use]
     pub const fn is_in_doubt(&self) -> bool {
         self.doubtful > 0
+    }
+
+    /// Whether a Job was begun for exactly this, and its end was not seen.
+    #[must_use]
+    pub fn left_unseen(&self, asked_for: &AskedFor) -> bool {
+        self.unseen_job.as_ref() == Some(asked_for)
     }
 
     /// Whether requests made of something else than `correct_hash` are in doubt: what follows is another request, and

@@ -47,12 +47,26 @@ fn refusal(code: u16) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "reason": "r", "message": "m"}))
 }
 
-/// Does one step against that API server.
+/// Does one step against that API server, until it does not go on.
 async fn reply(step: usize, jobs: &JobClient) -> JobReply {
+    reply_of(correction_job(), step, jobs).await.0
+}
+
+/// The same for that Job; and what was said meanwhile of how far it has come, each once.
+async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobReply, Vec<JobStage>) {
     let slots = CallSlots::default();
-    let mut request = JobRequest::new(correction_job(), jobs, &slots);
+    let mut request = JobRequest::new(job, jobs, &slots);
     assert!(request.make_ready(step));
-    request.send().await
+    let mut said = Vec::new();
+    loop {
+        match request.send().await {
+            JobReply::Open(stage) => said.extend(stage),
+            reply => {
+                said.dedup();
+                return (reply, said);
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,10 +138,16 @@ async fn only_what_was_not_begun_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn an_overdue_job_has_ended_when_it_is_gone() {
-    let table = [(json!({}), JobEnd::NeverStarted), (json!({"startTime": "2026-01-01T00:00:00Z"}), JobEnd::Gone)];
-    for (status, expected) in table {
+    let never = |ran_nothing| JobEnd::NeverStarted { ran_nothing };
+    let table = [
+        (json!({}), json!({}), never(false), "a Pod may be there before its Job tells of it"),
+        (json!({"suspend": true}), json!({}), never(true), "held from the first"),
+        (json!({}), json!({"startTime": "2026-01-01T00:00:00Z"}), JobEnd::Gone, "it ran"),
+    ];
+    for (spec, status, expected, why) in table {
         let name = correction_job().name;
-        let running = job(&name, &json!({}), &status);
+        let mut running = job(&name, &spec, &status);
+        running["metadata"]["generation"] = json!(1);
         let mut going = running.clone();
         going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         // Some looks after the deletion it is still there.
@@ -143,7 +163,45 @@ async fn an_overdue_job_has_ended_when_it_is_gone() {
             (200, going.clone())
         };
         let (jobs, log) = client(answer);
-        assert_eq!(reply(1, &jobs).await, JobReply::Ended(expected), "{status}");
+        assert_eq!(reply(1, &jobs).await, JobReply::Ended(expected), "{why}");
         assert_eq!(lines(&log).iter().filter(|line| line.starts_with("DELETE")).count(), 1, "{:?}", lines(&log));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_begun_is_not_begun_anew() {
+    let job = || {
+        let mut job = correction_job();
+        job.was_begun = true;
+        job
+    };
+    let (jobs, log) = client(|_, _| refusal(404));
+    assert_eq!(reply_of(job(), 1, &jobs).await.0, JobReply::Ended(JobEnd::Gone), "it was cleaned up meanwhile");
+    assert_eq!(lines(&log), [format!("GET /apis/batch/v1/namespaces/team-a/jobs/{}", job().name)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_without_a_pod_says_so_until_it_runs() {
+    let name = correction_job().name;
+    let started =
+        |active: u8, ready: u8| json!({"startTime": "2026-01-01T00:00:00Z", "active": active, "ready": ready});
+    let ended = json!({"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]});
+    let answer = move |statuses: Vec<Value>| {
+        let name = name.clone();
+        // The first stands for half a minute of looks, each other one for four.
+        client(move |count, _| {
+            (
+                200,
+                job(&name, &json!({}), statuses.get(count.saturating_sub(12) / 4).unwrap_or(statuses.last().unwrap())),
+            )
+        })
+        .0
+    };
+    let jobs = answer(vec![json!({}), started(0, 0), started(1, 0), started(1, 1), started(1, 0), ended.clone()]);
+    let (reply, said) = reply_of(correction_job(), 1, &jobs).await;
+    assert_eq!(said[..], [JobStage::NotTakenUp, JobStage::WithoutPod, JobStage::PodNotReady, JobStage::Running]);
+    let failed = |came_to| JobReply::Ended(JobEnd::Failed { reason: "DeadlineExceeded".to_owned(), came_to });
+    assert_eq!(reply, failed(Some(JobStage::Running)));
+    let (reply, said) = reply_of(correction_job(), 1, &answer(vec![started(0, 0), ended])).await;
+    assert_eq!((said, reply), (vec![JobStage::WithoutPod], failed(Some(JobStage::WithoutPod))));
 }

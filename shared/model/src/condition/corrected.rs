@@ -182,7 +182,14 @@ impl CorrectionStatus {
     /// Whether the correction that was counted last was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.reason == Some(CorrectedReason::CorrectionFailed) && self.text == INTERRUPTED
+        self.reason == Some(CorrectedReason::CorrectionFailed) && self.text.starts_with(INTERRUPTED)
+    }
+
+    /// The same status with this said of what goes on since then; `None` where nothing was interrupted.
+    #[must_use]
+    pub fn still_interrupted(&self, text: &str, generation: Option<i64>) -> Option<Self> {
+        let text = format!("{INTERRUPTED}; {text}");
+        self.is_interrupted().then(|| self.keeping(CorrectedReason::CorrectionFailed, &text, generation))
     }
 
     /// The condition to write over `standing`; `None` where none is to stand. `now` (RFC 3339) becomes the transition

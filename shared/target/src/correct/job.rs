@@ -22,8 +22,9 @@ use drift_model::field_paths::FieldPaths;
 const DEADLINE: std::ops::RangeInclusive<u64> = 1..=86_400;
 /// Most `backoffLimit`: the controller paces what fails by itself.
 const MAX_BACKOFF_LIMIT: u64 = 10;
-/// Bounds of `ttlSecondsAfterFinished`: the end must be seen before the Job goes, and a week is enough to read its log.
-const TTL: std::ops::RangeInclusive<u64> = 60..=604_800;
+/// Bounds of `ttlSecondsAfterFinished`. Its end must be seen before it goes: twice the five minutes that the controller waits at the
+/// most before it looks again at a Job that it could not see. A week is enough to read its log.
+const TTL: std::ops::RangeInclusive<u64> = 600..=604_800;
 /// Default of `ttlSecondsAfterFinished`: long enough to look why it failed.
 const DEFAULT_TTL: u64 = 3_600;
 

@@ -182,7 +182,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.job.delete", "The Job that deletes it."),
     ("correct.job.create.activeDeadlineSeconds", "How long it may run before Kubernetes ends it: 1 to 86400."),
     ("correct.job.create.backoffLimit", "How often Kubernetes tries a Pod that fails again; default 0."),
-    ("correct.job.create.ttlSecondsAfterFinished", "How long it is kept after its end: 60 to 604800, default 3600."),
+    ("correct.job.create.ttlSecondsAfterFinished", "How long it is kept after its end: 600 to 604800, default 3600."),
     (
         "correct.job.create.template",
         "The Pod, which meets the restricted standard; ${…} only as a whole env[].value or args[] entry.",

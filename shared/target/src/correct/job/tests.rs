@@ -108,8 +108,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "activeDeadlineSeconds: 300",
-        "activeDeadlineSeconds: 300\n        ttlSecondsAfterFinished: 0",
-        "13:34 correct.job.create.ttlSecondsAfterFinished: a whole number from 60 to 604800 is needed",
+        "activeDeadlineSeconds: 300\n        ttlSecondsAfterFinished: 599",
+        "13:34 correct.job.create.ttlSecondsAfterFinished: a whole number from 600 to 604800 is needed",
     ),
     (
         "activeDeadlineSeconds: 300",

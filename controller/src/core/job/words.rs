@@ -1,0 +1,48 @@
+//! What people are told of a Job: a closed set of sentences, and the reason that Kubernetes gives.
+//!
+//! What holds a Pod up stands in Events, whose words are anybody's: who may read those finds them by the Job's name. This file
+//! must not know where a sentence is shown.
+
+use drift_model::job::JobStage;
+
+use super::JobEnd;
+
+/// What is said of a Job that should have come further by now, and of one that then did.
+pub(super) const fn of_stage(stage: JobStage) -> &'static str {
+    match stage {
+        JobStage::NotTakenUp => {
+            "it is not taken up yet: its spec.suspend may hold it, or no controller of Jobs may be at work"
+        }
+        JobStage::WithoutPod => {
+            "it has no Pod yet: a quota or an admission rule may refuse it, which the Events of the Job tell"
+        }
+        JobStage::PodNotReady => {
+            "its Pod is not ready yet: a node or its image may be missing, which the Events of the Pod tell"
+        }
+        JobStage::Running => "its Pod runs by now",
+    }
+}
+
+/// What is said of how it ended. The cases that have a meaning of their own say it elsewhere.
+pub(super) fn of_end(end: &JobEnd) -> String {
+    match end {
+        JobEnd::Failed { reason, came_to } => {
+            let with = if reason.is_empty() { String::new() } else { format!(" with {reason}") };
+            format!("it failed{with}{}", never_ran(*came_to))
+        }
+        JobEnd::NeverStarted { .. } => "it was not taken up in time, and was deleted".to_owned(),
+        JobEnd::Gone => "it was gone before its end was seen".to_owned(),
+        JobEnd::Lasting => "it did not end in time, and is being deleted".to_owned(),
+        JobEnd::Foreign => "a Job of that name belongs to something else".to_owned(),
+        JobEnd::Complete | JobEnd::Unseen(_) => String::new(),
+    }
+}
+
+const fn never_ran(came_to: Option<JobStage>) -> &'static str {
+    match came_to {
+        Some(JobStage::NotTakenUp) => ", and was not seen to be taken up",
+        Some(JobStage::WithoutPod) => ", and no Pod of it was seen",
+        Some(JobStage::PodNotReady) => ", and its Pod was never seen ready",
+        Some(JobStage::Running) | None => "",
+    }
+}

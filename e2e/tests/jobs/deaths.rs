@@ -1,0 +1,83 @@
+//! The controller dies at points between its claim, the Job and the note: whoever comes after follows the same Job, and none
+//! begins a second one.
+
+use anyhow::{Result, ensure};
+use drift_cluster::process::kill_point::KillPoint::{self, *};
+use drift_e2e::process::Exit;
+use drift_e2e::programs::{Options, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::world::World;
+use serde_json::json;
+
+use super::{Cluster, grant_jobs, target};
+
+/// SIGABRT: what ends a process that aborts.
+const ABORTED: Exit = Exit::Signal(6);
+
+/// Deaths in one correction, one process after the other. The first step looks for other Jobs, the second begins the Job, and
+/// each further one looks at it.
+const DEATHS: [&[(KillPoint, u32)]; 6] = [
+    &[(ControllerAfterClaim, 1)],
+    &[(ControllerBeforeStep, 2)],
+    &[(ControllerAfterStep, 2)],
+    &[(ControllerAfterStep, 3)],
+    &[(ControllerAfterStep, 2), (ControllerAfterStep, 2), (ControllerAfterStep, 3)],
+    &[(ControllerBeforeNote, 1)],
+];
+
+/// Controllers die one after the other in one update, and the last lives.
+async fn die(cluster: &Cluster<'_>, number: usize) -> Result<()> {
+    let (world, jobs) = (cluster.world, cluster.all().await?.len());
+    cluster.outside.update("web", json!({"upstream": format!("127.0.0.1:{}", 100 + number)})).await?;
+    let mut completed = false;
+    for (turn, (point, time)) in DEATHS[number].iter().enumerate() {
+        let options = Options::dying_at(*point, *time).named(format!("controller-{number}-{turn}"));
+        let victim = world.start(Which::Controller, options).await?;
+        if *point == ControllerBeforeNote {
+            cluster.complete("update").await?;
+            completed = true;
+        }
+        let exit = victim.wait_until_ended().await?;
+        ensure!(exit == ABORTED, "it was to abort at {point:?}, and ended with {exit}");
+        world.clear_lease(Which::Controller.name()).await?;
+    }
+    let survivor = world.start(Which::Controller, Options::default().named(format!("controller-{number}"))).await?;
+    if !completed {
+        cluster.complete("update").await?;
+    }
+    world.wait_until_verified("web").await?;
+    survivor.stop().await?;
+    let all = cluster.all().await?;
+    ensure!(all.len() == jobs + 1, "{:?} began other Jobs: {:?}", DEATHS[number], all.keys());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_death_begins_no_second_job() -> Result<()> {
+    World::run("job deaths", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        grant_jobs(world, &["create", "delete", "get", "list"]).await?;
+        world.apply_target(&target(world, toxiproxy.url())?).await?;
+        world.start_poller().await?;
+        let first = world.start_controller().await?;
+        let jobs = world.api("batch/v1", "Job", Some(world.objects_namespace()))?;
+        let cluster = Cluster { world, jobs, outside: toxiproxy.api() };
+        let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
+        world.create_proxy("web", spec).await?;
+        cluster.complete("create").await?;
+        world.wait_until_verified("web").await?;
+        first.stop().await?;
+        for number in 0..DEATHS.len() {
+            die(&cluster, number).await?;
+        }
+        world.shows(Shown::new(
+            Group::Crashes,
+            "the controller dies between its word, a Job and the note",
+            "an abort after the word that it begins, before and after the creation, at a look, and before the note; up to three times in one correction",
+            "each controller that comes after follows the same Job, and none begins a second one",
+            format!("{} corrections, {} Jobs", DEATHS.len(), DEATHS.len()),
+        ));
+        Ok(())
+    })
+    .await
+}
