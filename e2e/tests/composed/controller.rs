@@ -161,7 +161,8 @@ impl Controller {
                 self.tasks.push(task);
             }
             (Some(end), Some(at_work)) => at_work.end(task, &end, now),
-            (Some(_), None) => {}
+            // What became of it is known to nobody who works by the present text.
+            (Some(_), None) => drop(scene.ledger.left.insert(task.uid)),
         }
     }
 

@@ -122,7 +122,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Pass(seconds) => world.pass(u64::from(seconds)),
         Event::Rest => world.rest(),
         Event::Target { target, text: Some(text) } => drop(world.documents.insert(NAMES[target], text)),
-        Event::Target { target, text: None } => drop(world.documents.remove(NAMES[target])),
+        Event::Target { target, text: None } => drop(remove(world, NAMES[target])),
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
@@ -215,8 +215,14 @@ fn alter(world: &mut World, name: &str, observed: bool, value: u8) {
     });
 }
 
+fn remove(world: &mut World, name: &str) -> Option<Text> {
+    let World { api, ledger, documents, .. } = world;
+    ledger.target_gone.extend(api.objects.values().map(uid_of));
+    documents.remove(name)
+}
+
 fn absence(world: &mut World, name: &'static str, seconds: u16) {
-    let Some(text) = world.documents.remove(name) else { return };
+    let Some(text) = remove(world, name) else { return };
     for who in [Who::Poller, Who::Controller] {
         world.configure(who);
     }

@@ -37,8 +37,11 @@ pub(crate) struct Ledger {
     pub(crate) stripped: HashSet<Uid>,
     /// A controller died: what it had decided may be done again.
     pub(crate) died: bool,
-    /// Objects that left a target's selection, which forgets them.
+    /// Objects that left a target's selection, or whose target was edited while something was under way, which forgets
+    /// them.
     pub(crate) left: HashSet<Uid>,
+    /// Objects that were there when a target was removed.
+    pub(crate) target_gone: HashSet<Uid>,
     corrections: HashMap<Uid, u64>,
     /// Writes to objects by both programs.
     pub(crate) writes: usize,
@@ -155,7 +158,10 @@ impl Ledger {
         let before = self.keys.get(key).cloned();
         if let Some((sent_before, definite)) = before {
             self.ensure(sent_before == body, || format!("the key {key} is sent with {sent_before} and with {body}"));
-            let forgotten = self.died || (correction.action == Action::Delete && self.left.contains(uid));
+            // A note that somebody takes off just before its target goes is put back by nobody, and its number with it.
+            let is_lost = self.stripped.contains(uid) && self.target_gone.contains(uid);
+            let is_left = correction.action == Action::Delete && self.left.contains(uid);
+            let forgotten = self.died || is_left || is_lost;
             self.ensure(!definite || forgotten, || format!("{key} is sent again after a definite outcome"));
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));

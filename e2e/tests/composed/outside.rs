@@ -151,9 +151,10 @@ impl Outside {
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 
-    /// The object claims what others made, as the target allows.
+    /// The object claims what others made, as the target allows: also what an object made that lays no claim any more. That
+    /// two claim one resource is checked elsewhere.
     pub(crate) fn adopt(&mut self, identity: &str, uid: &Uid) {
-        if let Some(resource) = self.resources.get_mut(identity).filter(|resource| resource.made_by.is_none()) {
+        if let Some(resource) = self.resources.get_mut(identity) {
             resource.made_by = Some(uid.clone());
         }
     }

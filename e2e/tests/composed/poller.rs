@@ -23,7 +23,7 @@ use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::Target;
+use drift_target::{Mode, Target};
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};
@@ -171,7 +171,9 @@ impl Poller {
                 let reply = scene.outside.read(&resource_of(&request), fault);
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
-                    let differs = real != view.open()["spec"]["value"].as_i64() || !moved.is_empty();
+                    // What cannot be read back counts only where it would be sent.
+                    let has_moved = at_work.target.correct.mode == Mode::Correct && !moved.is_empty();
+                    let differs = real != view.open()["spec"]["value"].as_i64() || has_moved;
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
                 let finding = at_work.judge(&task.uid, (&view, &moved), reply.as_ref());
@@ -250,7 +252,7 @@ impl AtWork {
     fn judge(&mut self, uid: &Uid, (view, moved): (&ObjectView, &[String]), reply: Option<&HttpReply>) -> Finding {
         let Some(reply) = reply else { return ObservedReason::PollTimedOut.into() };
         let open = view.open();
-        let subject = Subject { object: &open, moved };
+        let subject = Subject { moved, ..Subject::from(&*open) };
         let known = self.known.get(uid).filter(|known| known.is_of(view, moved));
         let by_fingerprint = judge(&self.target, (&open, subject), reply, known);
         let judged = judge(&self.target, (&open, subject), reply, None);

@@ -100,7 +100,7 @@ impl Execution {
 
     pub(super) fn claim(&mut self, index: usize) -> Step {
         match self.correction().filter(|correction| correction.is_announced()).map(Correction::claim) {
-            Some(claim) if still_stands(&self.decided_on, &self.object) => {
+            Some(claim) if self.still_stands() => {
                 self.stage = Stage::Claiming(index);
                 Step::Write(Write::Status(claim, Purpose::Claim))
             }
@@ -130,7 +130,15 @@ impl Execution {
 
     /// The last look before the first write.
     fn send_first_write(&mut self, index: usize) -> Step {
-        if still_stands(&self.decided_on, &self.object) { self.send(index) } else { self.call_off() }
+        if self.still_stands() { self.send(index) } else { self.call_off() }
+    }
+
+    /// Whether the correction holds on the object as it is known now. Somebody may have taken the finalizer off since it was
+    /// decided on, or put: without it no deletion would see what is made.
+    fn still_stands(&self) -> bool {
+        let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);
+        let needs_finalizer = is_put || self.decided_on.has_finalizer();
+        still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
     }
 
     pub(super) fn send(&mut self, index: usize) -> Step {

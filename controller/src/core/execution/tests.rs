@@ -1,5 +1,6 @@
 use drift_model::condition::{CorrectedReason, StatusFields};
 use drift_model::job::JobStage;
+use drift_model::names::FINALIZER;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -16,7 +17,8 @@ fn first_create() -> Execution {
 }
 
 fn state(version: u64) -> Box<LeanObject> {
-    Box::new(LeanObject { resource_version: version.to_string(), ..bare_object() })
+    let finalizers = vec![FINALIZER.to_owned()];
+    Box::new(LeanObject { resource_version: version.to_string(), finalizers, ..bare_object() })
 }
 
 fn decided(execution: &Execution) -> Event {
@@ -126,6 +128,22 @@ fn after_a_look_up_the_object_is_read_again() {
     assert_eq!(update.next(Event::Read(Ok(Some(state(4))))), send(1, true));
     assert_eq!(update.next(ACCEPTED), Step::Render(2));
     assert_eq!(update.next(READY), send(2, false));
+}
+
+#[test]
+fn nothing_is_made_once_the_finalizer_is_gone() {
+    let bare = || Box::new(LeanObject { finalizers: Vec::new(), ..*state(4) });
+    let mut create = ready(first_create(), plan("w"));
+    create.next(READY);
+    create.next(Event::Written(Ok(state(3))));
+    let step = create.next(Event::Written(Ok(bare())));
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
+
+    let mut update = ready(update(), plan("lw"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    update.next(READY);
+    assert_eq!(update.next(Event::Read(Ok(Some(bare())))), Step::End(ExecutionEnd::CalledOff));
 }
 
 #[test]
