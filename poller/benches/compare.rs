@@ -79,7 +79,7 @@ fn compare(criterion: &mut Criterion) {
     criterion.bench_function("2 KB, equal, no rules", |bench| bench.iter(|| find(&plain, black_box(&object))));
     criterion.bench_function("2 KB, equal, rules", |bench| bench.iter(|| find(&ruled, black_box(&observed))));
     let mut said = |name: &str, target: &Target| {
-        let say = |real: &Value| describe(&differences(&target.compare.rules, &object, real).unwrap());
+        let say = |real: &Value| describe(&differences(&target.compare.rules, &object, real).unwrap(), None);
         criterion.bench_function(name, |bench| bench.iter(|| say(black_box(&drifted))));
     };
     said("2 KB, three fields differ and are told, no rules", &plain);

@@ -167,7 +167,7 @@ impl Program {
             identities: Identities::default(),
             judges_every_answer: settings.judge_every_answer,
             board: Board::default(),
-            unnamed: UnnamedEntries::default(),
+            unnamed: UnnamedEntries::new(secrets.clone()),
             secrets,
             webhooks: settings.hints_address.map(|_| Webhooks::default()),
         };

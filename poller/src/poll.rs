@@ -11,6 +11,7 @@ use drift_model::identity::Uid;
 use drift_model::object_view::ObjectView;
 use drift_target::Target;
 
+use crate::core::credentials::Credentials;
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::finding::{Finding, Found};
 use crate::core::known_finding::KnownFinding;
@@ -121,7 +122,11 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
             let found = match observation {
                 // What was found before needs no look at the object.
                 Observation::Known(found) => found,
-                observation => compare(target, Subject { object: &view, moved: &moved }, observation),
+                observation => {
+                    let credentials = Credentials::of(target, outside.sender.secrets());
+                    let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
+                    compare(target, subject, observation)
+                }
             };
             tell(told, outside, target, &found.finding);
             let tagged = tagged.filter(|_| found.finding == Finding::InSync);
@@ -141,6 +146,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
     let wanted = members.iter().map(|member| member.key.clone()).collect();
     let uids = members.iter().map(|member| member.uid.clone()).collect();
     let look = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
+    let credentials = Credentials::of(target, outside.sender.secrets());
     let mut results = Vec::with_capacity(members.len());
     for Member { uid, begun, view, moved, key } in members {
         let view = view.open();
@@ -151,7 +157,8 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
                     Ok(entries) => entries.observe(&key, |entry| observe_entry(target, &view, entry)),
                     Err(failure) => Observation::Failed(failure.clone()),
                 };
-                let found = compare(target, Subject { object: &view, moved: &moved }, observation);
+                let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
+                let found = compare(target, subject, observation);
                 tell(look.told, outside, target, &found.finding);
                 PollOutcome::Found { found, pause: *pause, tagged: None, known: None }
             }

@@ -5,23 +5,40 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use drift_model::labelled_secrets::LabelledSecrets;
+use drift_target::Target;
 use serde_json::{Value, json};
 
+use crate::core::credentials::Credentials;
+use crate::core::description::REDACTED;
 use crate::core::traversals::Unnamed;
+
+/// By the names of the targets.
+type Known = BTreeMap<String, (Arc<Target>, Unnamed)>;
 
 /// The entries without an object, by target. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct UnnamedEntries(Arc<Mutex<BTreeMap<String, Unnamed>>>);
+pub struct UnnamedEntries {
+    known: Arc<Mutex<Known>>,
+    secrets: Arc<ArcSwap<LabelledSecrets>>,
+}
 
 impl UnnamedEntries {
+    /// None; of these Secrets none is ever shown as a name.
+    #[must_use]
+    pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>) -> Self {
+        Self { known: Arc::default(), secrets }
+    }
+
     /// What the target's collection holds now.
-    pub fn set(&self, target: &str, unnamed: Unnamed) {
-        self.lock().insert(target.to_owned(), unnamed);
+    pub fn set(&self, target: &Arc<Target>, unnamed: Unnamed) {
+        self.lock().insert(target.name.clone(), (target.clone(), unnamed));
     }
 
     /// The target is not at work any more.
@@ -34,13 +51,23 @@ impl UnnamedEntries {
         Router::new().route("/unnamed", get(page)).with_state(self.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Unnamed>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the page shows.
+    #[must_use]
+    pub fn shown(&self) -> Value {
+        let known = self.lock().clone();
+        let line = |(target, unnamed): &(Arc<Target>, Unnamed)| {
+            let credentials = Credentials::of(target, self.secrets.load_full());
+            let names = credentials.values().conceal(&json!(unnamed.names), REDACTED);
+            json!({"target": target.name, "count": unnamed.count, "names": names})
+        };
+        known.values().map(line).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 async fn page(State(entries): State<UnnamedEntries>) -> impl IntoResponse {
-    let line = |(target, unnamed): (&String, &Unnamed)| json!({"target": target, "count": unnamed.count, "names": unnamed.names});
-    let lines: Value = entries.lock().iter().map(line).collect();
-    ([(header::CONTENT_TYPE, "application/json")], lines.to_string())
+    ([(header::CONTENT_TYPE, "application/json")], entries.shown().to_string())
 }

@@ -49,6 +49,6 @@ fn every_recipe_of_compare_says_what_it_promises() {
         let object = json!({"metadata": {"name": "x"}, "spec": spec});
         let wished = target.wish_of(&object).unwrap();
         let found = differences(&target.compare.rules, &wished.desired, &observed).unwrap();
-        assert_eq!(describe(&found), message, "{compare}");
+        assert_eq!(describe(&found, None), message, "{compare}");
     }
 }

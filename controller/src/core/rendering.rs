@@ -263,4 +263,6 @@ fn fingerprint(request: &HttpRequest) -> u64 {
 }
 
 #[cfg(test)]
+mod secrecy_tests;
+#[cfg(test)]
 mod tests;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_model::condition::{SecretMark, SecretMarks};
 use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets};
-use drift_model::names::CREDENTIAL_CONTROLLER;
 use drift_model::object::LeanObject;
+use drift_outside::credentials_of_correct;
 use drift_target::cel::SecretValues;
-use drift_target::{Auth, DeclaredSecret, Destination, SecretSource, Target};
+use drift_target::{DeclaredSecret, SecretSource, Target};
 use secrecy::{ExposeSecret, SecretString};
 
 /// Where secrets are found.
@@ -22,9 +22,6 @@ pub struct Known<'s> {
     /// In the namespace of the object; none for an object without one.
     pub beside: &'s LabelledSecrets,
 }
-
-/// Keys of credentials that are names where `auth` itself says what its keys are called: what people are told may have them.
-const NAMES: [&str; 2] = ["username", "clientId"];
 
 /// The secrets of one object.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +52,7 @@ impl ObjectSecrets {
             Ok(CurrentSecret { called, secret: labelled.clone(), value, mark })
         };
         let declared = target.secrets.iter().map(|secret| (secret.name.clone(), current(secret))).collect();
-        Self { declared, credentials: credentials_of(target, known.own) }
+        Self { declared, credentials: credentials_of_correct(target, known.own) }
     }
 
     /// What no answer may repeat to people: these, and the credentials that the requests come with.
@@ -112,22 +109,6 @@ impl ObjectSecrets {
     fn there(&self) -> impl Iterator<Item = (&String, &CurrentSecret)> {
         self.declared.iter().filter_map(|(name, current)| Some((name, current.as_ref().ok()?)))
     }
-}
-
-/// The credentials of the target's corrections, by their Secrets and keys.
-fn credentials_of(target: &Target, own: &LabelledSecrets) -> SecretValues {
-    // A bearer's or a header's key may have any name, and its value is the secret.
-    let has_names = match &target.correct.destination {
-        Some(Destination::Http(http)) => !matches!(http.auth, Some(Auth::Bearer(_) | Auth::Header { .. })),
-        _ => true,
-    };
-    let needed = target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_CONTROLLER);
-    let keys = needed.flat_map(|needed| needed.keys.into_iter().map(move |key| (needed.name.clone(), key)));
-    let found = keys.filter(|(_, key)| !(has_names && NAMES.contains(&key.as_str()))).filter_map(|(name, key)| {
-        let value = own.secret(&name).ok()?.text(&name, &key).ok()?;
-        Some((format!("{name}/{key}"), value.expose_secret().to_owned()))
-    });
-    found.collect()
 }
 
 /// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those

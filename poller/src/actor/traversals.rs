@@ -136,6 +136,6 @@ impl TargetActor {
         let unnamed = self.traversals.unnamed();
         let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
         self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
-        self.context.unnamed.set(&self.target.name, unnamed);
+        self.context.unnamed.set(&self.target, unnamed);
     }
 }

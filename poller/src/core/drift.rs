@@ -5,6 +5,7 @@
 use drift_model::condition::DifferingFields;
 use drift_target::Target;
 
+use super::credentials::Credentials;
 use super::description::describe;
 use super::difference::Difference;
 
@@ -20,15 +21,15 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Says how a resource differs from what an object of this target wishes for.
+    /// Says how a resource differs from what an object of this target wishes for, with none of the credentials.
     #[must_use]
-    pub fn of(target: &Target, differences: &[Difference<'_, '_>]) -> Self {
+    pub fn of(target: &Target, differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> Self {
         let fields = match target.uses_differs() {
             true => differing_fields(differences),
             false => DifferingFields::default(),
         };
         let replace = target.replaces() && differences.iter().any(|difference| difference.place.is_replaced());
-        Self { text: describe(differences), fields, replace }
+        Self { text: describe(differences, credentials), fields, replace }
     }
 }
 
@@ -82,7 +83,7 @@ spec:
         let target = parse_document(&document, &text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
         let (desired, observed) = (json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1}));
         let found = differences(&target.compare.rules, &desired, &observed).unwrap_or_default();
-        let drift = Drift::of(&target, &found);
+        let drift = Drift::of(&target, &found, None);
         (drift.fields.to_string(), drift.replace)
     }
 

@@ -7,6 +7,7 @@ pub mod announcement;
 pub mod authenticity;
 pub mod check;
 pub mod confirmation;
+pub mod credentials;
 pub mod description;
 pub mod difference;
 pub mod drift;

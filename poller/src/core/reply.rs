@@ -9,6 +9,7 @@ use drift_target::cel::{Expression, Mistake, Variables};
 use drift_target::{Absence, Read, ReadStep, Target};
 use serde_json::Value;
 
+use super::credentials::Credentials;
 use super::difference::{TooMuchWork, differences, moved};
 use super::drift::Drift;
 use super::finding::{Failure, Finding, Found};
@@ -18,6 +19,9 @@ use super::rendered::rule_error;
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
 
+/// What is said where a field of the status would show a credential.
+const REPEATED: &str = "publish: the answer repeats a credential";
+
 /// The object that a poll is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'o> {
@@ -25,11 +29,13 @@ pub struct Subject<'o> {
     pub object: &'o Value,
     /// The names of the secrets that moved since they were sent.
     pub moved: &'o [String],
+    /// What nothing that is shown of an answer may repeat.
+    pub credentials: Option<&'o Credentials<'o>>,
 }
 
 impl<'o> From<&'o Value> for Subject<'o> {
     fn from(object: &'o Value) -> Self {
-        Self { object, moved: &[] }
+        Self { object, moved: &[], credentials: None }
     }
 }
 
@@ -64,6 +70,9 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
             }
             let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
             match target.publish.publish(&variables) {
+                Ok(published) if subject.credentials.is_some_and(|secret| secret.occur_in_fields(&published)) => {
+                    Finding::Failed(invalid(&REPEATED)).into()
+                }
                 Ok(published) => Found { finding, published: Some(published) },
                 Err(error) => Finding::Failed(invalid(&error)).into(),
             }
@@ -88,7 +97,7 @@ fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) ->
     let found = differences(&target.compare.rules, &desired, observed);
     match found.map(|found| found.into_iter().chain(moved(target, subject.moved)).collect::<Vec<_>>()) {
         Ok(none) if none.is_empty() => Finding::InSync,
-        Ok(some) => Finding::Differs(Drift::of(target, &some)),
+        Ok(some) => Finding::Differs(Drift::of(target, &some, subject.credentials)),
         Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
     }
 }

@@ -4,6 +4,7 @@
 //! the target's author meant. It must not know what a poll or a correction is.
 
 mod connect_errors;
+mod credential_values;
 mod dialling;
 pub mod host_gate;
 pub mod host_health;
@@ -12,6 +13,7 @@ pub mod postgres;
 mod roots;
 mod wire;
 
+pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{

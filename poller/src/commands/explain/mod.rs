@@ -20,8 +20,9 @@ use crate::commands::cluster::{
     PlaceSettings, TargetsSettings, block_on, connect, find_object, live_targets, read_lease,
 };
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::core::credentials::Credentials;
 use crate::core::explanation::{
-    Explanation, Facts, Leases, Poll, Shown, differing, holds, masked, request_lines, steps,
+    Explanation, Facts, Leases, Poll, Shown, differing, holds, observed, request_lines, steps,
 };
 use crate::core::finding::Finding;
 use crate::core::rendered::{Rendered, appraise};
@@ -153,7 +154,8 @@ async fn explain(
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
-    let subject = Subject { object: &view, moved: &moved };
+    let credentials = Credentials::of(&target, outside.sender.secrets());
+    let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observation.clone());
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let leases = Leases {
@@ -174,7 +176,7 @@ fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
     let asked = polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default();
     let observed = match &polled.observation {
-        Observation::Present(value) => Shown::Present(masked(value, Some(target.compare.rules.root()))),
+        Observation::Present(value) => Shown::Present(observed(target, subject, value)),
         Observation::Absent => Shown::Absent,
         // Nothing is remembered here that could be known already.
         Observation::AsBefore | Observation::Known(_) => Shown::Failed("it is as it was the last time".to_owned()),

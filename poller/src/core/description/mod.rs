@@ -13,6 +13,7 @@ pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
 pub use self::values::printable;
 use self::values::{cut, show_item, show_text, show_value};
+use super::credentials::Credentials;
 use super::difference::{Change, Difference, Key, Segment};
 
 /// Fields named before "and N more": a person fixes the first ones and looks again.
@@ -23,12 +24,15 @@ const MAX_PATH_CHARACTERS: usize = 128;
 /// Bytes of a key that is shown as it is; of a longer one the middle is left out.
 const MAX_KEY_BYTES: usize = 64;
 
-const REDACTED: &str = "(redacted)";
+/// Stands in the place of what is not shown.
+pub const REDACTED: &str = "(redacted)";
 
-/// The sentence of a drift, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`.
+/// The sentence of a drift, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`. None of
+/// the credentials is in it.
 #[must_use]
-pub fn describe(differences: &[Difference<'_, '_>]) -> String {
-    let fields: Vec<_> = differences.iter().take(MAX_FIELDS).map(describe_difference).collect();
+pub fn describe(differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> String {
+    let shown = &differences[..differences.len().min(MAX_FIELDS)];
+    let fields = describe_each(shown, credentials);
     let head = if differences.len() == 1 {
         "1 field differs".to_owned()
     } else {
@@ -64,8 +68,23 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
 
 /// What each of them says alone, in the same words.
 #[must_use]
-pub fn describe_each(differences: &[Difference<'_, '_>]) -> Vec<String> {
-    differences.iter().map(describe_difference).collect()
+pub fn describe_each(differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> Vec<String> {
+    let line = |difference: &Difference<'_, '_>| {
+        let line = describe_difference(difference);
+        match credentials.filter(|credentials| credentials.occur_in(difference, &line)) {
+            Some(credentials) => without_values(&difference.path, credentials),
+            None => line,
+        }
+    };
+    differences.iter().map(line).collect()
+}
+
+/// Where it differs, and how not: the answer repeats a credential.
+fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String {
+    match show_path(path) {
+        path if credentials.values().occur_in_line(&path) => REDACTED.to_owned(),
+        path => format!("{path} {REDACTED}"),
+    }
 }
 
 fn describe_difference(difference: &Difference<'_, '_>) -> String {

@@ -9,7 +9,7 @@ use crate::core::fixtures::ruled;
 
 fn sentence(rules: &str, desired: &Value, observed: &Value) -> String {
     let target = ruled(rules);
-    describe(&differences(&target.compare.rules, desired, observed).unwrap())
+    describe(&differences(&target.compare.rules, desired, observed).unwrap(), None)
 }
 
 /// The fields alone.

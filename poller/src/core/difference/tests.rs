@@ -15,7 +15,7 @@ const LISTS: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}
 
 fn told(rules: &str, desired: &Value, observed: &Value) -> String {
     let target = ruled(rules);
-    describe(&differences(&target.compare.rules, desired, observed).unwrap())
+    describe(&differences(&target.compare.rules, desired, observed).unwrap(), None)
 }
 
 fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
@@ -118,7 +118,7 @@ proptest! {
         let target = ruled(LISTS);
         let rules = &target.compare.rules;
         let found = differences(rules, &desired, &observed).unwrap();
-        prop_assert_eq!(found.is_empty(), is_fulfilled(&rules.root(), &desired, Some(&observed)), "{}", describe(&found));
+        prop_assert_eq!(found.is_empty(), is_fulfilled(&rules.root(), &desired, Some(&observed)), "{}", describe(&found, None));
     }
 
     #[test]

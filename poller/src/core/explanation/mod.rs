@@ -9,6 +9,6 @@ mod steps;
 mod told;
 
 pub use holds::{Facts, Leases, action, holds};
-pub use shown::{differing, masked, request_lines};
+pub use shown::{differing, observed, request_lines};
 pub use steps::steps;
 pub use told::{Explanation, Poll, Shown};

@@ -8,13 +8,12 @@ use drift_target::{Auth, ListKind, Place, Source, Target};
 use serde_json::Value;
 use url::Url;
 
-use crate::core::description::{describe_each, holds_secret, is_named_like_a_secret, printable, without_userinfo};
+use crate::core::description::{
+    REDACTED, describe_each, holds_secret, is_named_like_a_secret, printable, without_userinfo,
+};
 use crate::core::difference::{differences, moved};
 use crate::core::reply::Subject;
 use crate::core::request::Request;
-
-/// What stands for what is not shown.
-pub(super) const MASK: &str = "(redacted)";
 
 /// A request, line by line.
 #[must_use]
@@ -48,7 +47,7 @@ pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
     lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
     for (name, value) in &request.headers {
         let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
-        lines.push(format!("{name}: {}", text.unwrap_or(MASK)));
+        lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
     }
     if let Some(body) = &request.body {
         let json = serde_json::from_slice::<Value>(body).ok();
@@ -66,7 +65,7 @@ fn url_text(url: &Url) -> String {
     }
     let mut shown = url.clone();
     let pairs = url.query_pairs().map(|(name, value)| {
-        let value = if looks_secret(&name) { MASK.to_owned() } else { value.into_owned() };
+        let value = if looks_secret(&name) { REDACTED.to_owned() } else { value.into_owned() };
         (name.into_owned(), value)
     });
     let pairs: Vec<_> = pairs.collect();
@@ -87,17 +86,27 @@ fn credential(target: &Target) -> Option<String> {
     Some(format!("with {how} by Secret {secret}"))
 }
 
+/// What was observed, without what a condition would hide either.
+#[must_use]
+pub fn observed(target: &Target, subject: Subject<'_>, observed: &Value) -> Value {
+    let root = Some(target.compare.rules.root());
+    match subject.credentials {
+        Some(credentials) => masked(&credentials.values().conceal(observed, REDACTED), root),
+        None => masked(observed, root),
+    }
+}
+
 /// A value without what a condition would hide either: what rules redact at these places, texts whose names or content look
 /// like a secret's, credentials in URLs.
 #[must_use]
-pub fn masked(value: &Value, place: Option<Place<'_>>) -> Value {
+pub(super) fn masked(value: &Value, place: Option<Place<'_>>) -> Value {
     mask(value, place, false)
 }
 
 fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
     let is_scalar = !value.is_object() && !value.is_array();
     if place.is_some_and(|place| place.is_redacted() || (place.redacts_below() && is_scalar)) {
-        return Value::from(MASK);
+        return Value::from(REDACTED);
     }
     match value {
         Value::String(text) => Value::from(mask_text(text, place, is_secret)),
@@ -108,7 +117,11 @@ fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
                     _ => place.any_item(),
                 });
                 let is_hidden = place.is_some_and(Place::redacts_single_items);
-                if is_hidden { Value::from(MASK) } else { mask(item, below, is_secret || is_named_like_a_secret(item)) }
+                if is_hidden {
+                    Value::from(REDACTED)
+                } else {
+                    mask(item, below, is_secret || is_named_like_a_secret(item))
+                }
             };
             items.iter().enumerate().map(item).collect()
         }
@@ -126,7 +139,7 @@ fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
 /// A text, and one that holds JSON from inside.
 fn mask_text(text: &str, place: Option<Place<'_>>, is_secret: bool) -> String {
     if holds_secret(text) || (is_secret && !place.is_some_and(Place::is_shown)) {
-        return MASK.to_owned();
+        return REDACTED.to_owned();
     }
     match serde_json::from_str::<Value>(text) {
         Ok(inner) if inner.is_object() || inner.is_array() => {
@@ -142,7 +155,7 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
     let Ok(desired) = target.desired_of(subject.object) else { return Vec::new() };
     let found = differences(&target.compare.rules, &desired, observed).unwrap_or_default();
     let found: Vec<_> = found.into_iter().chain(moved(target, subject.moved)).collect();
-    describe_each(&found)
+    describe_each(&found, subject.credentials)
 }
 
 #[cfg(test)]

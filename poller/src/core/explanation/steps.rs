@@ -9,7 +9,8 @@ use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Tar
 use serde_json::Value;
 
 use super::holds::{Facts, action};
-use super::shown::{MASK, http_lines, masked};
+use super::shown::{http_lines, masked};
+use crate::core::description::REDACTED;
 
 /// What stands for a step that cannot be told yet.
 const NOT_YET: &str = "what it is follows from the answers before it";
@@ -29,7 +30,8 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
     let fields = if is_made_anew(destination, action) { &anew } else { told };
     let differs = wished.as_ref().and_then(Value::as_object).map(|wished| target.differing_keys(fields, wished));
-    let secrets: SecretValues = target.secrets.iter().map(|secret| (secret.name.clone(), MASK.to_owned())).collect();
+    let secrets: SecretValues =
+        target.secrets.iter().map(|secret| (secret.name.clone(), REDACTED.to_owned())).collect();
     // Answers of earlier steps are not there: what asks for one cannot be told.
     let shown = Variables {
         desired: desired.as_ref(),

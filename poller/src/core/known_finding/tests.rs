@@ -39,7 +39,7 @@ fn read(
     for answer in answers {
         if let Progress::Done(observed) = reading.take(answer) {
             let observation = observed.unwrap_or_else(Observation::Failed);
-            let found = compare(target, Subject { object: &open, moved }, observation);
+            let found = compare(target, Subject { moved, ..Subject::from(&*open) }, observation);
             let known = |seen| Arc::new(KnownFinding::new(view.clone(), moved.to_vec(), seen, found.clone()));
             let known = reading.judged().map(known);
             return (found, known);

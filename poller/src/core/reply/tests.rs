@@ -258,7 +258,7 @@ fn a_secret_that_moved_differs_though_nobody_reads_it() {
     };
     let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
     let found = |target: &Target, moved: &[String], observed: Value| {
-        compare(target, Subject { object: &object, moved }, Observation::Present(observed)).finding
+        compare(target, Subject { moved, ..Subject::from(&object) }, Observation::Present(observed)).finding
     };
     let target = moving("Correct");
     assert_eq!(found(&target, &[], json!({"a": 1})), Finding::InSync);
@@ -270,6 +270,6 @@ fn a_secret_that_moved_differs_though_nobody_reads_it() {
     let Finding::Differs(drift) = found(&target, &moved, json!({"a": 2})) else { panic!("it is in sync") };
     assert_eq!(drift.text, "2 fields differ: /a desired 1, observed 2; /auth/password changed");
     assert_eq!(found(&moving("Observe"), &moved, json!({"a": 1})), Finding::InSync, "nobody would send it");
-    let absent = compare(&target, Subject { object: &object, moved: &moved }, Observation::Absent).finding;
+    let absent = compare(&target, Subject { moved: &moved, ..Subject::from(&object) }, Observation::Absent).finding;
     assert_eq!(absent, Finding::Absent);
 }

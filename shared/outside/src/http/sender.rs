@@ -83,6 +83,12 @@ impl HttpSender {
         self.shared.check_token(request, options)
     }
 
+    /// The Secrets as they stand.
+    #[must_use]
+    pub fn secrets(&self) -> Arc<LabelledSecrets> {
+        self.shared.secrets.load_full()
+    }
+
     /// Whether a request with these options can be judged by whether its Secrets are there: it needs none, or they were
     /// listed.
     #[must_use]

@@ -35,7 +35,7 @@ pub struct ConnectionParameters {
     pub port: u16,
     pub(super) user: String,
     pub(super) database: Option<String>,
-    pub(super) password: Option<SecretString>,
+    pub(crate) password: Option<SecretString>,
     pub(super) ssl_mode: SslMode,
     is_of_uri: bool,
     /// CA certificates in PEM, instead of the system's.

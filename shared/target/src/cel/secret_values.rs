@@ -61,6 +61,29 @@ impl SecretValues {
         }
     }
 
+    /// Whether a line that is to be shown has one of them, or a piece of one.
+    #[must_use]
+    pub fn occur_in_line(&self, line: &str) -> bool {
+        self.texts().any(|secret| repeats(line, secret)) || self.pieces_occur_in(line)
+    }
+
+    /// A value in which `mask` stands for each text, number and name of a field that has one of them.
+    #[must_use]
+    pub fn conceal(&self, value: &Value, mask: &str) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(|item| self.conceal(item, mask)).collect(),
+            Value::Object(fields) => {
+                let field = |(name, field): (&String, &Value)| {
+                    let is_secret = self.texts().any(|secret| repeats(name, secret));
+                    (if is_secret { mask.to_owned() } else { name.clone() }, self.conceal(field, mask))
+                };
+                Value::Object(fields.iter().map(field).collect())
+            }
+            scalar if self.occur_in(scalar) => Value::from(mask),
+            scalar => scalar.clone(),
+        }
+    }
+
     /// Whether a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
     #[must_use]
     pub fn pieces_occur_in(&self, line: &str) -> bool {
@@ -87,7 +110,17 @@ fn repeats(text: &str, secret: &str) -> bool {
 fn holds(text: &str, secret: &str) -> bool {
     let escaped = Value::from(secret).to_string();
     let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
-    text.contains(secret) || text.contains(escaped) || holds_percent_encoded(text, secret) || holds_base64(text, secret)
+    text.contains(secret)
+        || text.contains(escaped)
+        || holds_escaped_again(text, secret)
+        || holds_percent_encoded(text, secret)
+        || holds_base64(text, secret)
+}
+
+/// JSON within JSON escapes quotes and backslashes as often as it is nested.
+fn holds_escaped_again(text: &str, secret: &str) -> bool {
+    let plain = |text: &str| text.replace('\\', "");
+    text.contains('\\') && plain(text).contains(&plain(secret))
 }
 
 /// In a URL, or in a form, where `+` is a space.
@@ -163,6 +196,7 @@ mod tests {
             base64(format!("use:{secret}:more")),
             url_safe,
             r#"{"p": "hün\"ter 2/+"}"#.to_owned(),
+            r#"{"p": "{\"q\": \"hün\\\"ter 2/+\"}"}"#.to_owned(),
         ];
         for text in texts {
             assert!(values(secret).occur_in(&json!(text)), "{text}");

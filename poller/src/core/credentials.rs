@@ -1,0 +1,56 @@
+//! The credentials that a target's reads come with, which nothing that is shown of an answer may repeat.
+//!
+//! A server can say back whatever it was sent, in any field. They are looked up only where something is to be shown: most polls
+//! find what the one before found. It must not know what is shown, nor how it is worded.
+
+use std::sync::{Arc, OnceLock};
+
+use drift_model::condition::StatusFields;
+use drift_model::labelled_secrets::LabelledSecrets;
+use drift_outside::credentials_of_read;
+use drift_target::Target;
+use drift_target::cel::SecretValues;
+
+use super::difference::{Change, Difference};
+
+/// The credentials of one target's reads, as the Secrets stand at one moment.
+#[derive(Debug)]
+pub struct Credentials<'t> {
+    target: &'t Target,
+    secrets: Arc<LabelledSecrets>,
+    values: OnceLock<SecretValues>,
+}
+
+impl<'t> Credentials<'t> {
+    /// Those that the target names among these Secrets.
+    #[must_use]
+    pub const fn of(target: &'t Target, secrets: Arc<LabelledSecrets>) -> Self {
+        Self { target, secrets, values: OnceLock::new() }
+    }
+
+    /// What they are.
+    #[must_use]
+    pub fn values(&self) -> &SecretValues {
+        self.values.get_or_init(|| credentials_of_read(self.target, &self.secrets))
+    }
+
+    /// Whether one of them occurs in a difference, or in the line that would tell of it.
+    #[must_use]
+    pub fn occur_in(&self, difference: &Difference<'_, '_>, line: &str) -> bool {
+        let values = self.values();
+        let occur = match &difference.change {
+            Change::Value { desired, observed } => {
+                values.occur_in(desired) || observed.as_ref().is_some_and(|observed| values.occur_in(observed))
+            }
+            Change::Missing(item) | Change::Unexpected(item) => values.occur_in(item),
+            Change::Repeated(_) | Change::Moved | Change::Order | Change::Length { .. } => false,
+        };
+        occur || values.occur_in_line(line)
+    }
+
+    /// Whether one of them occurs in what is to be published.
+    #[must_use]
+    pub fn occur_in_fields(&self, fields: &StatusFields) -> bool {
+        !fields.is_empty() && fields.any(|value| self.values().occur_in(value))
+    }
+}
