@@ -9,6 +9,7 @@ mod kubectl_watch;
 mod postgres;
 mod proxies;
 mod terminal;
+mod things_to_try;
 
 use anyhow::{Result, bail};
 

@@ -118,12 +118,20 @@ impl Installation {
         self.plane.stop().await
     }
 
+    /// Where the poller shows its page; `None` where it does not run.
+    pub(super) async fn page(&self) -> Option<String> {
+        let programs = self.programs.lock().await;
+        let poller = programs.iter().find(|program| program.which() == Which::Poller)?;
+        Some(format!("{}/", poller.admin_url()))
+    }
+
     /// Where everything is, for who looks around while it goes on running; `outside` is the external system.
     pub(super) async fn addresses(&self, outside: (&str, &str)) -> String {
         let programs = self.programs.lock().await;
         let line = |program: &Program| {
-            let page = if program.which() == Which::Poller { "/, " } else { "" };
-            format!("\n  {:<17}{}{page}/readyz, /metrics", program.which().name(), program.admin_url())
+            let pages =
+                if program.which() == Which::Poller { "/, /readyz, /metrics" } else { "/objects, /readyz, /metrics" };
+            format!("\n  {:<17}{} has {pages}", program.which().name(), program.admin_url())
         };
         let programs: String = programs.iter().map(line).collect();
         format!(

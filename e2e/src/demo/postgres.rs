@@ -15,6 +15,6 @@ use stage::Stage;
 pub(super) async fn play(terminal: &Terminal) -> Result<Played<Postgres>> {
     let mut stage = Stage::build(terminal).await?;
     story::tell(terminal, &mut stage).await?;
-    let things_to_try = stage.things_to_try().await;
+    let things_to_try = stage.things_to_try().await?;
     Ok(Played { installation: stage.installation, outside: stage.server, things_to_try })
 }

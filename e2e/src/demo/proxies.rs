@@ -14,6 +14,6 @@ use stage::Stage;
 pub(super) async fn play(terminal: &Terminal) -> Result<Played<Toxiproxy>> {
     let stage = Stage::build(terminal).await?;
     story::tell(terminal, &stage).await?;
-    let things_to_try = stage.things_to_try().await;
+    let things_to_try = stage.things_to_try().await?;
     Ok(Played { installation: stage.installation, outside: stage.toxiproxy, things_to_try })
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::super::installation::Installation;
 use super::super::terminal::Terminal;
+use super::super::things_to_try::ThingsToTry;
 use crate::manifests;
 use crate::pages::blocks;
 use crate::postgres::Postgres;
@@ -104,28 +105,17 @@ impl Stage {
     }
 
     /// What `--keep` prints.
-    pub(super) async fn things_to_try(&self) -> String {
-        let kubectl = self.installation.plane.binaries().kubectl.display().to_string();
-        let kubeconfig = self.installation.plane.admin_kubeconfig().display().to_string();
+    pub(super) async fn things_to_try(&self) -> Result<String> {
         let address = self.server.address();
-        let addresses = self.installation.addresses(("PostgreSQL", &address)).await;
         let uri = format!("postgresql://postgres:{}@{address}/postgres", crate::postgres::PASSWORD);
-        format!(
-            "{addresses}
-Three things to try in another terminal:
-
-  export KUBECONFIG={kubeconfig}
-
-  1. Watch drift come and go:
-     {kubectl} get postgresroles -n {NAMESPACE} --watch
-
-  2. Change a role behind everybody's back:
-     psql {uri} -c 'ALTER ROLE batch NOLOGIN'
-
-  3. Wish for something else:
-     {kubectl} patch postgresrole batch -n {NAMESPACE} --type merge -p '{{\"spec\": {{\"connectionLimit\": 7}}}}'
-"
-        )
+        let things = ThingsToTry {
+            outside: ("PostgreSQL", uri.clone()),
+            change: format!("psql {uri} -c 'ALTER ROLE batch NOLOGIN'"),
+            other_change: format!("psql {uri} -c 'ALTER ROLE report CONNECTION LIMIT 3'"),
+            changed: ["postgresrole/batch -n team-a", "postgresrole/report -n team-a"],
+            target: "postgresroles",
+        };
+        things.text(&self.installation).await
     }
 }
 

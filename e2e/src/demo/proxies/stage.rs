@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::installation::Installation;
 use super::super::terminal::Terminal;
+use super::super::things_to_try::ThingsToTry;
 use crate::toxiproxy::Toxiproxy;
 use crate::{manifests, ports};
 
@@ -49,34 +50,16 @@ impl Stage {
     }
 
     /// What `--keep` prints.
-    pub(super) async fn things_to_try(&self) -> String {
-        let kubectl = self.installation.plane.binaries().kubectl.display().to_string();
-        let kubeconfig = self.installation.plane.admin_kubeconfig().display().to_string();
-        let toxiproxy = self.toxiproxy.url();
-        let addresses = self.installation.addresses(("toxiproxy", &format!("{toxiproxy}/proxies"))).await;
-        format!(
-            "{addresses}
-Four things to try in another terminal:
-
-  export KUBECONFIG={kubeconfig}
-
-  1. Watch drift come and go:
-     {kubectl} get proxies -n drift-demo --watch
-
-  2. Change a proxy behind everybody's back:
-     curl -s -X POST {toxiproxy}/proxies/database -d '{{\"upstream\": \"127.0.0.1:6666\"}}'
-
-  3. Let it drift and look at it at leisure (create, update and delete rest while it is paused):
-     {kubectl} annotate proxy cache -n drift-demo driftpoller.dev/paused=true
-     curl -s -X DELETE {toxiproxy}/proxies/cache
-     {kubectl} get proxy cache -n drift-demo -o yaml
-     {kubectl} annotate proxy cache -n drift-demo driftpoller.dev/paused-
-
-  4. Ask the tool, and open the page that the poller shows at its address:
-     cargo run --quiet -p drift-poller -- get -A
-     cargo run --quiet -p drift-poller -- explain proxy/database -n drift-demo
-"
-        )
+    pub(super) async fn things_to_try(&self) -> Result<String> {
+        let proxies = format!("{}/proxies", self.toxiproxy.url());
+        let things = ThingsToTry {
+            change: format!("curl -s -X POST {proxies}/database -d '{{\"upstream\": \"127.0.0.1:6666\"}}'"),
+            other_change: format!("curl -s -X DELETE {proxies}/cache"),
+            outside: ("toxiproxy", proxies),
+            changed: ["proxy/database -n drift-demo", "proxy/cache -n drift-demo"],
+            target: "proxies",
+        };
+        things.text(&self.installation).await
     }
 }
 
