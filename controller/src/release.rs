@@ -15,6 +15,7 @@ use drift_cluster::client;
 use drift_cluster::client::{ObjectClient, ObjectPages, WriteError};
 use drift_cluster::kinds::{KindError, KindName, ResolvedKind};
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
+use drift_cluster::process::progress::Progress;
 use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
@@ -52,10 +53,10 @@ pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
     let lease_name = settings.lease_name(CONTROLLER_LEASE);
     let targets = Targets::read(&site).await?;
     if targets.0.is_empty() && !lease_exists(&site, &lease_name).await? {
-        say(&format!(
+        complain(&format!(
             "nothing in the namespace {} says what was selected: it has neither a ConfigMap of targets nor the Lease {lease_name}. Is it the right one? --namespace names another",
             site.namespace
-        ))?;
+        ));
         return Ok(ExitCode::from(BAD_USAGE));
     }
     let lease_stop = CancellationToken::new();
@@ -83,7 +84,7 @@ impl Targets {
         let loaded =
             tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
         for problem in &loaded.problems {
-            say(&format!("a document that cannot be read is looked for by its note only: {problem}"))?;
+            complain(&format!("a document that cannot be read is looked for by its note only: {problem}"));
         }
         Ok(Self(loaded.targets.clone()))
     }
@@ -100,9 +101,9 @@ async fn lease_exists(site: &Site, name: &str) -> anyhow::Result<bool> {
 async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     if let Some(holder) = holder_instead(site, lease, name).await? {
         let place = format!("{}/{name}", site.namespace);
-        say(&format!(
+        complain(&format!(
             "nothing is released: the drift-controller {holder} holds the Lease {place}. Scale drift-controller to 0, and release then"
-        ))?;
+        ));
         return Ok(ExitCode::from(BAD_USAGE));
     }
     let notes = all_notes(lease, targets)?;
@@ -113,15 +114,15 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
             Ok(held) => left += held,
             Err(error) => {
                 unknown += 1;
-                say(&format!("not released any {}: {error:#}", kind.kind))?;
+                complain(&format!("not released any {}: {error:#}", kind.kind));
             }
         }
     }
     match (left, unknown) {
-        (0, 0) => say("no finalizer is left")?,
-        (left, 0) => say(&format!("{left} objects keep the finalizer"))?,
+        (0, 0) => say("no finalizer is left"),
+        (left, 0) => complain(&format!("{left} objects keep the finalizer")),
         (left, unknown) => {
-            say(&format!("{left} objects keep the finalizer, and {unknown} kinds could not be looked through"))?;
+            complain(&format!("{left} objects keep the finalizer, and {unknown} kinds could not be looked through"));
         }
     }
     Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -187,12 +188,16 @@ impl Release<'_> {
     /// Gives how many are left.
     async fn of_kind(&self) -> anyhow::Result<usize> {
         let Some(kind) = self.locate().await? else { return Ok(0) };
-        for object in self.held(&kind).await? {
-            let line = match self.free(&kind, &object).await {
-                Ok(()) => format!("released {} {}", self.name.kind, object.id),
-                Err(error) => format!("not released {} {}: {error}", self.name.kind, object.id),
-            };
-            say(&line)?;
+        let (held, mut progress) = (self.held(&kind).await?, Progress::begin());
+        for (number, object) in held.iter().enumerate() {
+            progress.tell(&format!("releasing {} {} of {}", self.name.kind, number + 1, held.len()));
+            let ended = self.free(&kind, object).await;
+            // On a terminal both stand on one screen.
+            progress.clear();
+            match ended {
+                Ok(()) => say(&format!("released {} {}", self.name.kind, object.id)),
+                Err(error) => complain(&format!("not released {} {}: {error}", self.name.kind, object.id)),
+            }
         }
         Ok(self.held(&kind).await?.len())
     }
@@ -235,7 +240,12 @@ impl Release<'_> {
     }
 }
 
-/// A line for whoever called; the log is for everything else.
-fn say(line: &str) -> std::io::Result<()> {
-    writeln!(std::io::stdout(), "{line}")
+/// A line for whoever called; the log is for everything else. Where nobody reads any more, what was begun goes on.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// The same of what is not as it should be.
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -30,6 +30,10 @@ pub(crate) enum CommandError {
 /// Says why, if it failed, and gives the exit code.
 pub(crate) fn end(result: Result<ExitCode, CommandError>) -> ExitCode {
     result.unwrap_or_else(|error| {
+        // A reader that goes, as `head` does, has what it wanted. What nobody read all of tells nothing.
+        if matches!(&error, CommandError::Unwritable(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+            return ExitCode::from(CANNOT_TELL);
+        }
         // Where nobody takes that either, the exit code is all that can be told.
         let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         match error {

@@ -2,10 +2,12 @@
 //!
 //! It must not know what the schema says.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use drift_target::json_schema;
+
+use crate::commands::ending::CommandError;
 
 /// Shown at the end of `--help`.
 pub(crate) const EXAMPLES: &str = "Example:
@@ -16,7 +18,7 @@ pub(crate) const EXAMPLES: &str = "Example:
 ///
 /// # Errors
 /// When nobody takes it.
-pub(crate) fn print_schema() -> io::Result<ExitCode> {
-    writeln!(io::stdout().lock(), "{:#}", json_schema())?;
+pub(crate) fn print_schema() -> Result<ExitCode, CommandError> {
+    writeln!(anstream::stdout(), "{:#}", json_schema())?;
     Ok(ExitCode::SUCCESS)
 }

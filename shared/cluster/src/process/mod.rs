@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod instance;
 pub mod kill_point;
+pub mod progress;
 pub mod settings;
 pub mod shutdown;
 pub mod site;

@@ -9,6 +9,7 @@ pub mod questions;
 
 use std::io::{IsTerminal, stderr};
 
+use anstream::{AutoStream, ColorChoice};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::util::TryInitError;
@@ -51,10 +52,12 @@ pub enum TelemetryError {
 /// When the level cannot be read, or logs are set up already.
 pub fn start(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(stderr);
+    // On a terminal, and never where NO_COLOR asks for none.
+    let colours = AutoStream::choice(&stderr()) != ColorChoice::Never;
     match format {
         LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,
         LogFormat::Auto if !stderr().is_terminal() => builder.json().flatten_event(true).finish().try_init()?,
-        LogFormat::Auto | LogFormat::Text => builder.with_ansi(stderr().is_terminal()).finish().try_init()?,
+        LogFormat::Auto | LogFormat::Text => builder.with_ansi(colours).finish().try_init()?,
     }
     Ok(())
 }
