@@ -47,6 +47,17 @@ use crate::vouch;
 /// people read depends on them.
 const TELL_DEADLINE: Duration = Duration::from_secs(1);
 
+/// Shown at the end of `--help` of `run`.
+const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
+  drift-controller run --namespace drift-system --admin-address 127.0.0.1:8081
+
+Exit codes: 0 ended as it was told to, 1 it could not start or a part of it failed, 3 bad usage";
+/// Shown at the end of `--help` of `release`.
+const RELEASE_EXAMPLES: &str = "Example, once drift-controller is scaled to 0:
+  drift-controller release --namespace drift-system
+
+Exit codes: 0 no finalizer is left, 1 some are, 3 a controller holds the Lease, or it is the wrong namespace";
+
 /// Corrects external systems that drifted from the spec of Kubernetes objects, as the poller's driftObserved says.
 #[derive(Debug, clap::Parser)]
 #[command(version, about)]
@@ -60,8 +71,10 @@ pub struct CommandLine {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Correct until told to end
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Settings),
     /// Before an uninstall: take the finalizer off every object, and leave everything outside as it is
+    #[command(after_help = RELEASE_EXAMPLES)]
     Release(HomeSettings),
 }
 
@@ -258,4 +271,22 @@ fn watch_vouching(site: &Site, poller_lease: &str) -> watch::Receiver<Vouching> 
     let (sender, vouching) = watch::channel(Vouching::default());
     site.spawn("vouching", vouch::follow(observed, sender, site.stop.clone()));
     vouching
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for subcommand in CommandLine::command().get_subcommands() {
+            let name = subcommand.get_name();
+            let shown = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                shown.starts_with("Example") && shown.contains(&format!("drift-controller {name}")),
+                "{name}: {shown}"
+            );
+        }
+    }
 }

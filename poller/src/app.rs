@@ -34,9 +34,9 @@ use crate::clean_up::VerdictCleaner;
 use crate::commands::check;
 use crate::commands::command_line::{Command, RunningSettings};
 use crate::commands::ending::end;
-use crate::commands::plugin::named_as_called;
+use crate::commands::plugin::CalledAs;
 use crate::commands::schema::print_schema;
-use crate::commands::{explain, get, rbac, request, suspend};
+use crate::commands::{completions, explain, get, rbac, request, suspend};
 use crate::context::Context;
 use crate::core::requests_on_objects::ObjectRequest;
 use crate::hints::board::Webhooks;
@@ -53,9 +53,17 @@ pub use crate::commands::command_line::CommandLine;
 /// Reads the command line under the name that the program was called by.
 ///
 /// # Errors
-/// As [`parse_command_line_of`].
+/// As [`parse_command_line_of`]; and where kubectl asked what may follow, once that is answered.
 pub fn read_command_line() -> Result<CommandLine, ExitCode> {
-    parse_command_line_of(named_as_called(CommandLine::command(), std::env::args_os().next().as_deref()))
+    let command = CommandLine::command();
+    match called_as() {
+        CalledAs::Completer => Err(end(completions::answer_kubectl(command, std::env::args_os().skip(1)))),
+        called => parse_command_line_of(called.named(command)),
+    }
+}
+
+fn called_as() -> CalledAs {
+    CalledAs::of(std::env::args_os().next().as_deref())
 }
 
 /// Runs the program; its exit code tells the truth.
@@ -80,8 +88,9 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Suspend(settings) => Ok(end(suspend::run(&settings, true))),
         Command::Unsuspend(settings) => Ok(end(suspend::run(&settings, false))),
         Command::Rbac(settings) => Ok(end(rbac::run(&settings))),
+        Command::Completions(settings) => Ok(end(completions::run(&settings, (CommandLine::command(), called_as())))),
         Command::Run(settings) => run_until_told(&settings),
-        Command::Schema => print_schema().context("writing the schema"),
+        Command::Schema => Ok(end(print_schema())),
     }
 }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings};
 
 use crate::commands::check::CheckSettings;
+use crate::commands::completions::CompletionsSettings;
 use crate::commands::explain::ExplainSettings;
 use crate::commands::get::GetSettings;
 use crate::commands::rbac::RbacSettings;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
+    /// Print what makes a shell complete these commands
+    Completions(CompletionsSettings),
 }
 
 /// How it polls until told to end.

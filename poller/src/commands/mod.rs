@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod cluster;
 pub(crate) mod command_line;
+pub(crate) mod completions;
 pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
