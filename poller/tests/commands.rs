@@ -1,9 +1,13 @@
 //! Commands that end by themselves, through the program: what they print, where, and their exit codes.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "commands/completions.rs"]
+mod completions;
 #[path = "commands/rbac.rs"]
 mod rbac;
+#[path = "commands/terminal.rs"]
+mod terminal;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -125,4 +129,67 @@ fn check_refuses_what_holds_no_target() {
         let (code, printed, said) = ended(run_in(folder.path(), arguments, "kind: Service"));
         assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
     }
+}
+
+#[test]
+fn check_tells_programs_when_it_found_nothing() {
+    for (output, pointer) in
+        [("json", "/error"), ("sarif", "/runs/0/invocations/0/toolExecutionNotifications/0/message/text")]
+    {
+        let (code, printed, said) = ended(run_in(Path::new("."), &["check", "missing.yaml", "-o", output], ""));
+        let told: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        let text = told.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default();
+        assert!(code == 3 && text.contains("missing.yaml: No such file") && said.contains(text), "{output}: {printed}");
+    }
+    let (code, printed, _) = ended(run_in(Path::new("."), &["check", "missing.yaml", "-o", "github"], ""));
+    assert!(code == 3 && printed.starts_with("::error title=drift-poller check::missing.yaml: No such"), "{printed}");
+}
+
+#[test]
+fn warnings_fail_where_that_is_asked_for() {
+    let folder = folder("identity: \"${self.metadata.name}\"", "identity: web");
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets"], ""));
+    assert!(code == 0 && printed.ends_with("1 good target, 0 errors, 1 warning\n"), "{printed}{said}");
+    let (code, ..) = ended(run_in(folder.path(), &["check", "-f", "targets", "--fail-on-warnings"], ""));
+    assert_eq!(code, 3);
+    // The shipped ConfigMap says where it belongs.
+    let (code, _, said) = ended(run_in(folder.path(), &["check", "targets", "-n", "elsewhere"], ""));
+    assert!(code == 0 && said.contains("is for namespace drift-system"), "{said}");
+}
+
+#[test]
+fn explain_reads_the_file_before_it_asks_the_cluster() {
+    let folder = folder("identity:", "identitie:");
+    let arguments = ["explain", "proxy", "web", "-f", "targets/proxies.yaml"];
+    let (code, _, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert!(code == 3 && said.contains("did you mean `identity`?") && !said.contains("No such file"), "{said}");
+}
+
+#[test]
+fn check_knows_the_kinds_beside_targets() {
+    let components = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/components/proxies");
+    let definition = format!("{components}/proxies.demo.driftpoller.dev.yaml");
+    let folder = folder("${self.spec.listen}", "${self.spec.lisen}");
+    let check = |paths: &[&str]| ended(run_in(folder.path(), &[&["check"], paths].concat(), ""));
+    assert_eq!(check(&["targets"]).0, 0, "without the kind nobody knows");
+    let (code, _, said) = check(&["targets", "-f", &definition]);
+    let expected = "has no field spec.lisen, which a template reads: did you mean `listen`?";
+    assert!(code == 3 && said.contains(expected) && said.contains("--> targets/proxies.yaml:"), "{said}");
+    let (code, _, said) = check(&[&definition]);
+    assert!(code == 3 && said.contains("no target document here"), "{said}");
+    let (code, ..) = check(&[components]);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn every_example_is_good_with_its_kind() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/examples");
+    let folders = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut count = 0;
+    for folder in folders {
+        let (code, _, said) = ended(run_in(&folder, &["check", ".", "--fail-on-warnings"], ""));
+        assert!(code == 0, "{}: {said}", folder.display());
+        count += 1;
+    }
+    assert!(count >= 9, "only {count} examples were found");
 }

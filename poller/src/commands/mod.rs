@@ -15,3 +15,4 @@ pub(crate) mod request;
 pub(crate) mod schema;
 pub(crate) mod suspend;
 mod table;
+mod written_kinds;

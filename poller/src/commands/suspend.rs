@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use drift_cluster::client::{self, CALL_DEADLINE};
+use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::list_documents;
 use drift_model::names::PERSON_MANAGER;
 use drift_target::{DocumentName, Edited, Target, parse_document, set_suspend};
@@ -14,7 +14,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::commands::cluster::{TargetsSettings, block_on, connect, get, unanswered};
+use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on, connect, get, unanswered};
 use crate::commands::ending::CommandError;
 use crate::core::keepers::keeper_of;
 
@@ -38,8 +38,11 @@ pub(crate) struct SuspendSettings {
     /// Say what would be changed, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Namespace of the ConfigMaps with the targets
+    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE)]
+    namespace: String,
     #[command(flatten)]
-    targets: TargetsSettings,
+    cluster: KubeconfigSettings,
 }
 
 /// Sets or takes off the brake.
@@ -48,7 +51,7 @@ pub(crate) struct SuspendSettings {
 /// When there is no such target, its text cannot be edited so, or the API server does not take it.
 pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode, CommandError> {
     block_on(async {
-        let TargetsSettings { targets_namespace: namespace, cluster } = &settings.targets;
+        let SuspendSettings { namespace, cluster, .. } = settings;
         let client = connect(cluster).await?;
         let Target { name, document, .. } = find_target(&client, namespace, &settings.target).await?;
         let DocumentName { config_map, key } = &document;

@@ -8,6 +8,8 @@ mod next;
 pub use changes::{Followed, Place};
 pub use next::Next;
 
+use std::collections::BTreeSet;
+
 use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};
 use drift_model::object::LeanObject;
 use drift_target::Target;
@@ -90,19 +92,29 @@ pub enum Summary {
 }
 
 /// Which rows are asked for; both: either.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Those that drifted.
     pub drifted: bool,
     /// Those of which nothing can be said.
     pub unknown: bool,
+    /// Those of these names; where there are none, of any.
+    pub names: BTreeSet<String>,
 }
 
 impl Wanted {
+    /// The first of the names that no row has; none where rows are left out for what stands on them.
+    #[must_use]
+    pub fn missing_in(&self, rows: &[Row]) -> Option<&str> {
+        let is_missing = |name: &&String| !self.drifted && !self.unknown && rows.iter().all(|row| row.name != **name);
+        self.names.iter().find(is_missing).map(String::as_str)
+    }
+
     /// Whether this row is asked for.
     #[must_use]
-    pub fn wants(self, row: &Row) -> bool {
+    pub fn wants(&self, row: &Row) -> bool {
         match row.status() {
+            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
             _ if !self.drifted && !self.unknown => true,
             ConditionStatus::True => self.drifted,
             ConditionStatus::Unknown => self.unknown,
@@ -217,7 +229,7 @@ pub fn heads(wide: bool) -> Vec<&'static str> {
 
 /// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
 #[must_use]
-pub fn arrange(mut rows: Vec<Row>, wanted: Wanted) -> Vec<Row> {
+pub fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
     rows.retain(|row| wanted.wants(row));
     let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
     rows.sort_by_cached_key(|row| (place(row), row.target.clone()));

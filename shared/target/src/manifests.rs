@@ -31,6 +31,8 @@ pub struct FoundDocument {
 pub struct Holder {
     /// Its name.
     pub config_map: String,
+    /// Its namespace, where it says one.
+    pub namespace: Option<String>,
     /// The data key.
     pub key: String,
     /// Whether it has the label by which the programs find it.
@@ -131,11 +133,13 @@ fn collect_values(manifest: &Node, (lines_before, part): (usize, &Arc<str>), fou
     let metadata = |path: &[&str]| path.iter().try_fold(manifest, |node, key| node.get(key)).and_then(Node::as_text);
     let is_labelled = metadata(&["metadata", "labels", TARGETS_LABEL]) == Some(TRUE);
     let name = metadata(&["metadata", "name"]).unwrap_or_default();
+    let namespace = metadata(&["metadata", "namespace"]);
     let Some(Content::Map(entries)) = manifest.get("data").map(|data| &data.content) else { return };
     for entry in entries {
         let text = entry.value.as_text().unwrap_or_default();
         if is_labelled || text.contains(TARGET_KIND) {
-            let holder = Holder { config_map: name.to_owned(), key: entry.key.clone(), is_labelled };
+            let (config_map, namespace) = (name.to_owned(), namespace.map(str::to_owned));
+            let holder = Holder { config_map, namespace, key: entry.key.clone(), is_labelled };
             let written = Written { lines_before, value: Some((part.clone(), entry.value.clone())) };
             found.push(FoundDocument { holder: Some(holder), text: text.to_owned(), written });
         }

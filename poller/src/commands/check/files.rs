@@ -13,19 +13,28 @@ use crate::core::check::Source;
 
 /// What standard input is called on a command line, and to people.
 const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
+/// What the manifest of a kind calls itself.
+const DEFINITION: &str = "kind: CustomResourceDefinition";
 /// How the names of files end that are read where a folder is named.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Reads all of them; each path has to hold at least one target document.
+/// Reads all of them; each path has to hold at least one target document, or define kinds beside one that does.
 ///
 /// # Errors
 /// When one cannot be read, or holds none.
-pub(crate) fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
-    let mut sources = Vec::new();
+pub(crate) fn read_sources<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Result<Vec<Source>, CommandError> {
+    let (mut sources, mut definitions) = (Vec::new(), Vec::new());
     for path in paths {
-        let read = read_path(path)?;
-        require_target(&read, &path.display().to_string())?;
+        let (read, name) = (read_path(path)?, path.display().to_string());
+        if read.iter().any(|source| source.text.contains(DEFINITION)) {
+            definitions.push(name);
+        } else {
+            require_target(&read, &name)?;
+        }
         add_new(&mut sources, read);
+    }
+    if !definitions.is_empty() {
+        require_target(&sources, &definitions.join(", "))?;
     }
     Ok(sources)
 }
@@ -34,12 +43,14 @@ pub(crate) fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandErro
 ///
 /// # Errors
 /// When one cannot be read, or none holds any.
-pub(crate) fn read_with_neighbours(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
-    let mut sources = Vec::new();
+pub(crate) fn read_with_neighbours<'p>(
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<Vec<Source>, CommandError> {
+    let (mut sources, mut names) = (Vec::new(), Vec::new());
     for path in paths {
         add_new(&mut sources, read_path(path)?);
+        names.push(path.display().to_string());
     }
-    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     require_target(&sources, &names.join(", "))?;
     Ok(sources)
 }

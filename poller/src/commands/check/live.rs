@@ -1,4 +1,4 @@
-//! `drift-poller check --from-cluster`: the targets of a namespace, held against the cluster that they are in.
+//! `drift-poller check` with a cluster: targets, its own or those of files, held against what it has.
 //!
 //! Thin: it asks, and the core says what the answers mean. Nothing is written. It must not know the language.
 
@@ -9,12 +9,15 @@ use drift_cluster::access::{Account, Right, missing_rights_of};
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::list_documents;
 use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind, locate_served_kind};
+use drift_cluster::process::progress::Progress;
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
-use drift_target::{DocumentName, Mode, Refused, Source, Target, UnknownField};
+use drift_target::{DocumentName, Mode, Refused, Source, Target};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
+use super::found::Found;
+use super::trial::try_write;
 use crate::commands::cluster::{connect, each_object, unanswered};
 use crate::commands::ending::CommandError;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
@@ -22,29 +25,8 @@ use crate::core::check::{
     Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_trouble,
 };
 
-/// What was found out about one target.
-#[derive(Default)]
-struct Found {
-    unknown: Vec<UnknownField>,
-    said: Vec<(Severity, String)>,
-    /// Of Secrets, by name.
-    secrets: Vec<(String, String)>,
-    objects: Option<u64>,
-    /// Whether something could not be asked.
-    is_partial: bool,
-}
-
-impl Found {
-    fn error(&mut self, message: impl Into<String>) {
-        self.said.push((Severity::Error, message.into()));
-    }
-
-    /// What could not be asked is no mistake of the target.
-    fn unasked(&mut self, what: &str, error: impl std::fmt::Display) {
-        self.is_partial = true;
-        self.said.push((Severity::Warning, format!("{what} cannot be looked at, so that it is not checked: {error}")));
-    }
-}
+/// After so many objects more it is told how many there are by now: a page of a list.
+const COUNTED_ALOUD: u64 = 500;
 
 /// Checks the live targets of a namespace.
 ///
@@ -66,18 +48,41 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
             format!("namespace {namespace} has no ConfigMap with the label driftpoller.dev/targets: \"true\"");
         return Err(CommandError::BadUsage(message));
     }
+    Ok(check_against(&client, namespace, &documents).await)
+}
+
+/// Checks targets of files, as if they were applied in this namespace.
+///
+/// # Errors
+/// When there is no usable configuration.
+pub(super) async fn check_files(
+    cluster: &KubeconfigSettings,
+    namespace: &str,
+    documents: &[Document],
+) -> Result<Report, CommandError> {
+    Ok(check_against(&connect(cluster).await?, namespace, documents).await)
+}
+
+async fn check_against(client: &kube::Client, namespace: &str, documents: &[Document]) -> Report {
     let mut refused = Refused::new();
     let mut found = Vec::new();
-    for good in check(&documents).targets {
-        let seen = examine(&client, namespace, &good.target).await;
+    let (targets, mut progress) = (check(documents).targets, Progress::begin());
+    for (number, good) in targets.iter().enumerate() {
+        let told = format!("checking target {} of {}, {}", number + 1, targets.len(), good.target.name);
+        progress.tell(&told);
+        let seen = examine(client, namespace, &good.target, |objects| {
+            progress.tell(&format!("{told}: {objects} objects"));
+        });
+        let seen = seen.await;
         if !seen.unknown.is_empty() {
             refused.insert(good.target.document.clone(), seen.unknown.clone());
         }
-        found.push((good.target, seen));
+        found.push((good.target.clone(), seen));
     }
-    let mut report = check_without(&documents, &refused);
+    progress.clear();
+    let mut report = check_without(documents, &refused);
     for (target, seen) in found {
-        let Some(document) = Document::find(&documents, &target.document) else { continue };
+        let Some(document) = Document::find(documents, &target.document) else { continue };
         seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
         for (name, trouble) in seen.secrets {
             report.say_of_secret(document, &name, (Severity::Error, trouble));
@@ -85,19 +90,30 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
         report.is_partial |= seen.is_partial;
         report.count(&target.name, seen.objects);
     }
-    Ok(report)
+    report
 }
 
-async fn examine(client: &kube::Client, namespace: &str, target: &Target) -> Found {
+/// `count` is told now and then how many objects were seen.
+async fn examine(client: &kube::Client, namespace: &str, target: &Target, mut count: impl FnMut(u64)) -> Found {
     let mut found = Found::default();
     find_secrets(client, namespace, target, &mut found).await;
-    let Some(kind) = find_kind(client, target, &mut found).await else { return found };
+    let Some((kind, is_usable)) = find_kind(client, target, &mut found).await else { return found };
+    try_write(client, (target, &kind), &mut found).await;
+    if !is_usable {
+        return found;
+    }
     let read = find_read_kind(client, target, &mut found).await;
     let kinds = TargetKinds { objects: &kind, read: read.as_ref() };
     find_rights(client, namespace, (target, &kinds), &mut found).await;
     let mut objects = 0;
     let place = (None, FieldPaths::default());
-    match each_object(client, (target, &kind), place, |_| objects += 1).await {
+    let look = |_| {
+        objects += 1;
+        if objects % COUNTED_ALOUD == 0 {
+            count(objects);
+        }
+    };
+    match each_object(client, (target, &kind), place, look).await {
         Ok(()) => found.objects = Some(objects),
         Err(error) => found.unasked(&format!("how many {} there are", kind.resource.plural), error),
     }
@@ -106,14 +122,14 @@ async fn examine(client: &kube::Client, namespace: &str, target: &Target) -> Fou
     found
 }
 
-/// The kind, if the target can work with it.
-async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
+/// The kind, and whether the target can work with it.
+async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<(ResolvedKind, bool)> {
     match examine_kind(client, target).await {
         Ok(ExaminedKind { kind, problems, unknown }) => {
             let is_usable = problems.is_empty() && unknown.is_empty();
             problems.into_iter().for_each(|problem| found.error(problem));
             found.unknown = unknown;
-            is_usable.then_some(kind)
+            Some((kind, is_usable))
         }
         Err(KindError::Unavailable(error)) => {
             found.unasked(&target.objects.kind, error);

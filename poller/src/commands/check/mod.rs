@@ -3,12 +3,14 @@
 //! Thin: what is wrong is decided in the core. It must not know the language.
 
 pub(crate) mod files;
+mod found;
 mod live;
 mod rendering;
 mod sarif;
+mod trial;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,17 +20,19 @@ use drift_target::Target;
 
 use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::commands::ending::{CANNOT_TELL, CommandError};
-use crate::core::check::{Report, check, documents_of};
+use crate::commands::written_kinds::{check_with, written_in};
+use crate::core::check::{Report, check, documents_of, misplaced};
 use files::read_sources;
-use live::check_live;
+use live::{check_files, check_live};
 use rendering::{annotations, json, people, summary};
 use sarif::sarif;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
-  drift-poller check targets/
+  drift-poller check targets/ crds/      with the kinds that are defined in the files
   kubectl kustomize overlays/production | drift-poller check -
   drift-poller check --from-cluster -n drift-system
+  drift-poller check targets/ --context production      the same of targets that are not applied yet
 
 Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
 
@@ -36,20 +40,32 @@ Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSettings {
-    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, or ConfigMaps that hold them
-    #[arg(required_unless_present = "from_cluster", conflicts_with_all = ["from_cluster", "kubeconfig", "context"], value_name = "FILE|FOLDER|-")]
+    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
+    /// CustomResourceDefinitions of their kinds
+    #[arg(
+        required_unless_present_any = ["from_cluster", "filenames"],
+        conflicts_with = "from_cluster",
+        value_name = "FILE|FOLDER|-"
+    )]
     paths: Vec<PathBuf>,
-    /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates
+    /// The same, as other commands take them; may be given several times
+    #[arg(long = "filename", short, conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
+    filenames: Vec<PathBuf>,
+    /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates, as files are
+    /// checked too where --kubeconfig or --context names a cluster
     #[arg(long)]
     from_cluster: bool,
-    /// Namespace of the live ConfigMaps
-    #[arg(long, short, requires = "from_cluster", default_value = SHIPPED_NAMESPACE)]
+    /// Namespace of the ConfigMaps with targets
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE)]
     namespace: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,
     /// How what was found is told
     #[arg(long, short, value_enum, default_value_t)]
     output: CheckOutput,
+    /// End with 3 where there are warnings too
+    #[arg(long)]
+    fail_on_warnings: bool,
 }
 
 /// How what was found is told.
@@ -71,24 +87,56 @@ enum CheckOutput {
 /// # Errors
 /// When a file cannot be read, or nobody takes what is printed.
 pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
-    let report = match settings.from_cluster {
-        true => block_on(check_live(&settings.cluster, &settings.namespace))?,
-        false => check(&documents_of(read_sources(&settings.paths)?)),
+    let report = match find_out(settings) {
+        Ok(report) => report,
+        Err(error) => {
+            // Whatever reads it is told that it is not good because nothing was found.
+            anstream::stdout().write_all(failure(&error.to_string(), settings.output).as_bytes())?;
+            return Err(error);
+        }
     };
     print(&report, settings.output)?;
-    Ok(match (report.is_bad(), report.is_partial) {
+    let is_bad = report.is_bad() || (settings.fail_on_warnings && report.has_warnings());
+    Ok(match (is_bad, report.is_partial) {
         (true, _) => ExitCode::from(BAD_USAGE),
         (false, true) => ExitCode::from(CANNOT_TELL),
         (false, false) => ExitCode::SUCCESS,
     })
 }
 
+fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
+    let CheckSettings { paths, filenames, from_cluster, namespace, cluster, .. } = settings;
+    if *from_cluster {
+        return block_on(check_live(cluster, namespace));
+    }
+    let sources = read_sources(paths.iter().chain(filenames))?;
+    let kinds = written_in(&sources);
+    let documents = documents_of(sources);
+    let mut report = match cluster.kubeconfig.is_none() && cluster.context.is_none() {
+        true => check_with(&documents, &kinds),
+        false => block_on(check_files(cluster, namespace, &documents))?,
+    };
+    report.extend(misplaced(&documents, namespace));
+    Ok(report)
+}
+
+/// What is printed where nothing could be checked.
+fn failure(message: &str, output: CheckOutput) -> String {
+    match output {
+        // It stands on stderr.
+        CheckOutput::Text => String::new(),
+        CheckOutput::Json => format!("{:#}\n", rendering::failed_json(message)),
+        CheckOutput::Sarif => format!("{:#}\n", sarif::failed(message)),
+        CheckOutput::Github => rendering::failed_annotation(message),
+    }
+}
+
 /// The targets of a file, all of which have to be good; what is wrong is shown as `check` does.
 ///
 /// # Errors
 /// When it cannot be read, or something in it is bad.
-pub(crate) fn read_good_targets(file: &Path) -> Result<Vec<Arc<Target>>, CommandError> {
-    let report = check(&documents_of(read_sources(&[file.to_owned()])?));
+pub(crate) fn read_good_targets(file: &PathBuf) -> Result<Vec<Arc<Target>>, CommandError> {
+    let report = check(&documents_of(read_sources([file])?));
     refuse_bad(&report, &format!("{} is not good", file.display()))?;
     Ok(report.targets.into_iter().map(|good| good.target).collect())
 }

@@ -62,6 +62,7 @@ fn of_target(good: &Good) -> String {
     let objects = format!("{}: {} of {}", target.name, target.objects.kind, target.objects.api_version);
     let interval = humantime::format_duration(target.interval);
     let polls: Vec<String> = match good.objects {
+        Some(0) => vec!["no object yet, so that no write of the condition could be tried".to_owned()],
         Some(count) => Rate::of(target, count).iter().map(of_rate).collect(),
         None => {
             let requests = requests_of(target).into_iter().map(|requests| {
@@ -130,6 +131,16 @@ pub(super) fn annotations(report: &Report) -> String {
         let _ = writeln!(text, "::{} file={file}{place},title=drift-poller check::{message}", word(remark.severity));
     }
     text
+}
+
+/// For programs, that nothing could be checked, and why.
+pub(super) fn failed_json(message: &str) -> Value {
+    json!({"error": message, "problems": [], "targets": []})
+}
+
+/// The same for GitHub.
+pub(super) fn failed_annotation(message: &str) -> String {
+    format!("::error title=drift-poller check::{}\n", escaped(message))
 }
 
 const fn word(severity: Severity) -> &'static str {

@@ -13,11 +13,21 @@ const RULE: &str = "target";
 
 /// A log of one run with every remark.
 pub(super) fn sarif(report: &Report) -> Value {
-    let results: Vec<Value> = report.remarks.iter().map(result).collect();
+    log(report.remarks.iter().map(result).collect(), &json!({"executionSuccessful": true}))
+}
+
+/// A log of one run that could not check anything, and why.
+pub(super) fn failed(message: &str) -> Value {
+    let notification = json!({"level": "error", "message": {"text": message}});
+    log(Vec::new(), &json!({"executionSuccessful": false, "toolExecutionNotifications": [notification]}))
+}
+
+fn log(results: Vec<Value>, invocation: &Value) -> Value {
     let rule = json!({"id": RULE, "shortDescription": {"text": "What is wrong or doubtful about a target document"}});
     let driver = json!({"name": "drift-poller check", "version": env!("CARGO_PKG_VERSION"), "rules": [rule]});
     // Columns are counted in characters.
-    let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results});
+    let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "invocations": [invocation],
+        "results": results});
     json!({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 }
 

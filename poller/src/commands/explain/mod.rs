@@ -25,6 +25,7 @@ use crate::core::explanation::{
     Explanation, Facts, Leases, Poll, Shown, differing, holds, observed, request_lines, steps,
 };
 use crate::core::finding::Finding;
+use crate::core::named_objects::{NamedObjects, named_objects};
 use crate::core::rendered::{Rendered, appraise};
 use crate::core::reply::{Observation, Subject, compare};
 use crate::core::verdict::{Basis, reach_verdict};
@@ -45,15 +46,15 @@ const WATCH_EVERY: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainSettings {
-    /// The object; its kind as for get
-    #[arg(value_name = "KIND/NAME")]
-    object: String,
+    /// The object: KIND/NAME, or KIND NAME; its kind as for get
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    object: Vec<String>,
     #[command(flatten)]
     place: PlaceSettings,
     #[command(flatten)]
     targets: TargetsSettings,
     /// A file with targets to try instead of those of the cluster
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, alias = "filename", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Poll again every 5 s, and tell what changed
     #[arg(long, short)]
@@ -84,11 +85,14 @@ enum ExplainOutput {
 /// # Errors
 /// When there is no such object or target, or nobody takes what is printed.
 pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
-    let Some((kind, name)) =
-        settings.object.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty())
-    else {
-        return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned()));
+    let (kind, name) = match named_objects(&settings.object, false) {
+        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
+        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
     };
+    if let Some(file) = &settings.file {
+        // Before the cluster is asked: what is wrong with it needs no cluster.
+        read_good_targets(file)?;
+    }
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let mut before: Option<Explanation> = None;

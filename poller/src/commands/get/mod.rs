@@ -5,6 +5,7 @@
 mod rendering;
 mod watching;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::commands::kinds::KindWord;
 use crate::core::listing::{Row, Summary, Wanted, arrange, summarise};
+use crate::core::named_objects::{NamedObjects, named_objects};
 use rendering::{GetOutput, whole_list};
 use watching::watch;
 
@@ -25,6 +27,7 @@ use watching::watch;
 const EXAMPLES: &str = "Examples:
   drift-poller get -A                     every object of every target
   drift-poller get proxies -n team-a --drifted
+  drift-poller get proxy/web -n team-a
   drift-poller get -A --drifted -w        and each change as it comes
   drift-poller get -A -o json | jq '.items[] | select(.paused)'
 
@@ -34,8 +37,10 @@ Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GetSettings {
-    /// Only objects of this kind, named as for kubectl: by its kind, plural or short name, with or without .GROUP
-    kind: Option<String>,
+    /// Only objects of this kind, named as for kubectl: by its kind, plural or short name, with or without .GROUP; and of it only
+    /// those that are named, as KIND NAME… or KIND/NAME
+    #[arg(value_name = "KIND")]
+    objects: Vec<String>,
     #[command(flatten)]
     place: PlaceSettings,
     /// Objects of all namespaces
@@ -65,20 +70,24 @@ type Selection = (Arc<Target>, ResolvedKind);
 /// # Errors
 /// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
+    let (kind, names) = one_kind(&settings.objects).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
-        let (selections, mut whole) = find_selections(&client, settings).await?;
+        let (selections, mut whole) = find_selections(&client, settings, kind).await?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
-        let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown };
+        let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &selections, (namespace, wanted, settings.output)).await?;
+            watch(&client, &selections, (namespace, &wanted, settings.output)).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut rows = Vec::new();
         for selection in &selections {
             whole &= add_rows(&client, selection, namespace, &mut rows).await;
         }
-        let rows = arrange(rows, wanted);
+        let rows = arrange(rows, &wanted);
+        if let Some(missing) = wanted.missing_in(&rows) {
+            return Err(CommandError::BadUsage(format!("there is no {} {missing}", kind.unwrap_or_default())));
+        }
         if rows.is_empty() {
             writeln!(
                 anstream::stderr(),
@@ -96,10 +105,30 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
     })
 }
 
+/// The kind that is meant, and the names, where some are.
+fn one_kind(words: &[String]) -> Result<(Option<&str>, BTreeSet<String>), String> {
+    let is_kind = words.len() == 1 && !words[0].contains('/');
+    if words.is_empty() {
+        return Ok((None, BTreeSet::new()));
+    }
+    match named_objects(words, is_kind)? {
+        NamedObjects::OfKind(kind) => Ok((Some(kind), BTreeSet::new())),
+        NamedObjects::Each(named) => {
+            let kinds: BTreeSet<&str> = named.iter().map(|(kind, _)| *kind).collect();
+            let names = named.iter().map(|(_, name)| (*name).to_owned()).collect();
+            match kinds.len() {
+                1 => Ok((kinds.first().copied(), names)),
+                _ => Err("write objects of one kind".to_owned()),
+            }
+        }
+    }
+}
+
 /// The targets that are about the kind that was named, or all; and whether they are all that there are.
 async fn find_selections(
     client: &kube::Client,
     settings: &GetSettings,
+    kind: Option<&str>,
 ) -> Result<(Vec<Selection>, bool), CommandError> {
     // A document that is wrong, and a kind that cannot be listed, are said, and make the whole uncertain.
     let (targets, mut whole) = live_targets(client, &settings.targets.targets_namespace).await?;
@@ -113,7 +142,7 @@ async fn find_selections(
             }
         }
     }
-    let Some(word) = &settings.kind else { return Ok((known, whole)) };
+    let Some(word) = kind else { return Ok((known, whole)) };
     let meant = KindWord::look_up(client, word).await;
     let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, kind)| meant.means(kind));
     if named.is_empty() && whole {
@@ -137,4 +166,27 @@ async fn add_rows(
         tracing::warn!("the {} of target {} cannot be listed: {error}", kind.resource.plural, target.name);
     }
     listed.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_one_kind_are_named() {
+        let named = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            one_kind(&words).map(|(kind, names)| format!("{kind:?} {names:?}"))
+        };
+        for (text, expected) in [
+            ("", Ok("None {}")),
+            ("proxies", Ok("Some(\"proxies\") {}")),
+            ("proxy/web", Ok("Some(\"proxy\") {\"web\"}")),
+            ("proxy web cache", Ok("Some(\"proxy\") {\"cache\", \"web\"}")),
+            ("proxy/web role/app", Err("write objects of one kind")),
+            ("proxy/web cache", Err("write each object as KIND/NAME")),
+        ] {
+            assert_eq!(named(text), expected.map(str::to_owned).map_err(str::to_owned), "{text}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ const WAITING_CHANGES: usize = 500;
 pub(super) async fn watch(
     client: &kube::Client,
     selections: &[Selection],
-    (namespace, wanted, output): (Option<&str>, Wanted, GetOutput),
+    (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
     let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
@@ -43,7 +43,7 @@ pub(super) async fn watch(
     drop(sender);
     let unlisted = (0..of_collections.len()).collect();
     let mut watching =
-        Watching { of_collections, unlisted, wanted, output, followed: Followed::new(wanted), list: None };
+        Watching { of_collections, unlisted, wanted, output, followed: Followed::new(wanted.clone()), list: None };
     let printing = async {
         while let Some((number, change)) = changes.recv().await {
             anstream::stdout().write_all(watching.hear(number, change).as_bytes())?;
@@ -61,7 +61,7 @@ struct Watching<'s> {
     of_collections: Vec<&'s Selection>,
     /// Collections whose list has not come yet.
     unlisted: BTreeSet<usize>,
-    wanted: Wanted,
+    wanted: &'s Wanted,
     output: GetOutput,
     followed: Followed,
     /// Once all lists have come.

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::kinds::{KindError, ResolvedKind, WrittenKinds, locate_served_kind};
-use drift_target::{Source as ReadSource, Target, manifests_of};
+use drift_target::{Source as ReadSource, Target};
 
 use crate::commands::check::refuse_bad;
 use crate::commands::cluster::{block_on, connect};
 use crate::commands::ending::CommandError;
 use crate::commands::needs::TargetKinds;
-use crate::core::check::{Document, Report, Severity, Source};
+use crate::core::check::{Document, Report, Severity};
 
 /// The kinds of some targets, by `apiVersion` and kind.
 #[derive(Debug, Default)]
@@ -35,12 +35,6 @@ type Named<'t> = (&'static [&'static str], &'t str, &'t str);
 
 /// A kind that no file defines: which document names it, where, and what it is.
 type Lacking<'d> = (&'d Document, &'static [&'static str], (String, String));
-
-/// The kinds that are defined beside targets.
-pub(super) fn written_in(sources: &[Source]) -> WrittenKinds {
-    let manifests: Vec<_> = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
-    WrittenKinds::read(&manifests)
-}
 
 /// All kinds that the good targets of a report speak of; those that nobody knows are told at their places.
 ///

@@ -22,6 +22,7 @@ use crate::commands::check::refuse_bad;
 use crate::commands::cluster::SHIPPED_NAMESPACE;
 use crate::commands::ending::CommandError;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
+use crate::commands::written_kinds::written_in;
 use crate::core::check::{check, documents_of};
 use kinds::{Kinds, kinds_of};
 use manifests::manifests;
@@ -44,8 +45,11 @@ const EVENTS: &str = "events.k8s.io";
 pub(crate) struct RbacSettings {
     /// File, folder (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
     /// CustomResourceDefinitions of their kinds; may be given several times
-    #[arg(long = "filename", short, required = true, value_name = "FILE|FOLDER|-")]
+    #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
     filenames: Vec<PathBuf>,
+    /// The same, as check takes them
+    #[arg(required_unless_present = "filenames", value_name = "FILE|FOLDER|-")]
+    paths: Vec<PathBuf>,
     /// What the roles are called behind the account's name: one name for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
@@ -67,8 +71,8 @@ pub(crate) struct RbacSettings {
 /// # Errors
 /// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
 pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
-    let sources = read_with_neighbours(&settings.filenames)?;
-    let written = kinds::written_in(&sources);
+    let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
+    let written = written_in(&sources);
     let documents = documents_of(sources);
     let mut report = check(&documents);
     refuse_bad(&report, "no roles are printed for targets that would not come into force")?;

@@ -14,12 +14,32 @@ use super::{Document, Remark, Severity};
 const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool fills \
                            in is to be filled in before";
 
+/// Said of an identity that every object has.
+const ONE_IDENTITY: &str = "no field of the object stands in it, so that all objects have one identity: one of them has the external resource, the \
+                            others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
+
+/// Said of corrections that nobody turned on or off.
+const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
+                       where that is meant";
+
 /// What is doubtful about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
     for (document, _) in targets {
         let places = lookalikes(&document.text).into_iter();
         remarks.extend(places.map(|place| document.remark(Severity::Warning, place, NO_TEMPLATE.to_owned())));
+    }
+    for (document, target) in targets {
+        let mut warn = |path: &[&str], message: &str| {
+            let place = place_of_key(&document.text, path);
+            remarks.push(document.remark(Severity::Warning, place, message.to_owned()));
+        };
+        if target.identity.fields().iter().next().is_none() {
+            warn(&["spec", "identity"], ONE_IDENTITY);
+        }
+        if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {
+            warn(&["spec", "correct"], NO_MODE);
+        }
     }
     for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
         let actions = target.correct.actions();
@@ -51,14 +71,15 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             first.name, target.scope.name
         );
         let path: &[&str] =
-            if place_of_key(&document.text, &["spec", "scope"]) == place_of_key(&document.text, &["spec"]) {
-                &["spec", "identity"]
-            } else {
-                &["spec", "scope"]
-            };
+            if has_key(&document.text, ["spec", "scope"]) { &["spec", "scope"] } else { &["spec", "identity"] };
         remarks.push(document.remark(Severity::Warning, place_of_key(&document.text, path), message));
     }
     remarks
+}
+
+/// Whether a document has a key: one that it lacks is placed where the nearest above it stands.
+fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
+    place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
 }
 
 /// Whether its corrections change the external system by themselves.

@@ -1,11 +1,14 @@
-//! What can be said of targets once a cluster was asked: Secrets that are not as they have to be, and more requests than a target
-//! allows itself.
+//! What can be said of targets once a cluster was asked: Secrets that are not as they have to be, a condition that is not kept, and
+//! more requests than a target allows itself.
 //!
 //! Pure: the answers come in as values, and no value of a Secret is shown. It must not know how the cluster was asked.
 
+use drift_model::condition::{Condition, ConditionStatus, ObservedReason};
 use drift_model::labelled_secrets::LabelledSecret;
-use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
+use drift_model::names::{CREDENTIAL_LABEL, DRIFT_OBSERVED, HOSTS_ANNOTATION};
+use drift_model::object::LeanObject;
 use drift_target::{NeededSecret, Target};
+use serde_json::Value;
 
 use super::rates::Rate;
 
@@ -41,10 +44,60 @@ pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
     })
 }
 
+/// A condition as the poller writes it, for a write that is tried and lands nowhere.
+#[must_use]
+pub fn trial_condition(object: &LeanObject, now: &str) -> Condition {
+    Condition {
+        kind: DRIFT_OBSERVED.to_owned(),
+        status: ConditionStatus::True,
+        reason: ObservedReason::FieldsDiffer.as_str().to_owned(),
+        message: "1 field differs: /size desired 2, observed 1 [wish 00000000]".to_owned(),
+        observed_generation: object.generation,
+        last_transition_time: now.to_owned(),
+    }
+}
+
+/// The fields of a condition that an object lacks as the API server gives it back.
+#[must_use]
+pub fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str> {
+    let sent = sent.to_json();
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let kept = list.into_iter().flatten().find(|entry| entry.get("type") == sent.get("type"));
+    let is_lost =
+        |field: &&str| sent.get(*field).is_some_and(|value| kept.and_then(|kept| kept.get(*field)) != Some(value));
+    ["type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"]
+        .into_iter()
+        .filter(is_lost)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use drift_model::names::CREDENTIAL_POLLER;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_kept_of_a_condition_is_told() {
+        let sent = Condition {
+            kind: DRIFT_OBSERVED.to_owned(),
+            status: ConditionStatus::True,
+            reason: "FieldsDiffer".to_owned(),
+            message: "m".to_owned(),
+            observed_generation: Some(3),
+            last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
+        };
+        let object = |entry: Value| json!({"status": {"conditions": [{"type": "Ready"}, entry]}});
+        let mut kept = sent.to_json();
+        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new());
+        kept["message"] = json!("");
+        kept.as_object_mut().into_iter().for_each(|entry| _ = entry.remove("observedGeneration"));
+        assert_eq!(lost_fields(&sent, &object(kept)), ["message", "observedGeneration"]);
+        assert_eq!(lost_fields(&sent, &json!({"status": {}})).len(), 6);
+        // A kind without generations has none to lose.
+        let sent = Condition { observed_generation: None, ..sent };
+        assert_eq!(lost_fields(&sent, &object(sent.to_json())), Vec::<&str>::new());
+    }
 
     #[test]
     fn each_trouble_of_a_secret_is_told() {

@@ -13,7 +13,7 @@ use drift_target::{
     Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents, place_of_key, place_of_secret,
 };
 
-pub use live::{rate_trouble, secret_trouble};
+pub use live::{lost_fields, rate_trouble, secret_trouble, trial_condition};
 pub use rates::{Rate, Requests, requests_of, total_rates};
 
 use doubts::doubts;
@@ -103,6 +103,18 @@ impl Report {
     /// The same about the place where the document names a Secret.
     pub fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
         self.remarks.push(document.remark(said.0, place_of_secret(&document.text, name), said.1));
+    }
+
+    /// Adds remarks.
+    pub fn extend(&mut self, remarks: impl IntoIterator<Item = Remark>) {
+        self.remarks.extend(remarks);
+        self.sort();
+    }
+
+    /// Whether there are warnings.
+    #[must_use]
+    pub fn has_warnings(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.severity == Severity::Warning)
     }
 
     /// Notes how many objects a target selects.
@@ -219,6 +231,21 @@ fn unlabelled(documents: &[Document]) -> impl Iterator<Item = Remark> {
         );
         Some(document.remark(Severity::Warning, (0, 0), message))
     })
+}
+
+/// The ConfigMaps that hold documents and say another namespace than the one in which the programs read them.
+#[must_use]
+pub fn misplaced(documents: &[Document], namespace: &str) -> Vec<Remark> {
+    let remark = |document: &Document| {
+        let holder = document.found.as_ref()?.holder.as_ref()?;
+        let stated = holder.namespace.as_deref().filter(|stated| *stated != namespace)?;
+        let message = format!(
+            "ConfigMap {} is for namespace {stated}, and the programs read targets in their own, {namespace} (--namespace names another)",
+            holder.config_map
+        );
+        Some(document.remark(Severity::Warning, (0, 0), message))
+    };
+    documents.iter().filter_map(remark).collect()
 }
 
 #[cfg(test)]

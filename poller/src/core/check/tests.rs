@@ -87,3 +87,50 @@ fn rates_follow_objects_and_intervals() {
     assert_eq!(rates, [expected]);
     assert_eq!(total_rates(rates.iter().chain(&rates))["h.example:443"], 40.0);
 }
+
+#[test]
+fn an_identity_that_all_objects_have_is_a_warning() {
+    let table = [
+        ("\"${self.metadata.name}\"", false),
+        ("\"a-${self.spec.name}\"", false),
+        ("web", true),
+        ("\"${'a' + 'b'}\"", true),
+    ];
+    for (identity, is_told) in table {
+        let text =
+            target("a", "A", "").replace("\"${self.metadata.name}\"\n  interval", &format!("{identity}\n  interval"));
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!((targets.len(), remarks.len()), (1, usize::from(is_told)), "{identity}: {remarks:#?}");
+        assert!(
+            remarks.iter().all(|remark| remark.starts_with("warning a.yaml:6:3 no field of the object")),
+            "{remarks:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_correction_without_mode_is_a_warning() {
+    let silent = target("a", "A", &CORRECT.replace("mode: Correct, ", ""));
+    let (_, remarks) = checked(&[("a.yaml", &silent)]);
+    assert!(
+        matches!(&*remarks, [only] if only.starts_with("warning a.yaml:10:3 it says how to correct")),
+        "{remarks:#?}"
+    );
+    let told = target("a", "A", &CORRECT.replace("mode: Correct", "mode: Observe"));
+    assert_eq!(checked(&[("a.yaml", &told)]).1, Vec::<String>::new());
+}
+
+#[test]
+fn a_config_map_for_another_namespace_is_a_warning() {
+    let inside = target("a", "A", "").lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let map = |namespace: &str| {
+        let labels = "labels: {driftpoller.dev/targets: \"true\"}";
+        format!("kind: ConfigMap\nmetadata: {{name: m, {namespace}{labels}}}\ndata:\n  a: |\n{inside}")
+    };
+    for (namespace, told) in [("", 0), ("namespace: drift-system, ", 0), ("namespace: team-a, ", 1)] {
+        let documents = documents_of(vec![source("m.yaml", &map(namespace))]);
+        let remarks = misplaced(&documents, "drift-system");
+        assert_eq!(remarks.len(), told, "{remarks:#?}");
+        assert!(remarks.iter().all(|remark| remark.message.contains("ConfigMap m is for namespace team-a")));
+    }
+}

@@ -70,10 +70,11 @@ fn rows_are_chosen_and_summarised() {
     let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));
     let rows = vec![lost.clone(), drifted("web"), good.clone(), good.clone()];
     let names =
-        |wanted: Wanted| -> Vec<String> { arrange(rows.clone(), wanted).into_iter().map(|row| row.name).collect() };
+        |wanted: Wanted| -> Vec<String> { arrange(rows.clone(), &wanted).into_iter().map(|row| row.name).collect() };
     assert_eq!(names(Wanted::default()), ["good", "lost", "web"], "in order, each once");
-    assert_eq!(names(Wanted { drifted: true, unknown: false }), ["web"]);
-    assert_eq!(names(Wanted { drifted: true, unknown: true }), ["lost", "web"]);
+    assert_eq!(names(Wanted { drifted: true, ..Wanted::default() }), ["web"]);
+    assert_eq!(names(Wanted { names: ["good".to_owned()].into(), ..Wanted::default() }), ["good"]);
+    assert_eq!(names(Wanted { drifted: true, unknown: true, ..Wanted::default() }), ["lost", "web"]);
     assert_eq!(summarise(&rows), Summary::Drifted);
     assert_eq!(summarise(&[good.clone(), lost]), Summary::CannotTell);
     assert_eq!(summarise(&[good]), Summary::InSync);
@@ -99,7 +100,7 @@ fn ages_are_short() {
 fn only_what_says_something_else_is_told_again() {
     let (place, drift) = (|uid: &str| (0, uid.to_owned()), drifted("web"));
     let good = row("web", &observed("False", "InSync", "x [wish 3f2a9c71]"));
-    let mut followed = Followed::new(Wanted { drifted: true, unknown: false });
+    let mut followed = Followed::new(Wanted { drifted: true, ..Wanted::default() });
     followed.began(0);
     assert_eq!(followed.seen(place("a"), good.clone()), None, "not wanted");
     assert!(followed.ended(0).is_empty());

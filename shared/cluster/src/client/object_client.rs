@@ -139,6 +139,23 @@ impl ObjectClient {
         self.answer(request, id, fields).await
     }
 
+    /// Tries a JSON Patch on `/status` without changing anything; gives all of the object as it would be after it.
+    ///
+    /// # Errors
+    /// [`CallError`], as the API server answers.
+    pub async fn try_status(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        patch: json_patch::Patch,
+    ) -> Result<Value, CallError> {
+        let parameters = PatchParams { dry_run: true, ..self.parameters() };
+        let patch = Patch::<Value>::Json(patch);
+        let request = collection_of(kind, id).patch_subresource("status", &id.name, &parameters, &patch);
+        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        client::request(&self.client, CALL_DEADLINE, request).await
+    }
+
     /// Applies a JSON Patch to the object itself (finalizers).
     ///
     /// # Errors

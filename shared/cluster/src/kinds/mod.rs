@@ -9,6 +9,7 @@ mod search;
 mod written;
 
 pub use name::KindName;
+pub use schema::lost_field;
 pub use search::{KindNews, KindSearch, find_kind};
 pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 pub use written::WrittenKinds;
@@ -105,9 +106,16 @@ pub struct ExaminedKind {
 /// [`KindError`], where nothing can be said about it.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
     let (kind, document) = published_kind(client, target).await?;
-    let schema = Schema { document: &document, kind: &kind };
-    let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
-    Ok(ExaminedKind { kind, problems, unknown })
+    Ok(ExaminedKind::by(&document, kind, target))
+}
+
+impl ExaminedKind {
+    /// What a kind lacks by the document that its schema stands in.
+    fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
+        let schema = Schema { document, kind: &kind };
+        let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+        Self { kind, problems, unknown }
+    }
 }
 
 /// The fields that a target reads or writes and that no object of its kind has.

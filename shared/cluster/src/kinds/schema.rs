@@ -20,6 +20,9 @@ const FIELDS: [(&str, &str); 6] = [
     ("lastTransitionTime", "string"),
 ];
 
+/// Where the list of conditions stands below the schema of a kind's version.
+const CONDITIONS: &str = ".properties.status.properties.conditions";
+
 /// How many references are followed at most; a document may refer to itself.
 const MAX_REFERENCES: usize = 8;
 
@@ -35,6 +38,15 @@ pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
         None => problems.push(format!("{} publishes no schema", schema.name())),
     }
     problems
+}
+
+/// That a field of a condition was written and is not there, with what to add and where; `None` for what is no such field.
+#[must_use]
+pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
+    let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == field)?;
+    let schema = Schema { document: &Value::Null, kind };
+    let problem = format!("loses the field {field} of a condition that is written");
+    Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &format!("{CONDITIONS}.items.properties")))
 }
 
 /// A schema document, and the kind that is looked for in it.
@@ -87,7 +99,6 @@ impl<'a> Schema<'a> {
     }
 
     fn condition_problems(&self, root: &'a Value) -> Vec<String> {
-        const CONDITIONS: &str = ".properties.status.properties.conditions";
         if keeps_everything(root) && root.pointer("/properties/status").is_none() {
             return Vec::new();
         }

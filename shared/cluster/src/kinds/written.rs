@@ -1,12 +1,14 @@
-//! Kinds as they are known without a cluster: those of CustomResourceDefinitions that somebody wrote, and Kubernetes' own.
+//! Kinds as they are known without a cluster: those of CustomResourceDefinitions that somebody wrote, with what they lack for a
+//! target, and Kubernetes' own.
 //!
 //! Roles name a kind by its plural, which no target says. A plural is never guessed: a right on a name that does not exist looks
 //! granted and grants nothing. This file must not know where manifests come from.
 
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::kinds::ResolvedKind;
+use crate::kinds::{ExaminedKind, ResolvedKind};
+use drift_target::Target;
 
 /// Where Kubernetes' objects of a kind live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ struct Defined {
     kind: String,
     plural: String,
     home: Home,
+    /// `spec.versions`.
+    versions: Value,
 }
 
 /// Kinds that can be told without a cluster.
@@ -86,6 +90,38 @@ impl WrittenKinds {
         let resource = ApiResource::from_gvk_with_plural(&named, plural);
         Some(ResolvedKind { resource, namespaced: home == Home::Namespace })
     }
+
+    /// What the kind of a target lacks for it, by its definition; `None` where none is written.
+    #[must_use]
+    pub fn examine(&self, target: &Target) -> Option<ExaminedKind> {
+        let (api_version, kind) = (&target.objects.api_version, &target.objects.kind);
+        let resolved = self.find(api_version, kind)?;
+        let ApiResource { group, version, .. } = &resolved.resource;
+        let defined = self.defined.iter().find(|one| one.group == *group && one.kind == *kind)?;
+        let Some(document) = defined.published(version) else {
+            let problem = format!(
+                "CustomResourceDefinition {}.{group} serves no version {version}: correct objects.apiVersion, or add the version",
+                defined.plural
+            );
+            return Some(ExaminedKind { kind: resolved, problems: vec![problem], unknown: Vec::new() });
+        };
+        Some(ExaminedKind::by(&document, resolved, target))
+    }
+}
+
+impl Defined {
+    /// What the API server would publish of one version; `None` where it would not serve it.
+    fn published(&self, version: &str) -> Option<Value> {
+        let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
+        let entry = self.versions.as_array()?.iter().find(is_it)?;
+        let mut schema = entry["schema"]["openAPIV3Schema"].clone();
+        let named = json!({"group": self.group, "version": version, "kind": self.kind});
+        schema.as_object_mut()?.insert("x-kubernetes-group-version-kind".to_owned(), json!([named]));
+        let status = format!("/apis/{}/{version}/{}/{{name}}/status", self.group, self.plural);
+        let has_status = !entry["subresources"]["status"].is_null();
+        let paths = if has_status { json!({status: {"patch": {}}}) } else { json!({}) };
+        Some(json!({"paths": paths, "components": {"schemas": {"kind": schema}}}))
+    }
 }
 
 fn defined(manifest: &Value) -> Option<Defined> {
@@ -99,13 +135,51 @@ fn defined(manifest: &Value) -> Option<Defined> {
         kind: text("/spec/names/kind")?,
         plural: text("/spec/names/plural")?,
         home,
+        versions: manifest.pointer("/spec/versions").cloned().unwrap_or_default(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use drift_target::{DocumentName, parse_document};
+
+    #[test]
+    fn a_definition_tells_what_a_target_lacks() {
+        let text = json!({"type": "string"});
+        let items = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
+            "lastTransitionTime": text}});
+        let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
+        let spec = json!({"type": "object", "properties": {"weight": {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "served": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema}}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        let examined = |version: &str, kind: &str| {
+            let text = format!(
+                "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+                 {version}, kind: {kind}}}, identity: '${{self.metadata.name}}', read: {{http: {{url: 'https://h/x'}}}}, compare: \
+                 {{desired: {{a: '${{self.spec.wieght}}'}}}}}}}}"
+            );
+            let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            let examined = kinds.examine(&parse_document(&name, &text).ok()?)?;
+            let unknown = examined.unknown.into_iter().map(|field| field.message);
+            Some(examined.problems.into_iter().chain(unknown).collect::<Vec<_>>())
+        };
+        let found = examined("g.example/v1", "Ox").unwrap_or_default();
+        assert!(
+            matches!(&*found, [lost, unknown]
+            if lost.contains("has no field observedGeneration") && unknown.ends_with("did you mean `weight`?")),
+            "{found:?}"
+        );
+        let other = examined("g.example/v2", "Ox").unwrap_or_default();
+        assert!(
+            other.concat().starts_with("CustomResourceDefinition oxen.g.example serves no version v2"),
+            "{other:?}"
+        );
+        assert_eq!((examined("v1", "Service"), examined("g.example/v1", "Cow")), (None, None));
+    }
 
     #[test]
     fn a_kind_is_found_where_it_is_written() {

@@ -174,3 +174,15 @@ fn a_schema_that_refers_to_itself_ends() {
     document["components"]["schemas"]["loop"] = json!({"$ref": "#/components/schemas/loop"});
     assert_eq!(schema_problems(&document, &kind()).len(), 1);
 }
+
+#[test]
+fn a_lost_field_is_told_with_the_line_to_add() {
+    let said = lost_field(&kind(), "observedGeneration").unwrap();
+    assert_eq!(
+        said,
+        "demo.example/v1 Proxy loses the field observedGeneration of a condition that is written: add observedGeneration: {type: integer} at \
+         .spec.versions[name=v1].schema.openAPIV3Schema.properties.status.properties.conditions.items.properties of \
+         CustomResourceDefinition proxies.demo.example"
+    );
+    assert_eq!(lost_field(&kind(), "other"), None);
+}

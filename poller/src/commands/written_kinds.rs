@@ -1,0 +1,35 @@
+//! The kinds that are defined in the texts that a command line names, and whether the targets beside them can work with them.
+//!
+//! What a kind lacks is decided elsewhere. It must not know where the texts come from.
+
+use drift_cluster::kinds::{ExaminedKind, WrittenKinds};
+use drift_target::{Refused, manifests_of};
+
+use crate::core::check::{Document, Report, Severity, Source, check, check_without};
+
+/// The kinds that are defined beside targets.
+pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
+    let manifests: Vec<_> = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
+    WrittenKinds::read(&manifests)
+}
+
+/// Checks documents together with the kinds that are defined beside them.
+pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
+    let report = check(documents);
+    let (mut refused, mut lacking) = (Refused::new(), Vec::new());
+    for good in &report.targets {
+        let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else { continue };
+        let name = &good.target.document;
+        if !unknown.is_empty() {
+            refused.insert(name.clone(), unknown);
+        }
+        lacking.extend(problems.into_iter().map(|problem| (name.clone(), problem)));
+    }
+    let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
+    for (name, problem) in lacking {
+        if let Some(document) = Document::find(documents, &name) {
+            report.say_at(document, &["spec", "objects", "kind"], (Severity::Error, problem));
+        }
+    }
+    report
+}
