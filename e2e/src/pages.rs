@@ -28,3 +28,14 @@ pub fn blocks(text: &str, language: &str) -> Vec<String> {
     }
     blocks
 }
+
+/// The lines of a page that are code: between fences of any language, or indented by four spaces.
+pub fn code(text: &str) -> impl Iterator<Item = String> {
+    let mut is_fenced = false;
+    text.lines().filter_map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        let is_code = !is_fence && (is_fenced || line.starts_with("    "));
+        is_code.then(|| line.to_owned())
+    })
+}

@@ -272,3 +272,76 @@ async fn check_knows_what_the_cluster_has() -> Result<()> {
     })
     .await
 }
+
+/// A kind of this world whose conditions have such items.
+async fn define_record(world: &World, items: Value) -> Result<()> {
+    let conditions = json!({"type": "array", "items": items});
+    let status = json!({"type": "object", "properties": {"conditions": conditions}});
+    let spec = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema}});
+    let group = format!("records.{}", world.group());
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("records.{group}")},
+        "spec": {"group": group, "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "Record", "plural": "records", "singular": "record"}}});
+    world.apply(&definition).await.map(drop)
+}
+
+#[tokio::test]
+async fn check_tries_a_write_of_the_condition() -> Result<()> {
+    World::run("check trial", async |world| {
+        let text = json!({"type": "string"});
+        let whole = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
+            "observedGeneration": {"type": "integer"}, "lastTransitionTime": text}});
+        define_record(world, whole.clone()).await?;
+        let api_version = format!("records.{}/v1", world.group());
+        let objects = json!({"apiVersion": api_version, "kind": "Record", "namespaces": [world.objects_namespace()]});
+        let target = Target::shipped(world, "http://127.0.0.1:9")?
+            .with("/spec/objects", objects)
+            .with("/spec/compare/desired", json!({"size": "${self.spec.size}"}))
+            .without("/spec/correct");
+        let file = world.folder().join("target.yaml");
+        std::fs::write(&file, target.text()?)?;
+        let (file, kubeconfig) = (file.display().to_string(), world.control_plane().admin_kubeconfig());
+        let kubeconfig = kubeconfig.display().to_string();
+        let place = ["--kubeconfig", &kubeconfig, "-n", world.programs_namespace()];
+        // It builds the program where that was not done, for which no deadline is long enough.
+        world.run_command(&["--version"]).await?;
+        let checked_until = async |expected: &str| {
+            // The schema that the API server publishes follows a definition after a moment.
+            wait::until(format!("check to say {expected}"), wait::DEADLINE, async || {
+                let ended = world.run_command(&[&["check", &file], &place[..]].concat()).await?;
+                let said = format!("{}{}", ended.output, ended.complaints);
+                Ok(if said.contains(expected) { Seen::Met(said) } else { Seen::Instead(said) })
+            })
+            .await
+        };
+        checked_until("no object yet, so that no write of the condition could be tried").await?;
+
+        let metadata = json!({"name": "one", "namespace": world.objects_namespace()});
+        world.apply(&json!({"apiVersion": api_version, "kind": "Record", "metadata": metadata, "spec": {"size": 1}})).await?;
+        let kept = checked_until(", 1 object / 3s").await?;
+        ensure!(!kept.contains("of a condition") && !kept.contains("is refused"), "{kept}");
+
+        let mut refusing = whole.clone();
+        refusing["x-kubernetes-validations"] = json!([{"rule": "self.reason != 'FieldsDiffer'", "message": "not that one"}]);
+        define_record(world, refusing).await?;
+        let refused = checked_until("a write of the condition is refused").await?;
+        ensure!(refused.contains("status.conditions[0]") && refused.contains("without changing it"), "{refused}");
+
+        let mut pruning = whole;
+        pruning["properties"].as_object_mut().context("no properties")?.remove("observedGeneration");
+        define_record(world, pruning).await?;
+        let lost = checked_until("loses the field observedGeneration of a condition that is written").await?;
+        let line = "add observedGeneration: {type: integer} at .spec.versions[name=v1].schema.openAPIV3Schema";
+        ensure!(lost.contains(line), "{lost}");
+        let api = world.api(&api_version, "Record", Some(world.objects_namespace()))?;
+        let object = serde_json::to_value(api.get("one").await?)?;
+        ensure!(object["status"].is_null(), "nothing was written: {object}");
+        Ok(())
+    })
+    .await
+}

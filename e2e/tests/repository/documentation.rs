@@ -3,16 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use drift_e2e::pages::yaml_blocks;
+use drift_e2e::pages::{code, yaml_blocks};
 use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
-use drift_model::names::TARGET_KIND;
-use drift_target::{DocumentName, parse_document};
+use drift_target::{DocumentName, find_documents, parse_document};
 use serde_json::Value;
 
 use crate::root;
 
 /// Every page with its text.
-fn pages() -> Vec<(PathBuf, String)> {
+pub(crate) fn pages() -> Vec<(PathBuf, String)> {
     let folders = ["", "docs", "docs/adr", "docs/cookbook"].map(|folder| root().join(folder));
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let pages = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
@@ -27,30 +26,22 @@ fn documents(block: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(block).unwrap_or_default()
 }
 
-/// The target documents of a block: itself, or the values of a ConfigMap.
-fn targets(block: &str) -> Vec<String> {
-    let documents = documents(block);
-    if let [only] = documents.as_slice()
-        && only["kind"] == TARGET_KIND
-    {
-        return vec![block.to_owned()];
-    }
-    let data = documents.iter().filter_map(|document| document["data"].as_object()).flatten();
-    data.filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
-}
-
 #[test]
-fn every_target_in_the_documentation_parses() {
+fn every_target_in_the_documentation_is_good() {
     let mut count = 0;
     for (path, text) in pages() {
-        for document in yaml_blocks(&text).iter().flat_map(|block| targets(block)) {
+        let found: Vec<_> = yaml_blocks(&text).iter().flat_map(|block| find_documents(block)).collect();
+        for document in &found {
             let name = DocumentName { config_map: path.display().to_string(), key: "block".to_owned() };
-            let problems = parse_document(&name, &document).err().unwrap_or_default();
-            assert!(problems.is_empty(), "{problems:#?}\n{document}");
-            count += 1;
+            let problems = parse_document(&name, &document.text).err().unwrap_or_default();
+            assert!(problems.is_empty(), "{problems:#?}\n{}", document.text);
         }
+        // Whatever calls itself one, in whatever block, was among them.
+        let calls_itself = code(&text).filter(|line| line.trim() == "kind: PollTarget").count();
+        assert_eq!(found.len(), calls_itself, "{} has a target in a block that is not ```yaml", path.display());
+        count += found.len();
     }
-    assert!(count >= 2, "only {count} targets were found");
+    assert!(count >= 15, "only {count} targets were found");
 }
 
 #[test]

@@ -4,8 +4,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod command_lines;
 mod documentation;
 mod functions;
+mod manual;
 mod monitoring;
 mod sources;
 mod structure;
