@@ -63,7 +63,7 @@ impl TargetCounts {
         for track in tracks {
             flapping += i64::from(track.is_flapping(now));
             lateness = lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
-            let reason = track.object().conditions.observed().map_or("None", |condition| condition.reason.as_str());
+            let reason = track.object().conditions.observed().map_or("None", |condition| &*condition.reason);
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
                 None => {

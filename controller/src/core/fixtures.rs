@@ -79,7 +79,7 @@ pub(super) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
 
 pub(super) fn set_corrected(conditions: &mut Conditions, status: &CorrectionStatus) {
     let condition = status.to_condition(conditions.corrected(), "2026-01-01T00:00:00Z");
-    conditions.corrected = condition.map(|condition| Placed { index: 1, condition });
+    conditions.corrected = condition.map(|condition| Box::new(Placed { index: 1, condition }));
 }
 
 /// A resource in the scope of the target.

@@ -46,7 +46,7 @@ impl World {
             Event::StatusAltered => {
                 let corrected = self.object.conditions.corrected.as_mut();
                 corrected.into_iter().for_each(|placed| {
-                    placed.condition.reason = CorrectedReason::CorrectionStarted.as_str().to_owned();
+                    placed.condition.reason = CorrectedReason::CorrectionStarted.as_str().into();
                 });
             }
             Event::FinalizerStripped => {

@@ -94,7 +94,7 @@ impl Executor {
         status: &CorrectionStatus,
         stored: &StatusFields,
     ) -> (&'static str, Result<LeanObject, WriteError>) {
-        let (writer, placed) = (&self.writer, object.conditions.corrected.as_ref());
+        let (writer, placed) = (&self.writer, object.conditions.corrected.as_deref());
         match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
             // It speaks of the generation acted on, so it does not insist on the present one.
             (Some(condition), placed) => {

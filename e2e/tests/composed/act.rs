@@ -211,7 +211,7 @@ impl Acting {
             Write::PutFinalizer => self.patch(Some(put_patch(object)), false, fault, scene),
             Write::ReleaseFinalizer { .. } => self.patch(release_patch(object), false, fault, scene),
             Write::Status(status, _) | Write::Outcome(status, _) => {
-                let placed = object.conditions.corrected.as_ref();
+                let placed = object.conditions.corrected.as_deref();
                 let condition = status.to_condition(object.conditions.corrected(), &scene.clock.wall());
                 let base = PatchBase {
                     uid: &object.id.uid,

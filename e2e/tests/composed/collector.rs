@@ -58,7 +58,7 @@ impl Collector {
 
 /// Gives whether none of our conditions is left: a claim that cannot be taken off stands.
 fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) -> bool {
-    let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_ref());
+    let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_deref());
     let Some(placed) = placed else { return true };
     let base = PatchBase {
         uid: &object.id.uid,

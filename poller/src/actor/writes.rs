@@ -82,7 +82,7 @@ impl TargetActor {
                 target_name = self.target.name,
                 object = %result.before.id,
                 status = result.begun.condition.status.as_str(),
-                reason = result.begun.condition.reason,
+                reason = &*result.begun.condition.reason,
                 "wrote driftObserved"
             );
         }

@@ -139,7 +139,7 @@ impl Row {
             Observed {
                 status: condition.status,
                 since: condition.last_transition_time.clone(),
-                reason: condition.reason.clone(),
+                reason: condition.reason.clone().into_owned(),
                 text: text.to_owned(),
                 fields: named_fields(text).into_iter().map(str::to_owned).collect(),
                 is_outdated: object.generation.is_some() && condition.observed_generation != object.generation,
@@ -147,7 +147,7 @@ impl Row {
         });
         let corrected = object.conditions.corrected().map(|condition| Corrected {
             status: condition.status,
-            reason: condition.reason.clone(),
+            reason: condition.reason.clone().into_owned(),
             message: condition.message.clone(),
             correction: CorrectionStatus::parse(&condition.message).correction,
         });

@@ -53,9 +53,16 @@ struct Sent {
 }
 
 /// The attempts to write one verdict.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WriteAttempts {
     under_way: Option<Box<Sent>>,
+    /// Of nearly all objects there is none, and there are as many as there are objects.
+    failures: Option<Box<Failures>>,
+}
+
+/// The attempts that failed since something was written.
+#[derive(Debug)]
+struct Failures {
     /// Sent without an answer: it may stand, or come to stand yet.
     in_doubt: Option<Box<Sent>>,
     lost_races: u32,
@@ -65,15 +72,35 @@ pub struct WriteAttempts {
     refusal_told: bool,
 }
 
-impl Default for WriteAttempts {
+impl Default for Failures {
     fn default() -> Self {
         Self {
-            under_way: None,
             in_doubt: None,
             lost_races: 0,
             backoff: Backoff::new(Series::WRITE_REFUSED),
             with_fields: Backoff::new(Series::WRITE_REFUSED),
             refusal_told: false,
+        }
+    }
+}
+
+impl Failures {
+    const fn gave_up(&self) -> bool {
+        self.lost_races > Series::RACE_LOST.at_once
+    }
+
+    /// One more attempt failed.
+    fn add(&mut self, outcome: &WriteOutcome, sent: Option<Box<Sent>>, now: Moment) {
+        let sends_fields = sent.as_ref().is_some_and(|sent| !sent.fields.is_empty());
+        match outcome {
+            WriteOutcome::Written => {}
+            WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
+            WriteOutcome::Refused(_) if sends_fields => _ = self.with_fields.fail(now),
+            WriteOutcome::Refused(_) | WriteOutcome::NotLeading => _ = self.backoff.fail(now),
+            WriteOutcome::Unavailable => {
+                self.in_doubt = sent;
+                self.backoff.fail(now);
+            }
         }
     }
 }
@@ -87,20 +114,22 @@ impl WriteAttempts {
 
     /// No write begins before this.
     #[must_use]
-    pub const fn ready_at(&self) -> Moment {
-        self.backoff.ready_at()
+    pub fn ready_at(&self) -> Moment {
+        self.failures.as_ref().map_or(Moment::START, |failures| failures.backoff.ready_at())
     }
 
     /// No write of fields alone begins before this.
     #[must_use]
     pub fn fields_ready_at(&self) -> Moment {
-        self.ready_at().max(self.with_fields.ready_at())
+        self.failures
+            .as_ref()
+            .map_or(Moment::START, |failures| failures.backoff.ready_at().max(failures.with_fields.ready_at()))
     }
 
     /// Whether the last write with fields was refused: until one lands, the condition is written without them.
     #[must_use]
-    pub const fn fields_are_refused(&self) -> bool {
-        self.with_fields.failures() > 0
+    pub fn fields_are_refused(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.with_fields.failures() > 0)
     }
 
     /// Whether the write under way has fields.
@@ -111,14 +140,14 @@ impl WriteAttempts {
 
     /// Whether so many races were lost that the object is to be polled anew.
     #[must_use]
-    pub const fn gave_up(&self) -> bool {
-        self.lost_races > Series::RACE_LOST.at_once
+    pub fn gave_up(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.gave_up())
     }
 
     /// Whether the last write was refused or not answered.
     #[must_use]
-    pub const fn have_failed(&self) -> bool {
-        self.backoff.failures() > 0
+    pub fn have_failed(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.backoff.failures() > 0)
     }
 
     /// Whether a state of the condition is our own: the one being written, or one whose answer was lost.
@@ -134,13 +163,14 @@ impl WriteAttempts {
     }
 
     fn sent(&self) -> impl Iterator<Item = &Sent> {
-        self.under_way.iter().chain(&self.in_doubt).map(|sent| &**sent)
+        let in_doubt = self.failures.as_ref().and_then(|failures| failures.in_doubt.as_ref());
+        self.under_way.as_ref().into_iter().chain(in_doubt).map(|sent| &**sent)
     }
 
     /// A write begins.
     pub fn begin(&mut self, condition: Condition, fields: StatusFields) {
-        if self.gave_up() {
-            self.lost_races = 0;
+        if let Some(failures) = self.failures.as_mut().filter(|failures| failures.gave_up()) {
+            failures.lost_races = 0;
         }
         self.under_way = Some(Box::new(Sent { condition, fields }));
     }
@@ -148,35 +178,26 @@ impl WriteAttempts {
     /// The write under way ended.
     pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) {
         let sends_fields = self.sends_fields();
-        let written = self.under_way.take();
-        match outcome {
-            WriteOutcome::Written if !sends_fields && self.fields_are_refused() => {
-                let Self { with_fields, refusal_told, .. } = std::mem::take(self);
-                *self = Self { with_fields, refusal_told, ..Self::default() };
-            }
-            WriteOutcome::Written => self.reset(),
-            WriteOutcome::Refused(_) if sends_fields => {
-                self.with_fields.fail(now);
-            }
-            WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
-            WriteOutcome::Refused(_) | WriteOutcome::NotLeading => {
-                self.backoff.fail(now);
-            }
-            WriteOutcome::Unavailable => {
-                self.in_doubt = written;
-                self.backoff.fail(now);
-            }
+        let sent = self.under_way.take();
+        if *outcome != WriteOutcome::Written {
+            self.failures.get_or_insert_default().add(outcome, sent, now);
+        } else if sends_fields || !self.fields_are_refused() {
+            self.reset();
+        } else if let Some(failures) = &mut self.failures {
+            // The condition stands; its fields are still to be told.
+            let Failures { with_fields, refusal_told, .. } = std::mem::take(&mut **failures);
+            **failures = Failures { with_fields, refusal_told, ..Failures::default() };
         }
     }
 
     /// Whether a refusal is news: the first since something was written. It counts as told with this.
-    pub const fn refusal_is_news(&mut self) -> bool {
-        !std::mem::replace(&mut self.refusal_told, true)
+    pub fn refusal_is_news(&mut self) -> bool {
+        !std::mem::replace(&mut self.failures.get_or_insert_default().refusal_told, true)
     }
 
     /// What should stand stands.
     pub fn reset(&mut self) {
-        *self = Self { under_way: self.under_way.take(), ..Self::default() };
+        self.failures = None;
     }
 }
 

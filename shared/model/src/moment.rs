@@ -3,47 +3,50 @@
 //! Decisions about age and order use this and never the wall clock, which people and NTP move. It is a value like
 //! any other: where the time comes from is `runtime::clock`'s business, so that deciding code stays pure.
 
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// Monotonic time since the process began to count, suspended time included; the zero is the first reading of the clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(Duration);
+///
+/// In nanoseconds, which last for centuries, and never zero: a moment that may be missing takes no more room than one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(NonZeroU64);
 
 impl Moment {
     /// The moment the count began.
-    pub const START: Self = Self(Duration::ZERO);
+    pub const START: Self = Self(NonZeroU64::MIN);
 
-    /// The moment that lies `since_start` after the start.
+    /// The moment that lies `since_start` after the start; the last one that can be told where that is too long.
     #[must_use]
     pub const fn from_start(since_start: Duration) -> Self {
-        Self(since_start)
+        Self(NonZeroU64::MIN.saturating_add(nanoseconds(since_start)))
     }
 
     /// How long after the start this is.
     #[must_use]
     pub const fn since_start(self) -> Duration {
-        self.0
+        Duration::from_nanos(self.0.get() - NonZeroU64::MIN.get())
     }
 
     /// How long after `earlier` this is; zero where it is not after.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
-        self.0.saturating_sub(earlier.0)
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// The moment `span` before this one; the start where there is none.
     #[must_use]
     pub const fn saturating_sub(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(span))
+        Self::from_start(self.since_start().saturating_sub(span))
     }
 
     /// The first moment, this one or later, that lies a whole number of ticks after the start.
     #[must_use]
     pub fn rounded_up(self, tick: Duration) -> Self {
-        let nanoseconds = self.0.as_nanos().checked_next_multiple_of(tick.as_nanos().max(1));
-        let rounded = nanoseconds.and_then(|count| u64::try_from(count).ok()).map(Duration::from_nanos);
-        Self(rounded.unwrap_or(self.0))
+        let since_start = nanoseconds(self.since_start());
+        let rounded = since_start.checked_next_multiple_of(nanoseconds(tick).max(1));
+        Self::from_start(Duration::from_nanos(rounded.unwrap_or(since_start)))
     }
 
     /// Whether at least `span` has passed since `earlier`.
@@ -53,12 +56,25 @@ impl Moment {
     }
 }
 
+/// As many as can be counted: 584 years.
+const fn nanoseconds(span: Duration) -> u64 {
+    let count = span.as_nanos();
+    if count > u64::MAX as u128 { u64::MAX } else { count as u64 }
+}
+
+impl Default for Moment {
+    /// The start.
+    fn default() -> Self {
+        Self::START
+    }
+}
+
 impl Add<Duration> for Moment {
     type Output = Self;
 
     /// The moment `span` after this one; the last one that can be told where there is none.
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span))
+        Self(self.0.saturating_add(nanoseconds(span)))
     }
 }
 
@@ -90,6 +106,8 @@ mod tests {
         assert_eq!(early - late, Duration::ZERO);
         assert_eq!(early.saturating_sub(10 * second), Moment::START);
         assert!((late + Duration::MAX) > late);
+        assert_eq!((Moment::default(), Moment::START.since_start()), (Moment::START, Duration::ZERO));
+        assert_eq!(size_of::<Option<Moment>>(), size_of::<u64>());
         assert!(late.is_past(early, second) && !early.is_past(late, second));
     }
 }

@@ -67,12 +67,12 @@ impl Track {
 
     /// Whether the last write was the fifth in a row that lost its race.
     #[must_use]
-    pub const fn has_given_up(&self) -> bool {
+    pub fn has_given_up(&self) -> bool {
         self.writes.gave_up()
     }
 
     /// Whether a refused write is news for people; it counts as told with this.
-    pub const fn refusal_is_news(&mut self) -> bool {
+    pub fn refusal_is_news(&mut self) -> bool {
         self.writes.refusal_is_news()
     }
 

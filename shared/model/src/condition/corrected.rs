@@ -198,9 +198,9 @@ impl CorrectionStatus {
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
         let reason = self.reason?;
         Some(Condition {
-            kind: DRIFT_CORRECTED.to_owned(),
+            kind: DRIFT_CORRECTED.into(),
             status: reason.status(),
-            reason: reason.as_str().to_owned(),
+            reason: reason.as_str().into(),
             message: self.message(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(standing, reason.status(), now),

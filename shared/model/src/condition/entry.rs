@@ -3,8 +3,13 @@
 //! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
 //! is still where it was read. This file must not know what any condition means.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+
+use super::{CorrectedReason, ObservedReason};
+use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 
 /// The three values of a condition's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,11 +48,11 @@ impl ConditionStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition's type.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// Its status.
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// Its message, for people; ours end with a tag or begin with K and the claim.
     pub message: String,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
@@ -62,9 +67,9 @@ impl Condition {
     pub fn from_json(entry: &Value) -> Self {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
         Self {
-            kind: text("type").to_owned(),
+            kind: kept_word(text("type")),
             status: ConditionStatus::parse(text("status")),
-            reason: text("reason").to_owned(),
+            reason: kept_word(text("reason")),
             message: text("message").to_owned(),
             observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
             last_transition_time: text("lastTransitionTime").to_owned(),
@@ -106,6 +111,14 @@ impl Condition {
     }
 }
 
+/// A word as it is kept: ours take no memory of their own, and they stand on every object.
+fn kept_word(word: &str) -> Cow<'static, str> {
+    let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
+    let corrected = CorrectedReason::ALL.iter().map(|reason| reason.as_str());
+    let mut ours = [DRIFT_OBSERVED, DRIFT_CORRECTED].into_iter().chain(observed).chain(corrected);
+    ours.find(|ours| *ours == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
+}
+
 /// Whether a time of a condition is later than another; what is no time is not.
 #[must_use]
 pub fn is_later(time: &str, other: &str) -> bool {
@@ -133,8 +146,8 @@ pub struct Conditions {
     pub length: Option<usize>,
     /// The poller's entry.
     pub observed: Option<Placed>,
-    /// The controller's entry.
-    pub corrected: Option<Placed>,
+    /// The controller's entry. Boxed: of most objects there is none, and there are very many objects.
+    pub corrected: Option<Box<Placed>>,
 }
 
 impl Conditions {
@@ -150,8 +163,8 @@ impl Conditions {
         Self {
             status_exists: status.is_some_and(Value::is_object),
             length: list.map(Vec::len),
-            observed: find(crate::names::DRIFT_OBSERVED),
-            corrected: find(crate::names::DRIFT_CORRECTED),
+            observed: find(DRIFT_OBSERVED),
+            corrected: find(DRIFT_CORRECTED).map(Box::new),
         }
     }
 

@@ -83,9 +83,9 @@ impl Verdict {
     #[must_use]
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
         Condition {
-            kind: DRIFT_OBSERVED.to_owned(),
+            kind: DRIFT_OBSERVED.into(),
             status: self.status(),
-            reason: self.reason.as_str().to_owned(),
+            reason: self.reason.as_str().into(),
             message: fit_message(&self.text, &self.tag),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(standing, self.status(), now),

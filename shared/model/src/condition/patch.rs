@@ -89,7 +89,7 @@ fn place_path(placed: &Placed) -> String {
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
     let Condition { kind, reason, message, .. } = &placed.condition;
     let path = place_path(placed);
-    [("type", kind), ("reason", reason), ("message", message)]
+    [("type", &**kind), ("reason", &**reason), ("message", message.as_str())]
         .into_iter()
         // A foreign entry may lack a field, and a test of what is not there fails for ever.
         .filter(|(_, value)| !value.is_empty())
@@ -109,9 +109,9 @@ mod tests {
 
     fn condition(reason: &str) -> Condition {
         Condition {
-            kind: crate::names::DRIFT_OBSERVED.to_owned(),
+            kind: crate::names::DRIFT_OBSERVED.into(),
             status: ConditionStatus::True,
-            reason: reason.to_owned(),
+            reason: reason.to_owned().into(),
             message: "m".to_owned(),
             observed_generation: Some(3),
             last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
