@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 use crate::cel::chain::{Chain, text};
+use crate::cel::function_arity::{mistake, of_global, of_member};
 use crate::cel::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
 use crate::cel::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::parse::TemplateError;
@@ -185,7 +186,7 @@ impl Checker<'_> {
         match &call.target {
             Some(target) => self.visit_member_call(expression, target, call),
             None if OPERATORS.contains(&call.func_name.as_str()) => {}
-            None => self.check_function(expression, &call.func_name, GLOBAL_FUNCTIONS),
+            None => self.check_global(expression, &call.func_name, call.args.len()),
         }
         call.args.iter().for_each(|argument| self.visit(argument));
     }
@@ -200,16 +201,22 @@ impl Checker<'_> {
         };
         match namespace {
             Some(namespace) => {
-                self.check_function(expression, &format!("{namespace}.{}", call.func_name), GLOBAL_FUNCTIONS);
+                self.check_global(expression, &format!("{namespace}.{}", call.func_name), call.args.len());
             }
             None => {
                 self.visit(target);
-                self.check_function(expression, &call.func_name, MEMBER_FUNCTIONS);
+                let mistake = mistake(&call.func_name, of_member(&call.func_name), call.args.len());
+                self.check_function(expression, (&call.func_name, MEMBER_FUNCTIONS), mistake);
             }
         }
     }
 
-    fn check_function(&mut self, expression: &IdedExpr, name: &str, known: &[&str]) {
+    fn check_global(&mut self, expression: &IdedExpr, name: &str, arguments: usize) {
+        self.check_function(expression, (name, GLOBAL_FUNCTIONS), mistake(name, of_global(name), arguments));
+    }
+
+    /// `mistake` is what is told of its arguments, if it is one of those that are known.
+    fn check_function(&mut self, expression: &IdedExpr, (name, known): (&str, &[&str]), mistake: Option<String>) {
         // A call stands at its bracket; its name is what people look for.
         let bracket = self.start(expression);
         let before = self.source.source.get(..bracket).unwrap_or_default();
@@ -220,6 +227,8 @@ impl Checker<'_> {
             let candidates = GLOBAL_FUNCTIONS.iter().chain(MEMBER_FUNCTIONS).chain(MACROS).copied();
             let candidates = candidates.filter(|candidate| *candidate != name);
             self.refuse_at(start, format!("unknown function `{name}`{}", did_you_mean(name, candidates)));
+        } else if let Some(mistake) = mistake {
+            self.refuse_at(start, mistake);
         }
     }
 

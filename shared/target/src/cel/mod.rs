@@ -9,6 +9,7 @@ mod convert;
 mod cost;
 mod equal;
 mod expression;
+mod function_arity;
 mod function_names;
 mod functions;
 mod json;
