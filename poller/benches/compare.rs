@@ -17,7 +17,7 @@ use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::Progress;
 use drift_poller::core::reply::compare as compare_observed;
 use drift_poller::core::traversal::{Traversal, observe_item};
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -35,8 +35,7 @@ fn target_of(read: &str, rules: &str) -> Target {
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
          read: {{http: {{{read}}}}}\n  compare: {{desired: \"${{self.spec}}\"{rules}}}\n"
     );
-    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&name, &text).unwrap()
+    drift_target::fixtures::target(&text)
 }
 
 /// About 2 KB of JSON.

@@ -33,7 +33,7 @@ use drift_poller::metrics::{Metrics, of_outcome};
 use drift_poller::outside::Outside;
 use drift_poller::page::Board;
 use drift_poller::unnamed::UnnamedEntries;
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::json;
@@ -100,8 +100,7 @@ spec:
   compare: {{desired: {{listen: "${{self.spec.listen}}", upstream: "${{self.spec.upstream}}"}}}}
 "#
     );
-    let document = DocumentName { config_map: "targets".to_owned(), key: "proxies.yaml".to_owned() };
-    Arc::new(parse_document(&document, &text).unwrap())
+    Arc::new(drift_target::fixtures::target(&text))
 }
 
 /// An object on which it stands already that it is in sync.

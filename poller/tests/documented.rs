@@ -4,7 +4,7 @@
 
 use drift_poller::core::description::describe;
 use drift_poller::core::difference::differences;
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/targets.md");
@@ -35,8 +35,7 @@ fn target(compare: &str) -> Target {
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
          read: {{http: {{url: \"http://h/x\"}}}}\n{indented}"
     );
-    let name = DocumentName { config_map: "docs".to_owned(), key: "recipe".to_owned() };
-    parse_document(&name, &text).unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"))
+    drift_target::fixtures::target(&text)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use drift_outside::{HttpReply, ReplyBody};
 use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::{Progress, Reading};
 use drift_poller::core::reply::{Observation, compare};
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,10 +51,7 @@ spec:
     - {path: '/map/*/secret', redact: true}
 "#;
 
-static TARGET: LazyLock<Target> = LazyLock::new(|| {
-    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&name, TEXT).unwrap()
-});
+static TARGET: LazyLock<Target> = LazyLock::new(|| drift_target::fixtures::target(TEXT));
 
 fn object() -> Value {
     let spec = json!({

@@ -20,7 +20,7 @@ use drift_poller::core::rows::observe_one;
 use drift_poller::core::traversals::Unnamed;
 use drift_poller::core::verdict::{Basis, reach_verdict};
 use drift_poller::unnamed::UnnamedEntries;
-use drift_target::{DocumentName, Source, Target, parse_document};
+use drift_target::{Source, Target};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
@@ -86,8 +86,7 @@ spec:
   compare: {{desired: "${{self.spec}}", rules: [{comparison}]}}
 "#
     );
-    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&name, &text).unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"))
+    drift_target::fixtures::target(&text)
 }
 
 /// The Secret `s`.

@@ -16,7 +16,7 @@ use drift_poller::core::roster::{Roster, WATCH_ALIVE_FOR};
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::NextWrite;
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -104,10 +104,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| {
-            let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-            Arc::new(parse_document(&document, TEXT).unwrap())
-        });
+        static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| Arc::new(drift_target::fixtures::target(TEXT)));
         let target = TARGET.clone();
         let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
         let roster = Roster::new(target.clone());

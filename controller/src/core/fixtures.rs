@@ -12,7 +12,7 @@ use drift_model::moment::Moment;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
 use drift_model::object_view::ObjectView;
-use drift_target::{Actions, CorrectLimits, Destination, DocumentName, Existing, Mode, parse_document};
+use drift_target::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
 
 use super::claim::Action;
@@ -181,8 +181,7 @@ spec:
               args: ["${correction}", "${desired.login}"]
               securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 "#;
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    let target = parse_document(&document, text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
+    let target = drift_target::fixtures::target(text);
     let Some(Destination::Job(job)) = &target.correct.destination else { return Err(Unrenderable::new("no Job")) };
     let (mut object, mut correction) = (bare_object(), correction(Action::Update));
     object.view = ObjectView::of(&json!({"spec": {"login": true}}));

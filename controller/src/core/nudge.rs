@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::core::claim::Action;
     use crate::core::fixtures::{Scene, correction};
-    use drift_target::{Destination, DocumentName, parse_document};
+    use drift_target::Destination;
 
     fn nudge(correct: &str) -> Result<Nudge, Unrenderable> {
         let text = format!(
@@ -124,8 +124,7 @@ spec:
   correct: {{mode: Correct, nudge: {correct}}}
 "#
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&document, &text).unwrap();
+        let target = drift_target::fixtures::target(&text);
         let Some(Destination::Nudge(nudge)) = &target.correct.destination else {
             return Err(Unrenderable::new("no nudge"));
         };

@@ -179,7 +179,7 @@ fn doubt_of(state: SqlState) -> Option<Doubt> {
 mod tests {
     use super::*;
     use crate::core::fixtures::correction;
-    use drift_target::{Destination, DocumentName, parse_document};
+    use drift_target::Destination;
     use serde_json::json;
 
     fn statements(correct: &str, action: Action) -> Result<Statements, Unrenderable> {
@@ -200,8 +200,7 @@ spec:
       {correct}
 "#
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&document, &text).unwrap();
+        let target = drift_target::fixtures::target(&text);
         let Some(Destination::Postgres(postgres)) = &target.correct.destination else {
             return Err(Unrenderable::new("no statements"));
         };

@@ -40,7 +40,7 @@ use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_model::object::LeanObject;
 use drift_outside::{Databases, HttpSender};
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -251,8 +251,7 @@ spec:
       delete: [{{method: DELETE, url: "http://{outside}/proxies/${{self.metadata.name}}", accept: [204, 404]}}]
 "#
     );
-    let document = DocumentName { config_map: "targets".to_owned(), key: "proxies.yaml".to_owned() };
-    Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")))
+    Arc::new(drift_target::fixtures::target(&text))
 }
 
 async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> (Context, Executor) {

@@ -49,7 +49,7 @@ impl From<&str> for Drift {
 mod tests {
     use super::*;
     use crate::core::difference::differences;
-    use drift_target::{DocumentName, Rules, parse_document};
+    use drift_target::Rules;
     use serde_json::{Value, json};
 
     fn fields(desired: &Value, observed: &Value) -> String {
@@ -79,8 +79,7 @@ spec:
   correct: {correct}
 "#
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&document, &text).unwrap_or_else(|problems| unreachable!("{problems:?}"));
+        let target = drift_target::fixtures::target(&text);
         let (desired, observed) = (json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1}));
         let found = differences(&target.compare.rules, &desired, &observed).unwrap_or_default();
         let drift = Drift::of(&target, &found, None);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use serde_json::{Value, json};
 
 use super::schedule::Now;
@@ -28,8 +28,7 @@ spec:
 "#;
 
 pub(crate) fn target(text: &str) -> Arc<Target> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    Arc::new(parse_document(&document, text).unwrap())
+    Arc::new(drift_target::fixtures::target(text))
 }
 
 pub(crate) fn at(seconds: u64) -> Now {

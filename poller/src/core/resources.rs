@@ -74,7 +74,7 @@ fn of_status(status: u16) -> Failure {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_target::{DocumentName, Source, parse_document};
+    use drift_target::Source;
     use serde_json::json;
 
     fn observed(rules: &str, resource: Option<&Value>) -> Result<Observation, String> {
@@ -95,8 +95,7 @@ spec:
   compare: {{desired: {{replicas: 3}}}}
 "#
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&document, &text).unwrap();
+        let target = drift_target::fixtures::target(&text);
         let Source::Kubernetes(read) = &target.read.source else { return Err("no such read".to_owned()) };
         observe_resource(read, &json!({"metadata": {"name": "a"}}), resource).map_err(|failure| failure.text)
     }

@@ -98,7 +98,7 @@ fn of_state(state: SqlState) -> Failure {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_target::{DocumentName, Source, Target, parse_document};
+    use drift_target::{Source, Target};
     use serde_json::json;
 
     fn target(rules: &str) -> Target {
@@ -118,8 +118,7 @@ spec:
   compare: {{desired: {{login: true}}}}
 "#
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        parse_document(&document, &text).unwrap()
+        drift_target::fixtures::target(&text)
     }
 
     fn observed(rules: &str, rows: &[Value]) -> Result<Observation, String> {

@@ -126,8 +126,7 @@ mod tests {
         let text = format!(
             "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {read}\n  compare: {{desired: {{a: 1}}}}\n{more}"
         );
-        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&name, &text).unwrap();
+        let target = crate::fixtures::target(&text);
         let shown = |secret: NeededSecret| {
             format!("{} {} [{}] {}", secret.user, secret.name, secret.keys.join(" "), secret.host.unwrap_or_default())
         };

@@ -16,6 +16,8 @@ mod destinations;
 mod document;
 mod durations;
 mod field_place;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 mod hash;
 mod hints;
 mod host_patterns;

@@ -87,9 +87,7 @@ spec:
 "#;
 
     fn parse(text: &str) -> Result<Target, Vec<String>> {
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let said = |problem: Problem| format!("{}:{} {}", problem.line, problem.column, problem.message);
-        parse_document(&document, text).map_err(|problems| problems.into_iter().map(said).collect())
+        crate::fixtures::parsed(text)
     }
 
     #[test]

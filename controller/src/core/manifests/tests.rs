@@ -1,7 +1,7 @@
 //! What a manifest is for each action, and what becomes of it where something else stands in its place.
 
 use drift_model::object_view::ObjectView;
-use drift_target::{Destination, DocumentName, parse_document};
+use drift_target::Destination;
 use serde_json::json;
 
 use super::*;
@@ -30,8 +30,7 @@ spec:
         spec: {{login: "${{desired.login}}", text: "a ${{self.spec.text}}", left: "${{self.spec.?none}}"}}
 "#
     );
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    let target = parse_document(&document, &text).unwrap();
+    let target = drift_target::fixtures::target(&text);
     let Some(Destination::Kubernetes(kubernetes)) = &target.correct.destination else {
         return Err(Unrenderable::new("no manifest"));
     };

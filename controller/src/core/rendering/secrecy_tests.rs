@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_outside::{HttpReply, ReplyBody};
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
@@ -67,8 +67,7 @@ spec:
 "#,
         AUTHS[auth].0
     );
-    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    Arc::new(parse_document(&name, &text).unwrap_or_else(|problems| panic!("{problems:#?}\n{text}")))
+    Arc::new(drift_target::fixtures::target(&text))
 }
 
 /// An update that is about to be sent, with that secret.

@@ -8,7 +8,6 @@ use drift_model::condition::DifferingFields;
 use drift_model::field_paths::FieldPaths;
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_outside::ReplyBody;
-use drift_target::{DocumentName, parse_document};
 use http::{HeaderMap, StatusCode};
 
 fn target(update: &str) -> Arc<Target> {
@@ -39,8 +38,7 @@ fn target_of(desired: &str, update: &str) -> Arc<Target> {
 
 fn parsed(text: &str, desired: &str, update: &str) -> Arc<Target> {
     let text = text.replace("DESIRED", desired).replace("UPDATE", update);
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| unreachable!("{problems:?}")))
+    Arc::new(drift_target::fixtures::target(&text))
 }
 
 fn object() -> LeanObject {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::core::fixtures::bare_object;
 use drift_model::labelled_secrets::SecretVersion;
-use drift_target::{DocumentName, parse_document};
 use serde_json::json;
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
@@ -37,8 +36,7 @@ fn all(names: &[&str]) -> BTreeSet<String> {
 }
 
 fn target() -> Target {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, TARGET).unwrap()
+    drift_target::fixtures::target(TARGET)
 }
 
 #[test]
@@ -66,7 +64,7 @@ fn of_what_cannot_be_listed_nothing_is_known() {
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
     let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
     let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");
-    let of_ours = parse_document(&DocumentName { config_map: "c".to_owned(), key: "k".to_owned() }, &text).unwrap();
+    let of_ours = drift_target::fixtures::target(&text);
     let refused = LabelledSecrets::refused();
     let watched = watched_marks(&of_ours, &object, Known { own: &own, beside: &refused });
     assert_eq!(watched.map(|marks| marks.len()), Some(1), "what is ours is known all the same");

@@ -2,14 +2,12 @@
 
 use super::*;
 use drift_model::field_paths::FieldPaths;
-use drift_target::{DocumentName, parse_document};
 
 const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
                       kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
 
 fn row(name: &str, conditions: &Value) -> Row {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    let target = parse_document(&document, TARGET).unwrap();
+    let target = drift_target::fixtures::target(TARGET);
     let object =
         json!({"metadata": {"name": name, "namespace": "n", "generation": 2}, "status": {"conditions": conditions}});
     Row::of(&target, &LeanObject::prune(&object, &FieldPaths::default()))

@@ -5,7 +5,6 @@ use crate::core::reading::{Progress, Reading};
 use ObservedReason::*;
 use drift_model::object_view::ObjectView;
 use drift_outside::ReplyBody;
-use drift_target::{DocumentName, parse_document};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
@@ -26,8 +25,7 @@ spec:
     desired: {{a: "${{self.spec.a}}"}}
 "#
     );
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, &text).unwrap()
+    drift_target::fixtures::target(&text)
 }
 
 fn whole(body: &str) -> ReplyBody {
@@ -253,8 +251,7 @@ fn a_secret_that_moved_differs_though_nobody_reads_it() {
              read:\n    http:\n      url: \"http://h/x\"\n{}\n",
             WITH_SECRET.replace("Correct", mode).replace("'password' in", "'auth' in")
         );
-        let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        parse_document(&document, &text).unwrap()
+        drift_target::fixtures::target(&text)
     };
     let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
     let found = |target: &Target, moved: &[String], observed: Value| {

@@ -252,7 +252,6 @@ fn schema_path(resource: &ApiResource) -> String {
 mod tests {
     use super::*;
     use crate::client::fake_api::{answering, refuse, reply};
-    use drift_target::{DocumentName, parse_document};
     use serde_json::json;
 
     fn resources(verbs: &[&str]) -> Value {
@@ -266,8 +265,7 @@ mod tests {
             "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
              {api_version}, kind: {kind}}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
         );
-        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        parse_document(&name, &text).unwrap()
+        drift_target::fixtures::target(&text)
     }
 
     async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<ResolvedKind, KindError> {

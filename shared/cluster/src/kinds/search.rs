@@ -104,7 +104,6 @@ mod tests {
     use crate::client::fake_api::{client, refuse, reply};
     use crate::process::clock;
     use crate::telemetry::metrics;
-    use drift_target::{DocumentName, parse_document};
     use serde_json::{Value, json};
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -145,8 +144,7 @@ spec:
                 }
             })
         });
-        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&name, TEXT).unwrap();
+        let target = drift_target::fixtures::target(TEXT);
         let kind = find_kind(&client, &target, |error| panic!("told {error}")).await;
         assert_eq!((kind.resource.plural.as_str(), clock::now() - begun), ("proxies", 3 * LOOK_UP_SOON));
     }
@@ -170,8 +168,7 @@ spec:
         documents.register(&mut registry);
         documents.judged(1, 0);
         let search = KindSearch::new(client, health.clone(), documents);
-        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-        let target = parse_document(&name, TEXT).unwrap();
+        let target = drift_target::fixtures::target(TEXT);
         let news = Mutex::new(Vec::new());
         let say = |one: KindNews| news.lock().unwrap().push(one);
         let waiting = |number: u8| {

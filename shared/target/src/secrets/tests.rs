@@ -1,4 +1,4 @@
-use crate::{Destination, DocumentName, SecretSource, Target, parse_document};
+use crate::{Destination, SecretSource, Target};
 use serde_json::json;
 
 const TEXT: &str = r#"apiVersion: driftpoller.dev/v1alpha1
@@ -22,10 +22,7 @@ spec:
 "#;
 
 fn parse(text: &str) -> Result<Target, Vec<String>> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, text).map_err(|problems| {
-        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
-    })
+    crate::fixtures::parsed(text)
 }
 
 #[test]

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::MAX_VALUE_BYTES;
 use crate::cel::Variables;
-use crate::{Destination, DocumentName, Target, parse_document};
+use crate::{Destination, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -23,10 +23,7 @@ spec:
 "#;
 
 fn parse(text: &str) -> Result<Target, Vec<String>> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, text).map_err(|problems| {
-        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
-    })
+    crate::fixtures::parsed(text)
 }
 
 fn stored(body: Value) -> Result<StatusFields, String> {

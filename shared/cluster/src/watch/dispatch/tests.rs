@@ -5,7 +5,6 @@ use super::*;
 use drift_model::names::FINALIZER;
 use drift_model::object::LeanObject;
 use drift_model::object_view::ObjectView;
-use drift_target::{DocumentName, parse_document};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -26,8 +25,7 @@ fn selection(namespaces: &[&str], labels: &str) -> ObjectSelection {
     );
     let text = if labels.is_empty() { text.replace(", labelSelector: \"\"", "") } else { text };
     let text = if namespaces.is_empty() { text.replace(", namespaces: []", "") } else { text };
-    let document = DocumentName { config_map: "m".to_owned(), key: "a".to_owned() };
-    parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")).objects
+    drift_target::fixtures::target(&text).objects
 }
 
 fn fields(of: &[&str]) -> FieldPaths {

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::cel::Variables;
-use crate::{Actions, Destination, DocumentName, JobTemplate, Target, parse_document};
+use crate::{Actions, Destination, JobTemplate, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -33,10 +33,7 @@ spec:
 "#;
 
 fn parse(text: &str) -> Result<Target, Vec<String>> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, text).map_err(|problems| {
-        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
-    })
+    crate::fixtures::parsed(text)
 }
 
 fn create(target: &Target) -> &JobTemplate {

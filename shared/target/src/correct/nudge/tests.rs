@@ -1,4 +1,4 @@
-use crate::{Actions, DocumentName, Target, parse_document};
+use crate::{Actions, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -16,10 +16,7 @@ spec:
 const NUDGE: &str = r#"{annotations: {reconcile.example/requestedAt: "drift-${correction}"}}"#;
 
 fn parse(text: &str) -> Result<Target, Vec<String>> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, text).map_err(|problems| {
-        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
-    })
+    crate::fixtures::parsed(text)
 }
 
 #[test]

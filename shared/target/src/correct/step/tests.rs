@@ -1,4 +1,4 @@
-use crate::{Destination, DocumentName, HttpStep, Target, parse_document};
+use crate::{Destination, HttpStep, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -18,10 +18,7 @@ spec:
 "#;
 
 fn parse(text: &str) -> Result<Target, Vec<String>> {
-    let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    parse_document(&document, text).map_err(|problems| {
-        problems.iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
-    })
+    crate::fixtures::parsed(text)
 }
 
 #[test]
