@@ -48,9 +48,9 @@ pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
 #[must_use]
 pub fn trial_condition(object: &LeanObject, now: &str) -> Condition {
     Condition {
-        kind: DRIFT_OBSERVED.to_owned(),
+        kind: DRIFT_OBSERVED.into(),
         status: ConditionStatus::True,
-        reason: ObservedReason::FieldsDiffer.as_str().to_owned(),
+        reason: ObservedReason::FieldsDiffer.as_str().into(),
         message: "1 field differs: /size desired 2, observed 1 [wish 00000000]".to_owned(),
         observed_generation: object.generation,
         last_transition_time: now.to_owned(),
@@ -80,9 +80,9 @@ mod tests {
     #[test]
     fn what_is_not_kept_of_a_condition_is_told() {
         let sent = Condition {
-            kind: DRIFT_OBSERVED.to_owned(),
+            kind: DRIFT_OBSERVED.into(),
             status: ConditionStatus::True,
-            reason: "FieldsDiffer".to_owned(),
+            reason: "FieldsDiffer".into(),
             message: "m".to_owned(),
             observed_generation: Some(3),
             last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
