@@ -157,7 +157,8 @@ impl RequestSender {
         if let Means::Job(job) = &mut requests.means {
             return self.run_job(job, begins).await;
         }
-        let requests = &*requests;
+        let all = requests;
+        let requests = &*all;
         let host = match &requests.means {
             Means::Http { ready: Some(request), .. } => request.host(),
             Means::Sql(statements) => statements.host().unwrap_or_default(),
@@ -190,7 +191,7 @@ impl RequestSender {
         };
         let progress = ExchangeProgress::default();
         let sending = self.sender.send(request, options, &progress);
-        match self.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await {
+        let answered = match self.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await {
             None => Sent::CutOff,
             Some(None) => {
                 progress.heard().map(note);
@@ -203,7 +204,9 @@ impl RequestSender {
                     |reply| Sent::Answered(Reply::Http(reply)),
                 )
             }
-        }
+        };
+        all.keep_secret(&progress.tokens());
+        answered
     }
 
     /// Sends to the API server, which has no host to wait for: the program's calls there have one limit.

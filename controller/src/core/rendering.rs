@@ -21,6 +21,7 @@ use drift_outside::{Answer, HttpReply, ReplyBody};
 use drift_target::cel::{RawAnswers, SecretValues, Variables};
 use drift_target::{Format, HttpStep, Target};
 use http::{HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -218,6 +219,13 @@ impl Rendering {
             answers.insert(name, answer);
         }
         outcome
+    }
+
+    /// Requests went out with these too: no answer may repeat one to people.
+    pub fn keep_secret(&mut self, tokens: &[SecretString]) {
+        let text = |token: &SecretString| token.expose_secret().to_owned();
+        let named: SecretValues = tokens.iter().map(|token| (text(token), text(token))).collect();
+        self.kept_secret = std::mem::take(&mut self.kept_secret).and(&named);
     }
 
     /// What of the last answer is to be kept in the object's status; nothing once it was taken.

@@ -16,6 +16,7 @@ use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
 use drift_outside::{Databases, HttpOptions, retry_after};
 use drift_target::{Destination, HttpCorrect, Target};
+use secrecy::SecretString;
 
 use super::Reply;
 use super::job::JobRequest;
@@ -202,6 +203,13 @@ impl Requests<'_> {
             Means::Sql(statements) => statements.host().into_iter().collect(),
             Means::Manifest(manifests) => BTreeSet::from([manifests.host()]),
             Means::Job(_) | Means::Nudge(_) => BTreeSet::new(),
+        }
+    }
+
+    /// What the requests went out with besides what was known before: no answer may repeat it to people.
+    pub(super) fn keep_secret(&mut self, tokens: &[SecretString]) {
+        if let Means::Http { rendering, .. } = &mut self.means {
+            rendering.keep_secret(tokens);
         }
     }
 

@@ -472,6 +472,23 @@ fn no_answer_repeats_the_credential_to_people() {
 }
 
 #[test]
+fn no_answer_repeats_a_token_to_people() {
+    let step = r#"      - {method: POST, url: "https://h/a", because: "${response.body.error}", store: {id: "${response.body.id}"}}"#;
+    let mut found = rendering(&target(step)).unwrap_or_else(|error| unreachable!("{error}"));
+    let mut said = |error: &str, tokens: &[&str]| {
+        let tokens: Vec<_> = tokens.iter().map(|token| SecretString::from(*token)).collect();
+        found.keep_secret(&tokens);
+        found.take_answer(0, &reply(422, &json!({"error": error}).to_string()), None)
+    };
+    let plain = refused(422, Some("token eyJhbGciOiJSUzI1NiJ9 is bad"), true);
+    assert_eq!(said("token eyJhbGciOiJSUzI1NiJ9 is bad", &[]), plain);
+    let redacted = refused(422, Some("(redacted)"), true);
+    assert_eq!(said("token eyJhbGciOiJSUzI1NiJ9 is bad", &["eyJhbGciOiJSUzI1NiJ9"]), redacted);
+    assert_eq!(said("bad eyJhbGciOiJSUzI1NiJ9", &["another-token"]), redacted, "the one before too");
+    assert_eq!(said("nothing of the kind", &[]), refused(422, Some("nothing of the kind"), true));
+}
+
+#[test]
 fn a_secret_that_moved_makes_another_request() {
     let [one, same, other] =
         ["1", "1", "2"].map(|version| with_secret(None, version).unwrap_or_else(|error| unreachable!("{error}")));

@@ -3,7 +3,9 @@
 //!
 //! This file must not know what the deadline is.
 
+use http::HeaderValue;
 use jiff::Timestamp;
+use secrecy::SecretString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -34,6 +36,8 @@ pub struct ExchangeProgress {
     answered: AtomicBool,
     waited: AtomicBool,
     token_wait: Mutex<TokenWait>,
+    /// Tokens that went out.
+    tokens: Mutex<Vec<SecretString>>,
 }
 
 /// How long token servers were waited for.
@@ -74,6 +78,19 @@ impl ExchangeProgress {
             wait.over += now() - since;
         }
         token
+    }
+
+    /// The tokens that went out with it: whoever shows anything of the answer looks that it repeats none.
+    #[must_use]
+    pub fn tokens(&self) -> Vec<SecretString> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A token goes out, behind the name of its scheme.
+    pub(super) fn note_token(&self, header: &HeaderValue) {
+        let token = header.to_str().ok().and_then(|header| header.split_once(' '));
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.extend(token.map(|(_, token)| SecretString::from(token)));
     }
 
     fn lock(&self) -> MutexGuard<'_, TokenWait> {

@@ -142,6 +142,7 @@ impl Shared {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
+        token.into_iter().for_each(|token| progress.note_token(token));
         let clients = self.clients.clients(request, options, &self.secrets.load())?;
         let build = || outgoing(request, self.credential(request, options, token)?, &self.user_agent);
         let (first, has_opened) = noting_opened(clients.reusing.request(build()?)).await;

@@ -8,9 +8,10 @@ use crate::http::oauth2;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
 use crate::http::token_request::Fetched;
-use crate::{HttpReply, ReplyBody};
+use crate::{ExchangeProgress, HttpReply, ReplyBody};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_target::{Auth, Grant, OAuth2};
+use secrecy::ExposeSecret;
 
 /// Tokens that were given, and until when each is good.
 #[derive(Clone, Default)]
@@ -123,6 +124,21 @@ async fn requests_that_come_together_ask_for_one_token() {
     let all = futures::future::join_all((0..20).map(|_| status(&sender, &api, &auth))).await;
     assert!(all.iter().all(|status| *status == Ok(200)), "{all:?}");
     assert_eq!(identity.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn whoever_shows_an_answer_knows_its_tokens() {
+    let tokens = Tokens::default();
+    let (identity, api) = (identity_server(&tokens, Duration::from_secs(60)).await, api(&tokens).await);
+    let (sender, auth) = (client(), auth(&identity));
+    assert_eq!(status(&sender, &api, &auth).await, Ok(200));
+    tokens.revoke();
+    let progress = ExchangeProgress::default();
+    let options = HttpOptions { auth: Some(&auth), ..plain() };
+    assert!(sender.send(&get(&api.url("/")), &options, &progress).await.is_ok());
+    let sent: Vec<_> = progress.tokens().iter().map(|token| token.expose_secret().to_owned()).collect();
+    assert_eq!(sent, ["token-0", "token-1"], "the one that was refused too");
+    assert!(!format!("{progress:?}").contains("token-0"));
 }
 
 #[tokio::test]
