@@ -7,6 +7,7 @@
 
 mod places;
 mod telling;
+mod told_causes;
 mod writes;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::notices::Announcer;
 use crate::requests::held_hosts::HeldHosts;
 use crate::requests::{Reply, RequestSender, Requests, Sent, Ways, render};
 use crate::secrets::Secrets;
+pub use told_causes::ToldCauses;
 
 /// How often a correction that sends secrets looks whether it is known by now which there are: that takes a second at the start,
 /// and where the first object of a namespace comes.
@@ -56,6 +58,8 @@ pub struct Executor {
     pub announcer: Announcer,
     /// Counters.
     pub metrics: Metrics,
+    /// Why objects cannot be corrected, as it was told last.
+    pub told_causes: ToldCauses,
 }
 
 /// An object was read live and is to be decided anew; an answer that does not come means that nothing is to be done.
@@ -101,6 +105,8 @@ struct Run<'a> {
     requests: Option<Requests<'a>>,
     /// That the API server refuses the outcome was said.
     told_of_refusal: bool,
+    /// It cannot be sent for a cause that was told before.
+    tells_nothing_new: bool,
 }
 
 impl Executor {
@@ -113,7 +119,15 @@ impl Executor {
     ) -> (LeanObject, ExecutionEnd) {
         let execution = Execution::new(object, decision);
         let places = Places::default();
-        let mut run = Run { executor: self, supervision, execution, places, requests: None, told_of_refusal: false };
+        let mut run = Run {
+            executor: self,
+            supervision,
+            execution,
+            places,
+            requests: None,
+            told_of_refusal: false,
+            tells_nothing_new: false,
+        };
         let mut event = Event::Begin;
         loop {
             event = match run.execution.next(event) {

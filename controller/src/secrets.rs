@@ -2,6 +2,7 @@
 //!
 //! What they are worth is the core's to say. This file must not know what is sent, and nothing here shows a value.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::object::LeanObject;
 use drift_target::{DeclaredSecret, Target};
 
-use crate::core::secrets::{Known, ObjectSecrets, watched_marks};
+use crate::core::secrets::{Known, ObjectSecrets, OwnVersions, own_versions, watched_marks};
 
 /// Where secrets are found.
 #[derive(Clone)]
@@ -21,9 +22,39 @@ pub struct Secrets {
     beside: ReadableSecrets,
 }
 
-/// All Secrets as they were at one moment: another look tells whether one changed since.
+/// The Secrets that a target uses as they were at one moment: another look tells which changed since.
 #[derive(Default)]
-pub struct Look(Vec<Arc<LabelledSecrets>>);
+pub struct Look {
+    own: OwnVersions,
+    beside: BTreeMap<String, Arc<LabelledSecrets>>,
+}
+
+/// For whose corrections a Secret changed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    /// For all: one of our own namespace did.
+    All,
+    /// For those of objects in these namespaces, if any.
+    Beside(BTreeSet<String>),
+}
+
+impl Change {
+    /// Whether it changed for nobody.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::Beside(BTreeSet::new())
+    }
+
+    /// Whether it changed for this object.
+    #[must_use]
+    pub fn concerns(&self, object: &LeanObject) -> bool {
+        match (self, object.id.namespace.as_deref()) {
+            (Self::All, _) => true,
+            (Self::Beside(namespaces), Some(namespace)) => namespaces.contains(namespace),
+            (Self::Beside(_), None) => false,
+        }
+    }
+}
 
 impl Secrets {
     /// Those of our own namespace, and those beside objects.
@@ -53,19 +84,21 @@ impl Secrets {
         self.known(target, object, |known| watched_marks(target, object, known)).flatten()
     }
 
-    /// Whether a Secret changed since the last look.
-    pub fn have_changed(&self, last: &mut Look) -> bool {
-        let mut now = self.beside.all();
-        now.push(self.own.load_full());
-        let is_same =
-            now.len() == last.0.len() && now.iter().zip(&last.0).all(|(now, before)| Arc::ptr_eq(now, before));
-        last.0 = now;
-        !is_same
+    /// For whom a Secret that the target uses changed since the last look.
+    pub fn changed(&self, target: &Target, last: &mut Look) -> Change {
+        let beside = if looks_beside(target) { self.beside.all() } else { BTreeMap::new() };
+        let now = Look { own: own_versions(target, &self.own.load()), beside };
+        let is_same = |(namespace, secrets): &(&String, &Arc<LabelledSecrets>)| {
+            last.beside.get(*namespace).is_some_and(|before| Arc::ptr_eq(before, secrets))
+        };
+        let moved = now.beside.iter().filter(|entry| !is_same(entry)).map(|(namespace, _)| namespace.clone());
+        let change = if now.own == last.own { Change::Beside(moved.collect()) } else { Change::All };
+        *last = now;
+        change
     }
 
     fn known<T>(&self, target: &Target, object: &LeanObject, found: impl FnOnce(Known<'_>) -> T) -> Option<T> {
-        let looks_beside = target.secrets.iter().any(DeclaredSecret::is_of_object);
-        let beside = match object.id.namespace.as_deref().filter(|_| looks_beside) {
+        let beside = match object.id.namespace.as_deref().filter(|_| looks_beside(target)) {
             Some(namespace) => self.beside.of(namespace),
             None => Arc::new(LabelledSecrets::from_iter([])),
         };
@@ -73,6 +106,11 @@ impl Secrets {
         let is_known = own.are_listed() && beside.are_listed();
         is_known.then(|| found(Known { own: &own, beside: &beside }))
     }
+}
+
+/// Whether its corrections send Secrets that stand beside its objects.
+fn looks_beside(target: &Target) -> bool {
+    target.secrets.iter().any(DeclaredSecret::is_of_object)
 }
 
 impl fmt::Debug for Secrets {

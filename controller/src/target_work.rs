@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::executor::Executor;
+use crate::executor::{Executor, ToldCauses};
 use crate::metrics::of_target;
 use crate::notices::Announcer;
 use crate::target_actor::TargetActor;
@@ -63,6 +63,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         announcer,
         target: target.clone(),
         metrics: context.metrics.clone(),
+        told_causes: ToldCauses::default(),
     };
     let (handover, limits_edited) = context.handovers.take(&target);
     let mut actor = TargetActor::new(executor, context.clone(), handover);

@@ -198,11 +198,10 @@ impl Roster {
         self.pace.begin(now)
     }
 
-    /// A Secret changed: what could not be sent is tried again at once. Gives the objects that waited for that.
-    pub fn send_anew(&mut self) -> Vec<Uid> {
-        let waited =
-            self.known.iter_mut().filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone()));
-        waited.collect()
+    /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
+    pub fn send_anew(&mut self, concerns: impl Fn(&LeanObject) -> bool) -> Vec<Uid> {
+        let concerned = self.known.iter_mut().filter(|(_, known)| concerns(&known.object));
+        concerned.filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone())).collect()
     }
 
     /// Whether the limits allow one more.

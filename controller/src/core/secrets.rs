@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_model::condition::{SecretMark, SecretMarks};
-use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets};
+use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+use drift_model::names::CREDENTIAL_CONTROLLER;
 use drift_model::object::LeanObject;
 use drift_outside::credentials_of_correct;
 use drift_target::cel::SecretValues;
@@ -109,6 +110,18 @@ impl ObjectSecrets {
     fn there(&self) -> impl Iterator<Item = (&String, &CurrentSecret)> {
         self.declared.iter().filter_map(|(name, current)| Some((name, current.as_ref().ok()?)))
     }
+}
+
+/// The versions of the Secrets of our own namespace that a target's corrections use, by their names; `None` while it is not known
+/// which there are.
+pub type OwnVersions = Option<BTreeMap<String, Option<SecretVersion>>>;
+
+/// In which versions the Secrets of our own namespace are that the target's corrections use. One that nobody uses tells nothing.
+#[must_use]
+pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
+    let needed = target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_CONTROLLER);
+    let version = |name: &str| own.secret(name).ok().map(|secret| secret.version().clone());
+    own.are_listed().then(|| needed.map(|needed| (needed.name.clone(), version(&needed.name))).collect())
 }
 
 /// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those

@@ -4,26 +4,29 @@
 
 use std::fmt::Display;
 
-use drift_model::condition::CorrectedReason;
-
 use super::Run;
 use crate::core::execution::ExecutionEnd;
 use crate::metrics::CorrectionLabels;
 
 impl Run<'_> {
-    /// Why a correction cannot be sent: once, since it is tried again and again until somebody mends it.
-    pub(super) fn tell_unsendable(&self, why: impl Display) {
-        let (target_name, object) = (&self.executor.target.name, self.execution.object());
-        if self.is_told() {
-            tracing::debug!(target_name, object = %object.id, "not corrected: {why}");
+    /// Why a correction cannot be sent: each cause once, since it is tried again and again until somebody mends it.
+    pub(super) fn tell_unsendable(&mut self, why: impl Display) {
+        let (target_name, id, why) = (&self.executor.target.name, &self.execution.object().id, why.to_string());
+        let is_news = self.executor.told_causes.is_news(&id.uid, &why);
+        if is_news {
+            tracing::warn!(target_name, object = %id, "not corrected: {why}");
         } else {
-            tracing::warn!(target_name, object = %object.id, "not corrected: {why}");
+            tracing::debug!(target_name, object = %id, "not corrected: {why}");
         }
+        self.tells_nothing_new = !is_news;
     }
 
     pub(super) fn count(&self, end: &ExecutionEnd) {
         let ExecutionEnd::Corrected { correction, outcome, .. } = end else { return };
-        if !(outcome.sent_nothing() && self.is_told()) {
+        if !outcome.sent_nothing() {
+            self.executor.told_causes.forget(&self.execution.object().id.uid);
+        }
+        if !self.tells_nothing_new {
             self.log(outcome.as_text(), Some(outcome.as_label()));
         }
         let labels = CorrectionLabels {
@@ -32,12 +35,6 @@ impl Run<'_> {
             outcome: outcome.as_label(),
         };
         self.executor.metrics.corrections.get_or_create(&labels).inc();
-    }
-
-    /// Whether the object said before this correction that it fails.
-    fn is_told(&self) -> bool {
-        let said = self.execution.correction().map(|correction| correction.before.reason);
-        said == Some(Some(CorrectedReason::CorrectionFailed))
     }
 
     pub(super) fn log(&self, what: &str, outcome: Option<&str>) {

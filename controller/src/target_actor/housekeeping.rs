@@ -42,16 +42,19 @@ impl TargetActor {
         self.reconsider_all();
     }
 
-    /// When a Secret changed whoever could not be corrected for the lack of one is tried again, and everybody whose fields cannot
-    /// be read back is decided anew: one of them may have moved.
+    /// When a Secret that the target uses changed whoever could not be corrected for the lack of one is tried again, and everybody
+    /// whose fields cannot be read back is decided anew: one of them may have moved.
     pub(super) fn note_secrets(&mut self) {
-        if !self.executor.secrets.have_changed(&mut self.secrets) {
+        let change = self.executor.secrets.changed(&self.executor.target, &mut self.secrets);
+        if change.is_none() {
             return;
         }
-        let waited = self.roster.send_anew();
+        let waited = self.roster.send_anew(|object| change.concerns(object));
         self.add_all(&waited);
         if !self.executor.target.compare.write_only.is_empty() {
-            self.reconsider_all();
+            let is_concerned = |uid: &&Uid| self.roster.object(uid).is_some_and(|object| change.concerns(object));
+            let concerned: Vec<Uid> = self.roster.uids().filter(is_concerned).cloned().collect();
+            self.add_all(&concerned);
         }
     }
 

@@ -113,6 +113,7 @@ impl TargetActor {
         self.crowded.leave(uid);
         self.unreadable.remove(uid);
         self.told_deletions.remove(uid);
+        self.executor.told_causes.forget(uid);
         self.roster.forget(uid);
     }
 }

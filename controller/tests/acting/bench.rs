@@ -28,7 +28,7 @@ use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::vouching::Vouching;
-use drift_controller::executor::{Answer, Executor, Question, Supervision};
+use drift_controller::executor::{Answer, Executor, Question, Supervision, ToldCauses};
 use drift_controller::handover::Handovers;
 use drift_controller::held_objects::Board;
 use drift_controller::metrics::Metrics;
@@ -307,6 +307,7 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         announcer: Announcer::new(context.events.clone(), target, &context.home),
         target: target.clone(),
         metrics: context.metrics.clone(),
+        told_causes: ToldCauses::default(),
     };
     (context, executor)
 }

@@ -100,7 +100,7 @@ impl Controller {
     /// The Secret that corrections send changed.
     pub(crate) fn note_secret(&mut self) {
         for at_work in self.targets.values_mut() {
-            at_work.roster.send_anew();
+            at_work.roster.send_anew(|_| true);
             at_work.add_all();
         }
     }

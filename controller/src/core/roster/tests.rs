@@ -1,6 +1,8 @@
 use super::*;
-use crate::core::fixtures::{Scene, at, bare_object, facts, owns, target, wish};
+use crate::core::claim::Action;
+use crate::core::fixtures::{Scene, at, bare_object, correction, doubtful, facts, owns, target, wish};
 use crate::core::held::Held;
+use crate::core::outcome::Doubt;
 use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_model::identity::{IdentityIndex, Selected};
 use drift_model::names::FINALIZER;
@@ -278,4 +280,19 @@ fn a_target_that_went_and_came_back_claims_nothing_anew() {
     let Some(Decision::WriteStatus(status)) = decision else { unreachable!("{decision:?}") };
     assert_eq!((status.reason, status.claim), (Some(CorrectedReason::NotOurs), None));
     assert_eq!(next.memory(&"u0".into()).map(|memory| memory.delay.last_begun()), Some(at(5)), "its pace stays");
+}
+
+#[test]
+fn only_whose_secret_changed_is_tried_again() {
+    let mut roster = roster();
+    for number in 0..3 {
+        roster.see(drifted(number), named(number), None, at(1));
+    }
+    for uid in ["u0", "u1"].map(Uid::from) {
+        let memory = roster.memory(&uid).unwrap();
+        memory.begin(at(2), None);
+        memory.finish(&correction(Action::Update), &doubtful(Doubt::SecretUnavailable), at(2));
+    }
+    assert_eq!(roster.send_anew(|object| *object.id.uid != *"u0"), [Uid::from("u1")]);
+    assert_eq!(roster.send_anew(|_| true), [Uid::from("u0")], "it waited on");
 }

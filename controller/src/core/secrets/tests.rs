@@ -119,3 +119,16 @@ fn each_version_makes_another_request() {
     assert_eq!(fingerprint("1", &["own"]), fingerprint("2", &["own"]), "what is not sent makes no difference");
     assert_eq!(fingerprint("1", &[]), 0);
 }
+
+#[test]
+fn only_a_secret_that_the_target_uses_moves_it() {
+    let (target, version) = (target(), |version| labelled("ours", None, ("token", b"t"), version));
+    let before = own_versions(&target, &version("1"));
+    assert_eq!(before.as_ref().map(BTreeMap::len), Some(1), "those of objects stand elsewhere");
+    let mut beside_another = version("1");
+    beside_another.insert("another".to_owned(), LabelledSecret::new(None, []));
+    assert_eq!(own_versions(&target, &beside_another), before);
+    assert_ne!(own_versions(&target, &version("2")), before);
+    assert_ne!(own_versions(&target, &LabelledSecrets::from_iter([])), before, "it is missing");
+    assert_eq!(own_versions(&target, &LabelledSecrets::default()), None, "nobody knows yet");
+}

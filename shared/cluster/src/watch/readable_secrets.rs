@@ -46,11 +46,11 @@ impl ReadableSecrets {
         known
     }
 
-    /// All that is known now: two that are not the same tell that something changed between them.
+    /// All that is known now, by namespace: two that are not the same tell that something changed between them.
     #[must_use]
-    pub fn all(&self) -> Vec<Arc<LabelledSecrets>> {
+    pub fn all(&self) -> BTreeMap<String, Arc<LabelledSecrets>> {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.values().map(|secrets| secrets.load_full()).collect()
+        watched.iter().map(|(namespace, secrets)| (namespace.clone(), secrets.load_full())).collect()
     }
 }
 
