@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use drift_model::condition::SecretMarks;
-use drift_model::identity::{Claimant, Rights, Uid};
+use drift_model::identity::{Claimant, ResourceName, Rights, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 
@@ -23,8 +23,8 @@ struct Known {
     object: LeanObject,
     facts: ObjectFacts,
     memory: ObjectMemory,
-    /// A claim of it is on its way to the API server.
-    claiming: bool,
+    /// What a correction that is under way claims: the object may name something else by now.
+    claiming: Option<ResourceName>,
 }
 
 /// What goes on outside of the target's own objects.
@@ -97,7 +97,7 @@ impl Roster {
             self.breaker.observe(&uid, Stand::of(&object.conditions), now);
         }
         let before = self.known.remove(&uid);
-        let claiming = before.as_ref().is_some_and(|known| known.claiming);
+        let claiming = before.as_ref().and_then(|known| known.claiming.clone());
         let mut memory = before.map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();
         let memory_now = memory.get_or_insert_with(|| ObjectMemory::of(&object, now));
@@ -150,16 +150,15 @@ impl Roster {
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
         let Known { object, facts, memory, claiming } = self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
-        if *claiming {
-            claimant.owns = claimant.owns.or_else(|| claimant.wants.clone());
-        }
+        claimant.owns = claimant.owns.or_else(|| claiming.clone());
         Some(claimant)
     }
 
-    /// A claim of the object's is on its way to the API server, or has arrived there or not.
+    /// A claim of what the object names now is on its way to the API server, or has arrived there or not.
     pub fn set_claiming(&mut self, uid: &Uid, claiming: bool) {
         if let Some(known) = self.known.get_mut(uid) {
-            known.claiming = claiming;
+            let named = || known.facts.identity.clone().map(|identity| self.target.named(identity));
+            known.claiming = claiming.then(named).flatten();
         }
     }
 

@@ -11,6 +11,7 @@ use drift_controller::core::execution::{
     Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write,
 };
 use drift_controller::core::finalizer::{put_patch, release_patch};
+use drift_controller::core::job::CorrectionJob;
 use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
 use drift_controller::core::secrets::{Known, ObjectSecrets};
@@ -20,13 +21,14 @@ use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_outside::{HttpReply, ReplyBody};
-use drift_target::Target;
+use drift_target::{Destination, Target};
 use http::{HeaderMap, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
 
 use crate::api_server::Refusal;
 use crate::calls::{Scene, call};
+use crate::job_acting::{Asked, JobActing};
 use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
 use crate::targets::{Text, secrets};
@@ -40,6 +42,8 @@ pub(crate) struct Acting {
     step: Step,
     /// What its requests are made of, once they may go out.
     rendering: Option<Rendering>,
+    /// Its Job, where one corrects.
+    job: Option<JobActing>,
     /// The request that is to be sent next.
     request: Option<HttpRequest>,
     /// It was sent, and this is its answer; `None` inside is none.
@@ -61,6 +65,7 @@ impl Acting {
             execution,
             step,
             rendering: None,
+            job: None,
             request: None,
             answer: None,
             until: None,
@@ -99,7 +104,7 @@ impl Acting {
 
     /// Something happened that a pause is cut short by: the object is deleted, or the target works by another text.
     pub(crate) fn interrupt(&mut self, now: Moment) {
-        if self.until.is_some() && !self.cut_short {
+        if matches!(self.step, Step::Pause(_)) && !self.cut_short {
             self.cut_short = true;
             self.until = Some(now);
         }
@@ -108,6 +113,10 @@ impl Acting {
     /// One step on; `superseded` says that the target works by another text.
     pub(crate) fn go_on(&mut self, fault: Fault, superseded: bool, scene: &mut Scene<'_>) {
         let now = scene.clock.moment;
+        if self.until.take().is_some() && matches!(self.step, Step::Send { .. }) {
+            // The wait for the next look is over.
+            return;
+        }
         let event = match self.step.clone() {
             Step::Read | Step::ReadAgain => self.read(fault, scene),
             Step::Prepare => Event::Prepared(self.prepare(scene.clock.known_secret())),
@@ -127,6 +136,7 @@ impl Acting {
         self.step = self.execution.next(event);
         self.until = match self.step {
             Step::Pause(pause) => Some(now + pause),
+            Step::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
             _ => None,
         };
     }
@@ -140,6 +150,16 @@ impl Acting {
 
     fn prepare(&mut self, secret: Option<u32>) -> Readiness {
         let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
+        if let Some(Destination::Job(job)) = &self.target.correct.destination {
+            return match CorrectionJob::new(&self.target, job, self.object(), correction) {
+                Ok(job) => {
+                    let plan = CorrectionJob::plan(correction.action);
+                    self.job = Some(JobActing::new(job));
+                    Readiness::Ready(plan)
+                }
+                Err(unrenderable) => Readiness::Unsendable(unrenderable.label, unrenderable.doubt),
+            };
+        }
         let (own, beside) = (secrets(secret), LabelledSecrets::from_iter([]));
         let sent = ObjectSecrets::of(&self.target, self.object(), Known { own: &own, beside: &beside });
         match Rendering::new(&self.target, self.object(), correction, sent) {
@@ -153,6 +173,9 @@ impl Acting {
     }
 
     fn render(&mut self, index: usize) -> Rendered {
+        if let Some(job) = &mut self.job {
+            return if job.make_ready(index) { Rendered::Ready } else { Rendered::Skipped };
+        }
         match self.rendering.as_ref().map(|rendering| rendering.request(index)) {
             Some(Ok(request)) => {
                 self.request = request;
@@ -166,6 +189,10 @@ impl Acting {
     /// Sends, or takes the answer in.
     fn send(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
         let correction = self.execution.correction()?.clone();
+        if let Some(job) = &mut self.job {
+            let asked = Asked { object: self.execution.object(), correction: &correction, text: self.text };
+            return Some(Event::Answered(job.send(asked, fault, scene), StatusFields::NONE));
+        }
         let request = self.request.clone()?;
         let uid = self.object().id.uid.clone();
         let key = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok());

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use json_patch::{Patch, PatchOperation};
 use serde_json::{Value, json};
 
+use crate::jobs::Jobs;
+
 /// Why a call gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -16,7 +18,7 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-/// The objects of one kind.
+/// The objects of one kind, and the Jobs that correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApiServer {
     pub(crate) objects: BTreeMap<String, Value>,
@@ -24,6 +26,7 @@ pub(crate) struct ApiServer {
     pub(crate) log: Vec<(Value, bool)>,
     version: u64,
     created: u64,
+    pub(crate) jobs: Jobs,
     /// Every write to a status is refused, as by a missing right.
     pub(crate) refuses_status: bool,
 }

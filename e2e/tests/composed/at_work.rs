@@ -199,11 +199,11 @@ impl AtWork {
         if let Some(memory) = self.roster.memory(&uid) {
             end.remember(memory, has_begun, now);
         }
-        self.roster.set_claiming(&uid, false);
-        self.contend(&uid);
         if self.roster.object(&uid).is_some() {
             self.look_after(acting.object().clone(), end, now);
         }
+        self.roster.set_claiming(&uid, false);
+        self.contend(&uid);
         self.queue.done(&uid);
     }
 

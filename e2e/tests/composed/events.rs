@@ -5,6 +5,7 @@
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, PAUSED_ANNOTATION};
 use serde_json::{Value, json};
 
+use crate::jobs::JobEvent;
 use crate::outside::{FAULTS, Fault};
 use crate::random::Random;
 use crate::targets::{NAMES, Text};
@@ -97,6 +98,7 @@ pub(crate) enum Event {
         target: usize,
         seconds: u16,
     },
+    Jobs(JobEvent),
     RefuseStatus(bool),
     RefuseCredential(bool),
     /// Somebody changes the Secret that corrections send.
@@ -124,6 +126,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Target { target, text: Some(text) } => drop(world.documents.insert(NAMES[target], text)),
         Event::Target { target, text: None } => drop(remove(world, NAMES[target])),
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
+        Event::Jobs(event) => world.happen_to_jobs(event),
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
         Event::Rotate => world.rotate(),
@@ -255,6 +258,7 @@ pub(crate) fn text(random: &mut Random) -> Text {
         deletes: !random.one_in(3),
         suspended: random.one_in(8),
         edition: random.below(2),
+        by_job: random.one_in(3),
     }
 }
 
@@ -295,7 +299,18 @@ pub(crate) fn event(random: &mut Random) -> Event {
         87 => Event::Rotate,
         88 => Event::TakeSecret(random.one_in(2)),
         86 => Event::Make { resource: two(random), value: random.below(3) },
+        89..91 => Event::Jobs(job_event(random)),
         _ => object_event(random),
+    }
+}
+
+fn job_event(random: &mut Random) -> JobEvent {
+    match random.below(8) {
+        0..2 => JobEvent::StandStill(random.one_in(2)),
+        2 => JobEvent::Hold(random.one_in(2)),
+        3..5 => JobEvent::Write,
+        5..7 => JobEvent::Fail,
+        _ => JobEvent::Remove,
     }
 }
 

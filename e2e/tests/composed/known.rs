@@ -14,7 +14,7 @@ use crate::targets::Text;
 use crate::world::Who::{Controller, Poller};
 
 /// A target that corrects and deletes, and leaves alone what was there.
-const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0 };
+const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
 
 /// The first target, one object of it that wants the first resource, and both programs at work.
 fn one_object() -> Vec<Event> {
@@ -205,5 +205,25 @@ fn a_claim_that_cannot_be_cleaned_up_stands() {
     let created = Create { object: 1, resource: 1, value: 2, labels: 3 };
     let before = vec![plain, Configure(Poller), Configure(Controller), created, Rest, Pass(4), Rest];
     let events = [RefuseStatus(true), Event::Change { resource: 1, value: 0 }, Absence { target: 0, seconds: 700 }];
+    ends_well(before, events, Ending::Free);
+}
+
+/// The same where Jobs correct.
+const BY_JOB: Text = Text { by_job: true, ..PLAIN };
+
+#[test]
+fn a_claim_under_way_is_of_what_was_named() {
+    let adopts = Text { adopt: true, ..BY_JOB };
+    let before = vec![
+        Target { target: 0, text: Some(adopts) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 3 },
+        Create { object: 1, resource: 0, value: 2, labels: 1 },
+        Rest,
+        Pass(8),
+        Rest,
+    ];
+    let events = [Strip { object: 0, observed: false }, Edit { object: 0, resource: 1, value: 2 }, Rest];
     ends_well(before, events, Ending::Free);
 }

@@ -18,6 +18,8 @@ use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
+use crate::job_acting::Asked;
+use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
 use crate::targets::{Text, owner_of};
 
@@ -43,6 +45,7 @@ pub(crate) struct Ledger {
     /// Objects that were there when a target was removed.
     pub(crate) target_gone: HashSet<Uid>,
     corrections: HashMap<Uid, u64>,
+    pub(crate) jobs: JobLedger,
     /// Writes to objects by both programs.
     pub(crate) writes: usize,
 }
@@ -62,6 +65,7 @@ impl Ledger {
     pub(crate) fn note_read(&mut self, uid: &Uid, basis: &Basis, differs: bool) {
         if differs {
             self.replayed.remove(uid);
+            self.jobs.note_drift(uid);
         }
         self.seen.insert((uid.clone(), basis.wish, basis.correction, differs));
     }
@@ -149,10 +153,6 @@ impl Ledger {
     pub(crate) fn note_request(&mut self, object: &LeanObject, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
         let Sent { correction, request, key, text, resource } = *sent;
         let uid = &object.id.uid;
-        self.ensure(text.correct && !text.suspended, || {
-            "a target that only looks, or is suspended, corrects".to_owned()
-        });
-        self.ensure(!object.paused, || "a paused object is corrected".to_owned());
         let body =
             format!("{} {} {:?}", request.method, request.url, request.body.as_deref().map(String::from_utf8_lossy));
         let before = self.keys.get(key).cloned();
@@ -165,6 +165,33 @@ impl Ledger {
             self.ensure(!definite || forgotten, || format!("{key} is sent again after a definite outcome"));
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));
+        self.check_correction(Asked { object, correction, text }, resource, outside, api);
+    }
+
+    /// A Job is begun for the object as it was decided on.
+    pub(crate) fn note_job(&mut self, name: &str, asked: Asked<'_>, outside: &Outside, api: &ApiServer) {
+        let Asked { object, correction, .. } = asked;
+        let uid = &object.id.uid;
+        // A deletion is not announced: whoever comes after a death begins it again.
+        let deletes_again = correction.action == Action::Delete && (self.died || self.left.contains(uid));
+        let excused = deletes_again || self.stripped.contains(uid);
+        if let Err(what) = self.jobs.note_begun(name, uid, correction.asked_for(), excused) {
+            self.violate(what);
+        }
+        let mut jobs = api.jobs.all().into_iter();
+        let other = jobs.find(|other| other.name != name && other.is_owned_by(uid) && other.is_running());
+        self.ensure(other.is_none(), || format!("{name} is begun beside {other:?}"));
+        self.check_correction(asked, &correction.resource.identity, outside, api);
+    }
+
+    /// Whether the object may be corrected, as it was decided on.
+    fn check_correction(&mut self, asked: Asked<'_>, resource: &str, outside: &Outside, api: &ApiServer) {
+        let Asked { object, correction, text } = asked;
+        let uid = &object.id.uid;
+        self.ensure(text.correct && !text.suspended, || {
+            "a target that only looks, or is suspended, corrects".to_owned()
+        });
+        self.ensure(!object.paused, || "a paused object is corrected".to_owned());
         let made_by = outside.resources.get(resource).map(|resource| resource.made_by.clone());
         let is_others = made_by.as_ref().is_some_and(|made_by| made_by.as_ref() != Some(uid));
         let other = api
@@ -220,6 +247,7 @@ impl Ledger {
     /// The object's conditions were cleaned up: it begins anew.
     pub(crate) fn forget(&mut self, uid: &Uid) {
         self.corrections.remove(uid);
+        self.jobs.forget(uid);
         self.keys.retain(|key, _| !key.starts_with(&format!("{uid}-")));
     }
 

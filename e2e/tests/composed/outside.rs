@@ -4,11 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drift_controller::core::claim::Action;
+use drift_controller::core::correction::Correction;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_outside::{HttpReply, ReplyBody};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
+
+use crate::jobs::Work;
 
 /// How one call ends, to the external system or to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +146,42 @@ impl Outside {
             }
             _ => 404,
         }
+    }
+
+    /// A Job was begun, which writes whenever it runs: what is there meanwhile cannot be told from what it made.
+    pub(crate) fn may_come_of(&mut self, correction: &Correction, uid: &Uid) {
+        if correction.action == Action::Delete {
+            return;
+        }
+        let identity = &correction.resource.identity;
+        if let Some(resource) = self.resources.get_mut(identity) {
+            resource.made_by = Some(uid.clone());
+        }
+        self.may_have_made.insert((uid.clone(), identity.clone()));
+    }
+
+    /// What the Pod of a Job does; `has` says that its object owns the resource. Gives whether it could.
+    pub(crate) fn run(&mut self, work: &Work, uid: &Uid, has: bool) -> bool {
+        if self.refuses_credential {
+            return false;
+        }
+        self.writes += 1;
+        // What somebody took of its note does not unmake what it made.
+        let has = has || self.may_have_made.contains(&(uid.clone(), work.resource.clone()));
+        let made_by = has.then(|| uid.clone());
+        match (work.action.as_str(), self.resources.get_mut(&work.resource)) {
+            ("delete", _) => drop(self.resources.remove(&work.resource)),
+            ("create", None) => {
+                let made = Resource { value: work.value, made_by, password: None };
+                self.resources.insert(work.resource.clone(), made);
+            }
+            ("update", Some(resource)) => {
+                resource.value = work.value;
+                resource.made_by = made_by.or(resource.made_by.take());
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Somebody else makes the resource, unless it is there.

@@ -2,11 +2,12 @@
 //!
 //! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
 
-use drift_model::names::FINALIZER;
+use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
-use crate::ledger::owns;
+use crate::jobs::JobEvent;
+use crate::ledger::{entry, owns};
 use crate::targets::{Text, owner_of, target};
 use crate::world::{Who, World};
 
@@ -126,6 +127,8 @@ fn lift_bars(world: &mut World, ending: Ending) {
     world.api.refuses_status = ending == Ending::StatusRefused;
     world.outside.refuses_credential = false;
     world.take_secret(false);
+    world.happen_to_jobs(JobEvent::StandStill(false));
+    world.happen_to_jobs(JobEvent::Hold(false));
     for text in world.documents.values_mut() {
         text.suspended = false;
     }
@@ -164,6 +167,19 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     if ending == Ending::StatusRefused {
         return None;
     }
+    if let Some(job) = world.api.jobs.open().next() {
+        return Some(format!("{job} has not ended"));
+    }
+    let is_begun = |object: &Value| {
+        let reads = |kind: &str, field: &str| entry(object, kind).and_then(|it| it[field].as_str());
+        // What cannot be judged any more, since another object has the resource that it names by now, is left as it was.
+        let is_judged = reads(DRIFT_OBSERVED, "status").is_some_and(|status| status != "Unknown");
+        is_judged && reads(DRIFT_CORRECTED, "reason") == Some("CorrectionStarted")
+    };
+    let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.correct));
+    if let Some(object) = corrected.find(|object| is_begun(object)) {
+        return Some(format!("the correction of {} has no end", object["metadata"]["uid"]));
+    }
     RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
 }
 
@@ -182,7 +198,7 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     let may = owned(holder) || real.is_none() || text.adopt;
     let elsewhere = owns(holder).is_some_and(|owned| owned != resource);
     // What others made has what they gave it, and what the note says nothing of is not compared.
-    let is_noted = holder["status"]["conditions"].to_string().contains("secrets ");
+    let is_noted = !text.by_job && holder["status"]["conditions"].to_string().contains("secrets ");
     let sent = real.filter(|real| is_noted && real.made_by.is_some()).and_then(|real| real.password);
     if let Some(sent) = sent.filter(|sent| may && !elsewhere && *sent != world.clock.secret) {
         return Some(format!("{resource} has the secret in version {sent}, not {}", world.clock.secret));

@@ -11,6 +11,8 @@ use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersi
 use drift_target::{DocumentName, Target, parse_document};
 use serde_json::Value;
 
+use crate::jobs::TTL;
+
 /// What of a target's text varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text {
@@ -18,6 +20,8 @@ pub(crate) struct Text {
     pub(crate) adopt: bool,
     pub(crate) deletes: bool,
     pub(crate) suspended: bool,
+    /// Jobs correct, and not requests. They send no Secret.
+    pub(crate) by_job: bool,
     /// Of the bodies that are sent, so that the same wish can be sent in two ways.
     pub(crate) edition: u8,
 }
@@ -55,14 +59,13 @@ pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t
     NAMES.into_iter().find(|name| *name == owner.name)
 }
 
-#[expect(clippy::panic, reason = "the documents of these tests are good, or the tests are not")]
-fn parse(name: &str, text: Text) -> Target {
-    let Text { correct, adopt, deletes, suspended, edition } = text;
-    let mode = if correct { "Correct" } else { "Observe" };
-    let existing = if adopt { "Adopt" } else { "Refuse" };
-    let url = "https://outside.example/things/${self.spec.resource}";
+/// The Secret that corrections by requests send.
+const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key}}}";
+
+/// Corrections by requests. What is right already is not written again; the other edition writes in any case.
+fn requests(text: Text, url: &str) -> String {
+    let Text { deletes, edition, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
-    // What is right already is not written again; the other edition writes in any case.
     let update = match edition {
         0 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
         _ => format!(
@@ -70,7 +73,44 @@ fn parse(name: &str, text: Text) -> Target {
              {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value || 'password' in differs}}\", body: {body}}}]"
         ),
     };
-    let delete = if deletes { format!("delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
+    let delete = if deletes { format!(", delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
+    let create =
+        format!("[{{method: POST, url: \"{url}\", body: {body}}}, {{method: PUT, url: \"{url}\", body: {body}}}]");
+    format!("http: {{create: {create}, update: {update}{delete}}}")
+}
+
+/// Corrections by Jobs.
+fn jobs(text: Text) -> String {
+    let job = |action: &str, value: &str| {
+        let pod = "runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}";
+        let container = "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}";
+        let env = format!(
+            "[{{name: ACTION, value: {action}}}, {{name: EDITION, value: \"{}\"}}, \
+             {{name: RESOURCE, value: \"${{self.spec.resource}}\"}}, {{name: VALUE, value: \"{value}\"}}]",
+            text.edition
+        );
+        format!(
+            "{action}: {{activeDeadlineSeconds: 300, ttlSecondsAfterFinished: {}, template: {{spec: {{securityContext: {{{pod}}}, \
+             containers: [{{name: tool, image: \"registry.example/tool:1\", securityContext: {{{container}}}, env: {env}}}]}}}}}}",
+            TTL.as_secs()
+        )
+    };
+    let mut jobs = vec![job("create", "${desired.value}"), job("update", "${desired.value}")];
+    jobs.extend(text.deletes.then(|| job("delete", "")));
+    format!("job: {{{}}}", jobs.join(", "))
+}
+
+#[expect(clippy::panic, reason = "the documents of these tests are good, or the tests are not")]
+fn parse(name: &str, text: Text) -> Target {
+    let Text { correct, adopt, suspended, .. } = text;
+    let mode = if correct { "Correct" } else { "Observe" };
+    let existing = if adopt { "Adopt" } else { "Refuse" };
+    let url = "https://outside.example/things/${self.spec.resource}";
+    let (secrets, write_only) = match text.by_job {
+        false => (SECRETS, "writeOnly: [{path: /password, secret: password}]"),
+        true => ("", ""),
+    };
+    let means = if text.by_job { jobs(text) } else { requests(text, url) };
     let yaml = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -80,21 +120,18 @@ spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes}}
   identity: "${{self.spec.resource}}"
   interval: 60s
-  secrets: {{password: {{secretRef: {{name: password, key: key}}}}}}
+  {secrets}
   suspend: {suspended}
   require: [{{that: "${{!self.spec.forbidden}}", else: it is forbidden}}]
   read:
     http: {{url: "{url}"}}
   compare:
     desired: {{value: "${{self.spec.value}}"}}
-    writeOnly: [{{path: /password, secret: password}}]
+    {write_only}
   correct:
     mode: {mode}
     existing: {existing}
-    http:
-      create: [{{method: POST, url: "{url}", body: {body}}}, {{method: PUT, url: "{url}", body: {body}}}]
-      update: {update}
-      {delete}
+    {means}
 "#
     );
     let document = DocumentName { config_map: "targets".to_owned(), key: format!("{name}.yaml") };

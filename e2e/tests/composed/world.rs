@@ -16,6 +16,7 @@ use crate::api_server::ApiServer;
 use crate::calls::{Clock, Scene};
 use crate::collector::Collector;
 use crate::controller::Controller;
+use crate::jobs::{self, JobEvent};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::poller::Poller;
@@ -195,8 +196,16 @@ impl World {
         }
     }
 
-    /// Everybody hears of everything.
+    /// Something happens to the Jobs that have not ended.
+    pub(crate) fn happen_to_jobs(&mut self, event: JobEvent) {
+        let Self { api, outside, ledger, clock, .. } = self;
+        jobs::apply(event, &mut Scene { api, outside, ledger, clock: *clock });
+    }
+
+    /// Everybody hears of everything, and what is no program of ours goes on.
     pub(crate) fn hear(&mut self) {
+        let Self { api, outside, ledger, clock, .. } = self;
+        jobs::go_on(&mut Scene { api, outside, ledger, clock: *clock });
         for who in [Who::Poller, Who::Controller] {
             let listed = match who {
                 Who::Poller => self.poller_watch.listed,

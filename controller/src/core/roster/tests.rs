@@ -137,6 +137,12 @@ fn a_claim_that_is_being_written_counts_already() {
     object.resource_version = "9".to_owned();
     second.see(object, facts(), None, at(2));
     assert!(second.claimant(&younger).unwrap().owns.is_some(), "another change of the object ends no claim");
+    let mut edited = second.object(&younger).unwrap().clone();
+    edited.resource_version = "10".to_owned();
+    second.see(edited, named(7), None, at(3));
+    let claimant = second.claimant(&younger).unwrap();
+    assert_ne!(claimant.wants, claimant.owns, "nor does an edit turn it to what the object names since then");
+    assert_eq!(claimant.owns, Some(target().named("db".to_owned())));
     second.set_claiming(&younger, false);
     assert_eq!(second.claimant(&younger).unwrap().owns, None);
 }
