@@ -34,23 +34,22 @@ impl<'t> Credentials<'t> {
         self.values.get_or_init(|| credentials_of_read(self.target, &self.secrets))
     }
 
-    /// Whether one of them occurs in a difference, or in the line that would tell of it.
+    /// Whether one of them occurs in what a difference says was observed, or in `line`, which tells of that and of nothing else.
+    /// What is desired is not looked at: it stands in the object, and whoever writes it would learn which guess is right.
     #[must_use]
     pub fn occur_in(&self, difference: &Difference<'_, '_>, line: &str) -> bool {
         let values = self.values();
         let occur = match &difference.change {
-            Change::Value { desired, observed } => {
-                values.occur_in(desired) || observed.as_ref().is_some_and(|observed| values.occur_in(observed))
-            }
-            Change::Missing(item) | Change::Unexpected(item) => values.occur_in(item),
+            Change::Value { observed: Some(value), .. } | Change::Unexpected(value) => values.occur_in(value),
+            Change::Value { observed: None, .. } | Change::Missing(_) => false,
             Change::Repeated(_) | Change::Moved | Change::Order | Change::Length { .. } => false,
         };
         occur || values.occur_in_line(line)
     }
 
-    /// Whether one of them occurs in what is to be published.
+    /// What may be published of these fields: those that have none of them.
     #[must_use]
-    pub fn occur_in_fields(&self, fields: &StatusFields) -> bool {
-        !fields.is_empty() && fields.any(|value| self.values().occur_in(value))
+    pub fn withhold_from(&self, fields: StatusFields) -> StatusFields {
+        if fields.is_empty() { fields } else { fields.without(|value| self.values().occur_in(value)) }
     }
 }

@@ -19,9 +19,6 @@ use super::rendered::rule_error;
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
 
-/// What is said where a field of the status would show a credential.
-const REPEATED: &str = "publish: the answer repeats a credential";
-
 /// The object that a poll is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'o> {
@@ -70,10 +67,13 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
             }
             let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
             match target.publish.publish(&variables) {
-                Ok(published) if subject.credentials.is_some_and(|secret| secret.occur_in_fields(&published)) => {
-                    Finding::Failed(invalid(&REPEATED)).into()
+                Ok(published) => {
+                    let published = match subject.credentials {
+                        Some(credentials) => credentials.withhold_from(published),
+                        None => published,
+                    };
+                    Found { finding, published: Some(published) }
                 }
-                Ok(published) => Found { finding, published: Some(published) },
                 Err(error) => Finding::Failed(invalid(&error)).into(),
             }
         }

@@ -1,7 +1,7 @@
 //! A point in time that can only be compared with others of the same process.
 //!
 //! Decisions about age and order use this and never the wall clock, which people and NTP move. It is a value like
-//! any other: where the time comes from is `runtime::clock`'s business, so that deciding code stays pure.
+//! any other: where the time comes from is the business of `process::clock` in drift-cluster, so that deciding code stays pure.
 
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};

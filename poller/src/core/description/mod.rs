@@ -71,7 +71,7 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
 pub fn describe_each(differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> Vec<String> {
     let line = |difference: &Difference<'_, '_>| {
         let line = describe_difference(difference);
-        match credentials.filter(|credentials| credentials.occur_in(difference, &line)) {
+        match credentials.filter(|credentials| credentials.occur_in(difference, &describe_observed(difference))) {
             Some(credentials) => without_values(&difference.path, credentials),
             None => line,
         }
@@ -84,6 +84,17 @@ fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String
     match show_path(path) {
         path if credentials.values().occur_in_line(&path) => REDACTED.to_owned(),
         path => format!("{path} {REDACTED}"),
+    }
+}
+
+/// What of a difference's line was observed. What only the object has is not in it: the last name on the path to what is absent.
+fn describe_observed(difference: &Difference<'_, '_>) -> String {
+    let path = &difference.path;
+    match &difference.change {
+        Change::Unexpected(_) => describe_difference(difference),
+        Change::Value { observed: Some(value), .. } => format!("{} {}", show_path(path), show_value(value)),
+        Change::Value { observed: None, .. } | Change::Missing(_) => show_path(&path[..path.len().saturating_sub(1)]),
+        Change::Repeated(_) | Change::Moved | Change::Order | Change::Length { .. } => show_path(path),
     }
 }
 

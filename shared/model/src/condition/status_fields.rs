@@ -39,6 +39,13 @@ impl StatusFields {
         self.0.values().any(holds)
     }
 
+    /// Those whose value has not this; the others stay on an object as they are.
+    #[must_use]
+    pub fn without(mut self, holds: impl Fn(&Value) -> bool) -> Self {
+        self.0.retain(|_, value| !holds(value));
+        self
+    }
+
     /// Those that do not stand so on an object.
     #[must_use]
     pub fn missing_in(&self, object: &Value) -> Self {
@@ -134,5 +141,6 @@ mod tests {
         let object = json!({"status": {"same": "x", "number": 1.0, "other": "y", "gone": 1, "foreign": 1}});
         assert_eq!(wanted.missing_in(&object), fields(&json!({"other": "x", "gone": null})));
         assert_eq!(wanted.missing_in(&json!({})), fields(&json!({"same": "x", "number": 1, "other": "x"})));
+        assert_eq!(fields(&json!({"a": 1, "b": 2})).without(|value| *value == 1), fields(&json!({"b": 2})));
     }
 }

@@ -117,10 +117,12 @@ fn holds(text: &str, secret: &str) -> bool {
         || holds_base64(text, secret)
 }
 
-/// JSON within JSON escapes quotes and backslashes as often as it is nested.
+/// JSON within JSON escapes quotes and backslashes as often as it is nested. A secret that is hardly more than backslashes is not
+/// looked for so: what is left of it stands in every text.
 fn holds_escaped_again(text: &str, secret: &str) -> bool {
     let plain = |text: &str| text.replace('\\', "");
-    text.contains('\\') && plain(text).contains(&plain(secret))
+    let secret = plain(secret);
+    secret.chars().count() >= MIN_TELLING_CHARS && text.contains('\\') && plain(text).contains(&secret)
 }
 
 /// In a URL, or in a form, where `+` is a space.
@@ -174,6 +176,9 @@ mod tests {
             ("a", json!("a"), true),
             ("a", json!("abc"), false),
             ("hunter2", json!(["hunter", 2, null, true]), false),
+            (r"\\\\", json!(r"C:\data"), false),
+            (r"\\\\", json!(r"is \\\\ good?"), true),
+            (r"\\\a", json!(r"C:\data"), false),
             ("", json!(""), false),
             (" \n", json!(" "), false),
         ];
