@@ -99,12 +99,13 @@ impl Correction {
     }
 
     /// Whether the object says that it has begun before the first write outside: where the claim is new, before each
-    /// try of a replacement, and before a Job, unless the object says so already. Whoever finds that after a crash has a poll
+    /// try of a replacement, and before a Job, unless the object says so already or it is tried again: a Job that is turned away
+    /// again and again is no news. Whoever finds that after a crash has a poll
     /// tell what is left, and takes nothing away again. A deletion needs no verdict, so that a poll would tell it nothing.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         let by_job = self.by_job && self.action != Action::Delete;
-        self.claim_first || self.action == Action::Replace || by_job && !self.was_announced()
+        self.claim_first || self.action == Action::Replace || by_job && !self.was_announced() && !self.was_in_doubt
     }
 
     /// Whether the object says already that it has begun: a process that is no more said so, or this one, which could not see
@@ -124,7 +125,8 @@ impl Correction {
             Action::Update if !self.claim_first => "updating the external resource",
             Action::Update | Action::Delete | Action::Nudge => "adopting the external resource",
         };
-        let claim = Some(Claim::Owns(self.resource.clone().into()));
+        // Nothing was sent yet: a claim that permits no more than to create stays one until something is.
+        let claim = if self.claim_first || !self.creates_only() { self.owned() } else { self.before.claim.clone() };
         let has_failed = self.by_job && self.before.reason == Some(CorrectedReason::CorrectionFailed);
         let text = if has_failed { format!("{text}; before: {}", self.before.text) } else { text.to_owned() };
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation) }
@@ -133,14 +135,21 @@ impl Correction {
     /// What is said while its Job goes on. Whoever finds it after a crash must find the same Job.
     #[must_use]
     pub fn underway(&self, sentence: &str) -> CorrectionStatus {
-        match self.before.still_interrupted(sentence, self.generation).filter(|_| self.resumes) {
-            Some(status) => status,
-            None => {
-                let claim = if self.claim_first { self.claim().claim } else { self.before.claim.clone() };
-                let started = self.before.keeping(CorrectedReason::CorrectionStarted, sentence, self.generation);
-                CorrectionStatus { claim, ..started }
-            }
-        }
+        let interrupted = self.before.still_interrupted(sentence, self.generation).filter(|_| self.resumes);
+        let started = || self.before.keeping(CorrectedReason::CorrectionStarted, sentence, self.generation);
+        // What it makes is ours, lest a crash lose it.
+        let claims = self.claim_first || self.creates_only();
+        let claim = if claims { self.owned() } else { self.before.claim.clone() };
+        CorrectionStatus { claim, ..interrupted.unwrap_or_else(started) }
+    }
+
+    fn owned(&self) -> Option<Claim> {
+        Some(Claim::Owns(self.resource.clone().into()))
+    }
+
+    /// Whether the claim that stands permits no more than to create.
+    fn creates_only(&self) -> bool {
+        matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge
     }
 
     /// The same of how far it has come.
@@ -209,8 +218,7 @@ impl Correction {
     /// nothing either, but is tried again: what somebody else makes meanwhile must not become ours. What may have been
     /// done is ours, lest we lose what we made.
     fn claim_after(&self, outcome: &Outcome) -> Option<Claim> {
-        let creates_only = matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge;
-        if !self.claim_first && !creates_only {
+        if !self.claim_first && !self.creates_only() {
             return self.before.claim.clone();
         }
         let name = ClaimedName::from(self.resource.clone());

@@ -121,11 +121,10 @@ impl Job {
 fn stage_of(status: &Value) -> JobStage {
     let has = |count: &str| status[count].as_u64().is_some_and(|pods| pods > 0);
     let uncounted = |end: &str| status["uncountedTerminatedPods"][end].as_array().is_some_and(|pods| !pods.is_empty());
-    if ["ready", "terminating", "failed", "succeeded"].into_iter().any(has)
-        || ["failed", "succeeded"].into_iter().any(uncounted)
-    {
+    if ["ready", "failed", "succeeded"].into_iter().any(has) || uncounted("succeeded") {
         JobStage::Running
-    } else if has("active") {
+    } else if ["active", "terminating"].into_iter().any(has) || uncounted("failed") {
+        // A Pod that is taken away may never have run.
         JobStage::PodNotReady
     } else if status["startTime"].is_null() {
         JobStage::NotTakenUp
@@ -151,8 +150,9 @@ mod tests {
             (json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 0}), open(JobStage::PodNotReady)),
             (json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 1}), open(JobStage::Running)),
             (json!({"startTime": null, "active": 0, "failed": 1}), open(JobStage::Running)),
-            (json!({"terminating": 1}), open(JobStage::Running)),
-            (json!({"active": 1, "uncountedTerminatedPods": {"failed": ["u"]}}), open(JobStage::Running)),
+            (json!({"terminating": 1}), open(JobStage::PodNotReady)),
+            (json!({"uncountedTerminatedPods": {"failed": ["u"]}}), open(JobStage::PodNotReady)),
+            (json!({"active": 1, "uncountedTerminatedPods": {"succeeded": ["u"]}}), open(JobStage::Running)),
             (json!({"conditions": [condition("FailureTarget", "True")]}), open(JobStage::NotTakenUp)),
             (json!({"conditions": [condition("Failed", "False")]}), open(JobStage::NotTakenUp)),
             (json!({"conditions": [condition("FailureTarget", "True"), condition("Failed", "True")]}), failed),

@@ -35,6 +35,21 @@ fn a_claim_is_written_with_the_k_that_stands() {
 }
 
 #[test]
+fn a_job_makes_a_claim_ownership_once_it_runs() {
+    let job = Correction { by_job: true, before: status(7, claims("db")), ..correction(Action::Create) };
+    assert!(job.is_announced());
+    assert_eq!(job.claim().claim, claims("db"), "nothing was sent");
+    assert_eq!(job.underway("create: the Job runs").claim, owns("db"), "a crash loses nothing that it makes");
+    let edited = Correction { claim_first: true, before: status(7, claims("former")), ..job.clone() };
+    assert_eq!(edited.claim().claim, owns("db"), "a new claim is written before anything is sent");
+    let owned = Correction { before: status(7, owns("db")), ..job.clone() };
+    assert_eq!((owned.claim().claim, owned.underway("").claim), (owns("db"), owns("db")));
+    let again = Correction { before: job.ended(&doubtful(Doubt::CredentialRefused)), was_in_doubt: true, ..job };
+    assert!(!again.is_announced(), "what is turned away again is no news");
+    assert_eq!(again.to_record(&again.before, &doubtful(Doubt::CredentialRefused)), None);
+}
+
+#[test]
 fn the_next_job_says_why_the_one_before_failed() {
     let failed =
         status(8, owns("db")).keeping(CorrectedReason::CorrectionFailed, "update: the Job: n: it failed", Some(3));

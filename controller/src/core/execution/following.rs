@@ -20,7 +20,7 @@ impl Execution {
         else {
             return self.send(index);
         };
-        self.progress.told = Some(stage);
+        self.progress.telling = Some(stage);
         self.stage = Stage::TellingProgress(index);
         Step::Write(Write::Status(status, Purpose::Word))
     }
@@ -30,11 +30,12 @@ impl Execution {
         match event {
             Event::Written(Ok(object)) | Event::Read(Ok(Some(object))) => self.object = *object,
             Event::Written(Err(Failure::Moved)) => {
-                self.progress.told = None;
+                self.progress.telling = None;
                 return Step::ReadAgain;
             }
             _ => {}
         }
+        self.progress.told = self.progress.telling.take().or(self.progress.told);
         self.send(index)
     }
 }

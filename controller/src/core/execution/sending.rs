@@ -40,6 +40,8 @@ pub(super) struct Progress {
     pub(super) is_open: bool,
     /// How far that was told to have come.
     pub(super) told: Option<JobStage>,
+    /// How far it is just told to have come.
+    pub(super) telling: Option<JobStage>,
     /// What was noted of secrets before.
     pub(super) noted: NotedSecrets,
     /// The secrets that arrived.

@@ -211,6 +211,11 @@ fn what_could_not_be_told_of_a_job_stops_nothing() {
     assert_eq!(job.next(Event::Written(Err(Failure::Moved))), Step::ReadAgain);
     assert_eq!(job.next(Event::Read(Ok(Some(state(6))))), send(1, false));
     assert!(matches!(job.next(open(Some(JobStage::WithoutPod))), Step::Write(_)), "onto what stands by now");
+    job.next(Event::Written(Ok(state(7))));
+    job.next(open(Some(JobStage::Running)));
+    job.next(Event::Written(Err(Failure::Moved)));
+    job.next(Event::Read(Ok(Some(state(8)))));
+    assert!(matches!(job.next(open(Some(JobStage::Running))), Step::Write(_)), "that it runs is not forgotten");
 }
 
 #[test]

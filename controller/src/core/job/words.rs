@@ -7,6 +7,9 @@ use drift_model::job::JobStage;
 
 use super::JobEnd;
 
+/// The reason that Kubernetes gives where a Job did not end within its `activeDeadlineSeconds`.
+const OUT_OF_TIME: &str = "DeadlineExceeded";
+
 /// What is said of a Job that should have come further by now, and of one that then did.
 pub(super) const fn of_stage(stage: JobStage) -> &'static str {
     match stage {
@@ -28,7 +31,9 @@ pub(super) fn of_end(end: &JobEnd) -> String {
     match end {
         JobEnd::Failed { reason, came_to } => {
             let with = if reason.is_empty() { String::new() } else { format!(" with {reason}") };
-            format!("it failed{with}{}", never_ran(*came_to))
+            // One that ended by itself may have done so between two looks.
+            let came_to = came_to.filter(|_| reason == OUT_OF_TIME);
+            format!("it failed{with}{}", never_ran(came_to))
         }
         JobEnd::NeverStarted { .. } => "it was not taken up in time, and was deleted".to_owned(),
         JobEnd::Gone => "it was gone before its end was seen".to_owned(),
