@@ -1,0 +1,56 @@
+//! How many status patches the API server takes when somebody does nothing else: the limit that a storm is held against.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use drift_cluster::object_writer::CONCURRENT_CALLS;
+use drift_e2e::world::World;
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use serde_json::json;
+
+use crate::cores::Cores;
+use crate::load;
+
+/// Patches the status of so many objects, from the core that programs run on; gives how long it took.
+///
+/// # Errors
+/// When the API server refuses one.
+pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Cores) -> Result<Duration> {
+    let access = world.control_plane().administrator();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(world.group(), "v1", "Proxy"));
+    let namespace = world.objects_namespace().to_owned();
+    let patch = async move || -> Result<Duration> {
+        let proxies: Api<DynamicObject> = Api::namespaced_with(access.client().await?, &namespace, &kind);
+        let began = Instant::now();
+        let patches = (0..objects).map(|number| patch_one(&proxies, number));
+        futures::stream::iter(patches).buffer_unordered(CONCURRENT_CALLS).try_for_each(|()| async { Ok(()) }).await?;
+        Ok(began.elapsed())
+    };
+    let on_its_core = move || -> Result<Duration> {
+        cores.put_this_thread_on_the_last()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(patch())
+    };
+    let (send, receive) = tokio::sync::oneshot::channel();
+    // A thread of its own: one of the runtime's would stay on that core.
+    std::thread::spawn(move || send.send(on_its_core()));
+    receive.await.context("the thread that patches ended")?
+}
+
+/// As large as a verdict: a condition of another type, so that nobody's verdict changes.
+async fn patch_one(proxies: &Api<DynamicObject>, number: usize) -> Result<()> {
+    let condition = json!({
+        "type": "benchmark",
+        "status": "True",
+        "reason": "FieldsDiffer",
+        "message": format!("1 field differs: /upstream desired \"here:1\", observed \"elsewhere:{number}\" [k=0 w=01234567]"),
+        "observedGeneration": 1,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let patch: json_patch::Patch =
+        serde_json::from_value(json!([{"op": "add", "path": "/status/conditions/-", "value": condition}]))?;
+    let patched = proxies.patch_status(&load::name(number), &PatchParams::default(), &Patch::Json::<()>(patch)).await;
+    patched.map(drop).context("patching the status")
+}

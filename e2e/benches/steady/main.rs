@@ -1,0 +1,118 @@
+//! What both programs cost: processor time for each read, memory, lateness, the way of a verdict, storms and restarts.
+//!
+//! It exists because "one core for 100,000 objects" is a promise that is kept or broken here. It is a benchmark, not a
+//! test: it says figures and judges none, since a machine that others use would make the judgement a lie.
+//!
+//!     cargo bench -p drift-e2e --bench steady
+//!     cargo bench -p drift-e2e --bench steady -- --objects 100000 --only steady --interval 60s
+//!
+//! The programs are those of the release profile, or those that `E2E_PROGRAMS` names; the API server, the external system and
+//! this program have the other cores.
+
+mod ceiling;
+mod cores;
+mod cost;
+mod load;
+mod measurements;
+mod server;
+mod table;
+mod watcher;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use drift_e2e::progress;
+use drift_e2e::world::World;
+
+use cores::Cores;
+use load::Load;
+use measurements::Bench;
+use server::Server;
+use table::Table;
+
+/// What to measure.
+#[derive(Parser)]
+struct Arguments {
+    /// Objects, each read by itself.
+    #[arg(long, default_value_t = 10_000)]
+    objects: usize,
+    /// How often each is read where nothing else is said; the other rates are ten times it.
+    #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
+    interval: Duration,
+    /// For how many seconds each span is measured.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// These alone.
+    #[arg(long, value_enum)]
+    only: Vec<Question>,
+    /// `cargo bench` passes it to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Question {
+    /// Memory without a target.
+    Idle,
+    /// At the interval that was named.
+    Steady,
+    /// At a tenth of it.
+    Fast,
+    /// Eight targets on the kind.
+    Targets,
+    /// One host of a hundred that does not answer.
+    Hosts,
+    /// Everything drifts at once.
+    Storm,
+    /// A second start.
+    Restart,
+}
+
+impl Arguments {
+    fn asks(&self, question: Question) -> bool {
+        self.only.is_empty() || self.only.contains(&question)
+    }
+}
+
+async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<()> {
+    let (server, window) = (Server::start()?, Duration::from_secs(arguments.seconds));
+    let mut bench = Bench { world, server, cores, objects: arguments.objects, window, table: Table::default() };
+    if arguments.asks(Question::Idle) {
+        bench.idle().await?;
+    }
+    load::populate(world, &bench.server, arguments.objects).await?;
+    let every = Load::every(arguments.interval);
+    let fast = Load::every((arguments.interval / 10).max(Duration::from_secs(1)));
+    let rate = |load: Load| format!("{:.0}/s", arguments.objects as f64 / load.interval.as_secs_f64());
+    if arguments.asks(Question::Steady) {
+        bench.steady(&rate(every), Load { corrects: true, ..every }).await?;
+    }
+    if arguments.asks(Question::Fast) {
+        bench.steady(&rate(fast), fast).await?;
+    }
+    if arguments.asks(Question::Targets) {
+        bench.steady(&format!("{}, eight targets", rate(every)), Load { targets: load::TARGETS, ..every }).await?;
+    }
+    if arguments.asks(Question::Hosts) {
+        bench.hung_host(Load { with_hosts: true, ..every }).await?;
+    }
+    if arguments.asks(Question::Restart) {
+        bench.restart(every).await?;
+    }
+    if arguments.asks(Question::Storm) {
+        bench.storm(fast).await?;
+    }
+    let how = format!("{} objects, spans of {} s, {}.", arguments.objects, arguments.seconds, cores.told());
+    progress::say(format!("written to {}", bench.table.write(&how)?.display()));
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    // Before there is a second thread: what is started from here on stays off the core that is measured.
+    let cores = Cores::keep_off_the_last()?;
+    let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
+    runtime.block_on(World::run("steady", async |world| measure(world, &arguments, cores).await))
+}

@@ -1,0 +1,264 @@
+//! The measurements, each one question with its rows of the table.
+//!
+//! Each begins from objects in sync and leaves them so. A figure is of a span in which nothing else happens, after the
+//! writes of what came before have ended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use drift_e2e::programs::{Options, Program, Which};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::World;
+
+use crate::ceiling;
+use crate::cores::Cores;
+use crate::cost::Cost;
+use crate::load::{self, Load, document, name, path};
+use crate::server::{Server, host};
+use crate::table::{Table, share};
+use crate::watcher::Watcher;
+
+/// How long nothing may have been written before a measurement begins.
+const QUIET: Duration = Duration::from_secs(4);
+
+/// Objects that drift at once where the way of one verdict is measured.
+const DRIFTED: usize = 100;
+
+/// What the measurements share.
+pub(crate) struct Bench<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) server: Server,
+    pub(crate) cores: Cores,
+    pub(crate) objects: usize,
+    pub(crate) window: Duration,
+    pub(crate) table: Table,
+}
+
+impl Bench<'_> {
+    /// Starts a program on its core.
+    ///
+    /// # Errors
+    /// When it does not become ready.
+    pub(crate) async fn start(&self, which: Which) -> Result<Arc<Program>> {
+        let options = Options { log_level: Some("info".to_owned()), ..Options::default() };
+        let program = self.world.start(which, options).await?;
+        self.cores.put_on_the_last(program.pid().await)?;
+        Ok(program)
+    }
+
+    /// What both take with no target at all.
+    ///
+    /// # Errors
+    /// When a program does not start or ends.
+    pub(crate) async fn idle(&mut self) -> Result<()> {
+        for which in [Which::Poller, Which::Controller] {
+            let program = self.start(which).await?;
+            tokio::time::sleep(QUIET).await;
+            let cost = Cost::of(&program).await?;
+            self.table.add(format!("{}, no target: memory", which.name()), memory(&cost));
+            program.stop().await?;
+        }
+        Ok(())
+    }
+
+    /// Polls that change nothing, at a rate; with the controller beside where it is asked for.
+    ///
+    /// # Errors
+    /// When the objects do not come to be in sync.
+    pub(crate) async fn steady(&mut self, what: &str, load: Load) -> Result<()> {
+        let poller = self.start(Which::Poller).await?;
+        let controller = if load.corrects { Some(self.start(Which::Controller).await?) } else { None };
+        self.settle(&poller, load).await?;
+        let before = self.account(&poller, controller.as_deref()).await?;
+        self.server.begin(load.interval);
+        let began = Instant::now();
+        tokio::time::sleep(self.span(load)).await;
+        let reads = self.server.reads();
+        let after = self.account(&poller, controller.as_deref()).await?;
+        let seconds = began.elapsed().as_secs_f64();
+        let rate = reads.count as f64 / seconds;
+        let each = 1e3 * after.poller.seconds_since(&before.poller) / reads.count as f64;
+        self.table.add(format!("{what}: reads a second"), format!("{rate:.0}"));
+        self.table.add(format!("{what}: processor time for 1,000 reads"), format!("{each:.3} s"));
+        self.table.add(
+            format!("{what}: late beyond the interval, p50 · p99"),
+            format!("{:.1} · {:.1} ms", reads.late_p50, reads.late_p99),
+        );
+        self.table.add(format!("{what}: memory"), memory(&after.poller));
+        self.table.add(format!("{what}: writes of objects"), format!("{}", after.writes - before.writes));
+        if let Some((before, after)) = before.controller.zip(after.controller) {
+            let spent = after.seconds_since(&before) / seconds * 100.0;
+            self.table.add(format!("{what}: drift-controller"), format!("{spent:.2} % of a core, {}", memory(&after)));
+        }
+        if let Some(controller) = controller {
+            controller.stop().await?;
+        }
+        if load.targets == 1 {
+            self.one_verdict(what, load).await?;
+        }
+        poller.stop().await.map(drop)
+    }
+
+    /// From the read that finds drift to a watcher that sees it.
+    async fn one_verdict(&mut self, what: &str, load: Load) -> Result<()> {
+        let names: Vec<String> =
+            (0..DRIFTED.min(self.objects)).map(|number| name(number * self.objects / DRIFTED)).collect();
+        let watcher = Watcher::of(self.world, "True").await?;
+        self.change(&names, true);
+        let seen = watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await?;
+        let spans = spans(&self.server.first_reads(), &seen);
+        let figure = format!("{:.1} · {:.1} ms", share(spans.clone(), 50), share(spans, 99));
+        self.table.add(format!("{what}: a read finds drift → a watcher sees it, p50 · p99"), figure);
+        let watcher = Watcher::of(self.world, "False").await?;
+        self.change(&names, false);
+        watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
+    }
+
+    /// Everything drifts at one instant, and is as it was a while later; beside it what the API server can take.
+    ///
+    /// # Errors
+    /// When a verdict does not come.
+    pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
+        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
+        self.table.add("the API server's own ceiling of status patches", told(self.objects, ceiling));
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        let names: Vec<String> = (0..self.objects).map(name).collect();
+        for (status, drifted, what) in [("True", true, "all drift at once"), ("False", false, "all healed at once")] {
+            let watcher = Watcher::of(self.world, status).await?;
+            let began = Instant::now();
+            self.change(&names, drifted);
+            let seen = watcher.wait_for(self.objects, load::first_pass(self.objects)).await?;
+            let spent = seen.values().max().copied().unwrap_or(began) - began;
+            let times = spent.as_secs_f64() / ceiling.as_secs_f64();
+            self.table.add(
+                format!("{what}, until a watcher saw the last"),
+                format!("{}: {times:.2} of that", told(self.objects, spent)),
+            );
+        }
+        poller.stop().await.map(drop)
+    }
+
+    /// A start with all objects in sync: whether they are read at once, or as they are due.
+    ///
+    /// # Errors
+    /// When not all are read.
+    pub(crate) async fn restart(&mut self, load: Load) -> Result<()> {
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        poller.stop().await?;
+        self.server.begin(load.interval);
+        let began = Instant::now();
+        let again = self.start(Which::Poller).await?;
+        let (mut most, mut last) = (0.0_f64, (began, 0));
+        let span = wait::until("all objects to be read", load::first_pass(self.objects), async || {
+            let (now, reads) = (Instant::now(), self.server.reads());
+            let since = (now - last.0).as_secs_f64();
+            if since >= 0.5 {
+                most = most.max((reads.count - last.1) as f64 / since);
+                last = (now, reads.count);
+            }
+            let all = reads.resources >= self.objects;
+            Ok(if all { Seen::Met(began.elapsed()) } else { Seen::Instead(reads.resources.to_string()) })
+        })
+        .await?;
+        self.table.add("restart: until all were read", format!("{:.1} s", span.as_secs_f64()));
+        self.table.add("restart: most reads a second", format!("{most:.0}"));
+        again.stop().await.map(drop)
+    }
+
+    /// One host of a hundred does not answer: how late the others are.
+    ///
+    /// # Errors
+    /// When the objects do not come to be in sync.
+    pub(crate) async fn hung_host(&mut self, load: Load) -> Result<()> {
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        for (hangs, what) in [(false, "a hundred hosts, all well"), (true, "a hundred hosts, one hung")] {
+            self.server.hang(&host(0)?, hangs);
+            // Until the pause of the host is known and its first polls have timed out.
+            tokio::time::sleep(load.interval * 2).await;
+            self.server.begin(load.interval);
+            tokio::time::sleep(self.span(load)).await;
+            let reads = self.server.reads();
+            let figure = format!("{:.1} · {:.1} ms", reads.late_p50, reads.late_p99);
+            self.table.add(format!("{what}: late beyond the interval, p50 · p99"), figure);
+        }
+        self.server.hang(&host(0)?, false);
+        poller.stop().await.map(drop)
+    }
+
+    /// Puts a load in force and waits until all are in sync and nothing is written any more.
+    async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
+        load.apply(self.world, &self.server).await?;
+        // The text may be another one than that under which they were counted.
+        self.server.begin(load.interval);
+        let deadline = load::first_pass(self.objects) + load.interval * 4;
+        wait::until("all objects to be read", deadline, async || {
+            let read = self.server.reads().resources;
+            Ok(if read >= self.objects { Seen::Met(()) } else { Seen::Instead(read.to_string()) })
+        })
+        .await?;
+        load::wait_for(poller, self.objects, "InSync", deadline).await?;
+        let (mut since, mut last) = (Instant::now(), -1.0);
+        wait::until("the writes to end", deadline, async || {
+            let writes = writes(poller).await?;
+            if writes > last {
+                (since, last) = (Instant::now(), writes);
+            }
+            Ok(if since.elapsed() >= QUIET { Seen::Met(()) } else { Seen::Instead(writes.to_string()) })
+        })
+        .await?;
+        tokio::time::sleep(load.interval.min(QUIET)).await;
+        Ok(())
+    }
+
+    async fn account(&self, poller: &Program, controller: Option<&Program>) -> Result<Account> {
+        let controller = match controller {
+            Some(controller) => Some(Cost::of(controller).await?),
+            None => None,
+        };
+        Ok(Account { poller: Cost::of(poller).await?, controller, writes: writes(poller).await? })
+    }
+
+    /// Long enough that each object is read twice.
+    fn span(&self, load: Load) -> Duration {
+        self.window.max(load.interval * 2)
+    }
+
+    fn change(&self, names: &[String], drifted: bool) {
+        let documents: Vec<_> = names.iter().map(|name| (path(name), document(name, drifted))).collect();
+        self.server.change(&documents);
+    }
+}
+
+/// What both programs took, and what was written, until a moment.
+struct Account {
+    poller: Cost,
+    controller: Option<Cost>,
+    writes: f64,
+}
+
+async fn writes(poller: &Program) -> Result<f64> {
+    Ok(poller.metrics().await.context("asking for the writes")?.sum("drift_poller_writes_total", &[]))
+}
+
+fn memory(cost: &Cost) -> String {
+    format!("{:.1} MiB ({:.1} its own, {:.1} at most)", cost.resident, cost.own, cost.peak)
+}
+
+fn told(objects: usize, span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    format!("{seconds:.1} s ({:.0} a second)", objects as f64 / seconds)
+}
+
+/// Milliseconds from the first read of each object to the moment at which it was seen.
+fn spans(reads: &HashMap<String, Instant>, seen: &HashMap<String, Instant>) -> Vec<f64> {
+    let span = |(name, at): (&String, &Instant)| {
+        let read = reads.get(&path(name))?;
+        Some(at.saturating_duration_since(*read).as_secs_f64() * 1e3)
+    };
+    seen.iter().filter_map(span).collect()
+}

@@ -1,0 +1,42 @@
+//! The figures as a Markdown table, said as they come and written to a file at the end.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use drift_e2e::{progress, run_folder};
+
+/// What was measured, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<(String, String)>,
+}
+
+impl Table {
+    /// One figure, with its unit.
+    pub(crate) fn add(&mut self, what: impl Into<String>, figure: impl Into<String>) {
+        let (what, figure) = (what.into(), figure.into());
+        progress::say(format!("{what}: {figure}"));
+        self.rows.push((what, figure));
+    }
+
+    /// Writes it beside the build, under a line that says how it was measured; gives where.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, how: &str) -> Result<PathBuf> {
+        let mut text = format!("{how}\n\n| | |\n|---|---|\n");
+        for (what, figure) in &self.rows {
+            writeln!(text, "| {what} | {figure} |")?;
+        }
+        let path = run_folder::profile_folder()?.join("steady.md");
+        std::fs::write(&path, &text)?;
+        Ok(path)
+    }
+}
+
+/// That share of some durations, in milliseconds, with one place after the point.
+pub(crate) fn share(mut milliseconds: Vec<f64>, hundredths: usize) -> f64 {
+    milliseconds.sort_unstable_by(f64::total_cmp);
+    milliseconds.get(milliseconds.len().saturating_sub(1) * hundredths / 100).copied().unwrap_or_default()
+}

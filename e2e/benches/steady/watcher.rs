@@ -1,0 +1,65 @@
+//! What somebody sees who watches the objects: when each first stood so.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{World, condition};
+use drift_model::names;
+use futures::TryStreamExt as _;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use tokio::task::JoinHandle;
+
+/// Objects whose `driftObserved` has a status, with the moment at which that was seen; the first counts.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    seen: Arc<Mutex<HashMap<String, Instant>>>,
+    task: JoinHandle<()>,
+}
+
+impl Watcher {
+    /// Begins to watch for this status.
+    ///
+    /// # Errors
+    /// When the objects cannot be listed or watched.
+    pub(crate) async fn of(world: &World, status: &'static str) -> Result<Self> {
+        let proxies = world.proxies();
+        let list = proxies.list_metadata(&ListParams::default().limit(1)).await?;
+        let version = list.metadata.resource_version.unwrap_or_default();
+        let mut events = Box::pin(proxies.watch(&WatchParams::default(), &version).await?);
+        let seen: Arc<Mutex<HashMap<String, Instant>>> = Arc::default();
+        let noted = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            while let Ok(Some(event)) = events.try_next().await {
+                let WatchEvent::Modified(object) = event else { continue };
+                let now = Instant::now();
+                let Ok(value) = serde_json::to_value(&object) else { continue };
+                if condition(&value, names::DRIFT_OBSERVED).is_some_and(|found| found["status"] == status) {
+                    let name = object.metadata.name.unwrap_or_default();
+                    noted.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_insert(now);
+                }
+            }
+        });
+        Ok(Self { seen, task })
+    }
+
+    /// Waits until so many were seen, and gives when.
+    ///
+    /// # Errors
+    /// When there are fewer at the deadline.
+    pub(crate) async fn wait_for(self, count: usize, deadline: Duration) -> Result<HashMap<String, Instant>> {
+        wait::until(format!("{count} objects seen by a watch"), deadline, async || {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(if seen.len() >= count { Seen::Met(seen.clone()) } else { Seen::Instead(seen.len().to_string()) })
+        })
+        .await
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

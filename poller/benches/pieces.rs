@@ -1,0 +1,154 @@
+//! What the pieces of a poll cost that changes nothing, and what a watch event costs.
+//!
+//!     cargo bench -p drift-poller --bench pieces
+//!
+//! It says figures and judges none.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use drift_model::identity::Uid;
+use drift_model::kept_fields::KeptFields;
+use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
+use drift_model::work_queue::WorkQueue;
+use drift_outside::{HttpReply, ReplyBody};
+use drift_poller::core::finding::Finding;
+use drift_poller::core::known_finding::SeenAnswers;
+use drift_poller::core::prepared::Prepared;
+use drift_poller::core::reading::{Progress, Reading};
+use drift_poller::core::rendered::appraise;
+use drift_poller::core::reply::compare;
+use drift_poller::core::roster::Roster;
+use drift_poller::core::schedule::Now;
+use drift_target::{DocumentName, Target, parse_document};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// As a user writes one for a kind with a handful of fields.
+const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.metadata.name}"
+  interval: 10s
+  read: {http: {url: "http://proxies.example/proxies/${self.metadata.name}", headers: {accept: application/json}}}
+  compare: {desired: {listen: "${self.spec.listen}", upstream: "${self.spec.upstream}", members: "${self.spec.members}"}}
+"#;
+
+/// Objects in a queue whose turns are measured.
+const QUEUED: u64 = 10_000;
+
+fn target() -> Arc<Target> {
+    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+    Arc::new(parse_document(&name, TEXT).unwrap())
+}
+
+fn spec() -> Value {
+    let members: Vec<_> = (0..9).map(|number| format!("user-{number:05}@example")).collect();
+    json!({"listen": "127.0.0.1:80", "upstream": "here:1", "members": members, "note": "x".repeat(110)})
+}
+
+/// An object as the API server sends it, 1.5 KB with what everybody's managed fields take.
+fn event(version: u64) -> String {
+    let managed = json!([{"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:listen": {}, "f:upstream": {}}}}]);
+    let condition = json!({
+        "type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 3,
+        "message": "the external resource is as the spec wishes [wish 01234567]", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    json!({
+        "apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy",
+        "metadata": {
+            "name": "proxy-1", "namespace": "team-a", "uid": "5b1f0c1e-0000-4000-8000-000000000001", "generation": 3,
+            "resourceVersion": version.to_string(), "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": managed,
+        },
+        "spec": spec(),
+        "status": {"conditions": [condition]},
+    })
+    .to_string()
+}
+
+fn reply() -> HttpReply {
+    let body = ReplyBody::Whole(spec().to_string().into_bytes());
+    HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
+}
+
+fn decode(target: &Target, kept: &KeptFields, text: &str) -> LeanObject {
+    let mut json = serde_json::Deserializer::from_str(text);
+    LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields)
+}
+
+fn of_a_poll(criterion: &mut Criterion) {
+    let (target, reply) = (target(), reply());
+    let read = target.read.http().unwrap();
+    let object = decode(&target, &KeptFields::new(target.poll_fields.clone()), &event(1));
+    let judge = || {
+        let view = object.view.open();
+        let Progress::Done(Ok(observation)) = Reading::new(read, &view).take(&reply) else { return false };
+        compare(&target, &*view, observation).finding == Finding::InSync
+    };
+    assert!(judge());
+    criterion.bench_function("prepare: the request of an object", |bench| {
+        bench.iter(|| Prepared::of(&target, black_box(&object.view)));
+    });
+    criterion.bench_function("appraise: wish and identity of an object", |bench| {
+        bench.iter(|| appraise(&target, black_box(&object)));
+    });
+    criterion.bench_function("fingerprint: an answer of 370 bytes", |bench| {
+        bench.iter(|| {
+            let mut seen = SeenAnswers::to(read);
+            seen.add(black_box(&reply));
+            seen.fingerprint()
+        });
+    });
+    criterion.bench_function("judge: an answer that is not as before", |bench| bench.iter(judge));
+}
+
+fn of_the_schedule(criterion: &mut Criterion) {
+    let uids: Vec<Uid> = (0..QUEUED).map(|number| format!("5b1f0c1e-0000-4000-8000-{number:012}").into()).collect();
+    let mut queue = WorkQueue::default();
+    let at = |milliseconds: u64| Moment::from_start(Duration::from_millis(milliseconds));
+    for (uid, number) in uids.iter().zip(0..) {
+        queue.add_after(uid, at(number));
+    }
+    let mut now = 0;
+    criterion.bench_function("schedule: one of 10,000 is due and is put off by an interval", |bench| {
+        bench.iter(|| {
+            let uid = queue.next(at(now)).unwrap();
+            queue.done(&uid);
+            queue.add_after(&uid, at(now + QUEUED));
+            now += 1;
+        });
+    });
+}
+
+fn of_a_watch_event(criterion: &mut Criterion) {
+    let target = target();
+    let kept = KeptFields::new(target.poll_fields.clone());
+    let text = event(1);
+    criterion.bench_function("watch event: decoded to what is kept", |bench| {
+        bench.iter(|| decode(&target, &kept, black_box(&text)));
+    });
+    let mut roster = Roster::new(target.clone());
+    let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
+    let mut version = 1;
+    criterion.bench_function("watch event: taken in, nothing changed but its version", |bench| {
+        bench.iter_batched(
+            || {
+                version += 1;
+                decode(&target, &kept, &event(version))
+            },
+            |object| roster.see(object, now, |_| true),
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+criterion_group!(benches, of_a_poll, of_the_schedule, of_a_watch_event);
+criterion_main!(benches);
