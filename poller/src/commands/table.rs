@@ -25,7 +25,8 @@ impl Columns {
     pub(crate) fn line<S: AsRef<str>>(&self, cells: &[S], paint: impl Fn(usize, String) -> String) -> String {
         let last = self.widths.len().saturating_sub(1);
         let padded = |(column, cell): (usize, &S)| match self.widths.get(column) {
-            Some(width) if column < last => paint(column, format!("{0:<1$}", cell.as_ref(), width + GAP)),
+            // A cell that is too long for its column still stands apart from the next one.
+            Some(width) if column < last => paint(column, format!("{0:<width$}{1:GAP$}", cell.as_ref(), "")),
             _ => paint(column, cell.as_ref().to_owned()),
         };
         let mut line: String = cells.iter().enumerate().map(padded).collect();
@@ -54,6 +55,6 @@ mod tests {
         let painted = table(&heads, &rows, |column, text| if column == 1 { format!("<{text}>") } else { text });
         assert_eq!(painted, "NAME     B        C\nä        <longer   >x\na-name   <b        >y z\n");
         let later = Columns::of(&heads, &rows).line(&row(["a-longer-name", "b", "z"]), |_, text| text);
-        assert_eq!(later, "a-longer-nameb        z\n");
+        assert_eq!(later, "a-longer-name   b        z\n");
     }
 }
