@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read as _, stdin};
 use std::path::{Path, PathBuf};
 
-use drift_target::find_documents;
+use drift_target::{find_documents, manifests_of};
 
 use crate::commands::ending::CommandError;
 use crate::core::check::Source;
@@ -14,7 +14,7 @@ use crate::core::check::Source;
 /// What standard input is called on a command line, and to people.
 const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
 /// What the manifest of a kind calls itself.
-const DEFINITION: &str = "kind: CustomResourceDefinition";
+const DEFINITION: &str = "CustomResourceDefinition";
 /// How the names of files end that are read where a folder is named.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -26,7 +26,7 @@ pub(crate) fn read_sources<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> 
     let (mut sources, mut definitions) = (Vec::new(), Vec::new());
     for path in paths {
         let (read, name) = (read_path(path)?, path.display().to_string());
-        if read.iter().any(|source| source.text.contains(DEFINITION)) {
+        if read.iter().any(|source| defines_kind(&source.text)) {
             definitions.push(name);
         } else {
             require_target(&read, &name)?;
@@ -53,6 +53,10 @@ pub(crate) fn read_with_neighbours<'p>(
     }
     require_target(&sources, &names.join(", "))?;
     Ok(sources)
+}
+
+fn defines_kind(text: &str) -> bool {
+    manifests_of(text).iter().any(|manifest| manifest["kind"] == DEFINITION)
 }
 
 fn require_target(sources: &[Source], place: &str) -> Result<(), CommandError> {
@@ -100,4 +104,24 @@ fn is_read(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let ends_so = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
     !is_hidden && (ends_so || (path.is_dir() && !path.is_symlink()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_known_however_it_is_written() {
+        for (text, expected) in [
+            ("kind: CustomResourceDefinition\n", true),
+            ("a: 1\n---\n\"kind\":   'CustomResourceDefinition'\n", true),
+            ("{\"kind\": \"CustomResourceDefinition\", \"spec\": {}}", true),
+            ("kind: List\nitems: [{kind: CustomResourceDefinition}]\n", true),
+            ("# kind: CustomResourceDefinition\nkind: Role\n", false),
+            ("- a\n", false),
+            ("", false),
+        ] {
+            assert_eq!(defines_kind(text), expected, "{text}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! It must not know what was asked.
 
+use drift_cluster::kinds::ExaminedKind;
 use drift_target::UnknownField;
 
 use crate::core::check::Severity;
@@ -16,6 +17,8 @@ pub(super) struct Found {
     pub(super) secrets: Vec<(String, String)>,
     /// How many the target selects.
     pub(super) objects: Option<u64>,
+    /// Why no write of the condition was tried, where that is nobody's mistake.
+    pub(super) untried: Option<String>,
     /// Whether something could not be asked.
     pub(super) is_partial: bool,
 }
@@ -23,6 +26,17 @@ pub(super) struct Found {
 impl Found {
     pub(super) fn error(&mut self, message: impl Into<String>) {
         self.said.push((Severity::Error, message.into()));
+    }
+
+    /// What the definition of a kind says that the cluster does not have yet. Of what is not there nothing else can be asked.
+    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, .. }: ExaminedKind) {
+        let message = format!(
+            "the cluster has no kind {kind} yet: it is checked by its definition among the files, and rights, objects and a write of the \
+             condition are not"
+        );
+        self.said.push((Severity::Warning, message));
+        problems.into_iter().for_each(|problem| self.error(problem));
+        self.unknown = unknown;
     }
 
     /// What could not be asked is no mistake of the target.

@@ -8,7 +8,7 @@ use drift_cluster::access::missing::rules;
 use drift_cluster::access::{Account, Right, missing_rights_of};
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::list_documents;
-use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, examine_kind, locate_served_kind};
+use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, examine_kind, locate_served_kind};
 use drift_cluster::process::progress::Progress;
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
@@ -48,29 +48,29 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
             format!("namespace {namespace} has no ConfigMap with the label driftpoller.dev/targets: \"true\"");
         return Err(CommandError::BadUsage(message));
     }
-    Ok(check_against(&client, namespace, &documents).await)
+    Ok(check_against(&client, (namespace, &WrittenKinds::default()), &documents).await)
 }
 
-/// Checks targets of files, as if they were applied in this namespace.
+/// Checks targets of files, as if they were applied in this namespace, and beside them the kinds that the cluster does not have.
 ///
 /// # Errors
 /// When there is no usable configuration.
 pub(super) async fn check_files(
     cluster: &KubeconfigSettings,
-    namespace: &str,
+    place: (&str, &WrittenKinds),
     documents: &[Document],
 ) -> Result<Report, CommandError> {
-    Ok(check_against(&connect(cluster).await?, namespace, documents).await)
+    Ok(check_against(&connect(cluster).await?, place, documents).await)
 }
 
-async fn check_against(client: &kube::Client, namespace: &str, documents: &[Document]) -> Report {
+async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), documents: &[Document]) -> Report {
     let mut refused = Refused::new();
     let mut found = Vec::new();
     let (targets, mut progress) = (check(documents).targets, Progress::begin());
     for (number, good) in targets.iter().enumerate() {
         let told = format!("checking target {} of {}, {}", number + 1, targets.len(), good.target.name);
         progress.tell(&told);
-        let seen = examine(client, namespace, &good.target, |objects| {
+        let seen = examine(client, place, &good.target, |objects| {
             progress.tell(&format!("{told}: {objects} objects"));
         });
         let seen = seen.await;
@@ -88,16 +88,21 @@ async fn check_against(client: &kube::Client, namespace: &str, documents: &[Docu
             report.say_of_secret(document, &name, (Severity::Error, trouble));
         }
         report.is_partial |= seen.is_partial;
-        report.count(&target.name, seen.objects);
+        report.note(&target.name, (seen.objects, seen.untried));
     }
     report
 }
 
 /// `count` is told now and then how many objects were seen.
-async fn examine(client: &kube::Client, namespace: &str, target: &Target, mut count: impl FnMut(u64)) -> Found {
+async fn examine(
+    client: &kube::Client,
+    (namespace, written): (&str, &WrittenKinds),
+    target: &Target,
+    mut count: impl FnMut(u64),
+) -> Found {
     let mut found = Found::default();
     find_secrets(client, namespace, target, &mut found).await;
-    let Some((kind, is_usable)) = find_kind(client, target, &mut found).await else { return found };
+    let Some((kind, is_usable)) = find_kind(client, written, target, &mut found).await else { return found };
     try_write(client, (target, &kind), &mut found).await;
     if !is_usable {
         return found;
@@ -123,7 +128,12 @@ async fn examine(client: &kube::Client, namespace: &str, target: &Target, mut co
 }
 
 /// The kind, and whether the target can work with it.
-async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<(ResolvedKind, bool)> {
+async fn find_kind(
+    client: &kube::Client,
+    written: &WrittenKinds,
+    target: &Target,
+    found: &mut Found,
+) -> Option<(ResolvedKind, bool)> {
     match examine_kind(client, target).await {
         Ok(ExaminedKind { kind, problems, unknown }) => {
             let is_usable = problems.is_empty() && unknown.is_empty();
@@ -136,7 +146,11 @@ async fn find_kind(client: &kube::Client, target: &Target, found: &mut Found) ->
             None
         }
         Err(error) => {
-            found.error(error.to_string());
+            // The definition among the files is applied with the target.
+            match written.examine(target).filter(|_| matches!(error, KindError::Missing { .. })) {
+                Some(examined) => found.by_definition(&target.objects.kind, examined),
+                None => found.error(error.to_string()),
+            }
             None
         }
     }

@@ -114,7 +114,7 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
     let documents = documents_of(sources);
     let mut report = match cluster.kubeconfig.is_none() && cluster.context.is_none() {
         true => check_with(&documents, &kinds),
-        false => block_on(check_files(cluster, namespace, &documents))?,
+        false => block_on(check_files(cluster, (namespace, &kinds), &documents))?,
     };
     report.extend(misplaced(&documents, namespace));
     Ok(report)

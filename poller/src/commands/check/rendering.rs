@@ -73,7 +73,8 @@ fn of_target(good: &Good) -> String {
             requests.collect()
         }
     };
-    format!("{objects}, {}", polls.join(" and "))
+    let untried = good.untried.iter().map(|why| format!("; no write of the condition was tried: {why}"));
+    format!("{objects}, {}{}", polls.join(" and "), untried.collect::<String>())
 }
 
 /// `600 objects / 30s = 20 requests/s to dns.example:443`.
@@ -115,6 +116,7 @@ pub(super) fn json(report: &Report) -> Value {
             "name": good.target.name, "file": good.source, "apiVersion": good.target.objects.api_version,
             "kind": good.target.objects.kind, "intervalSeconds": good.target.interval.as_secs(),
             "requests": requests.collect::<Vec<_>>(), "objects": good.objects,
+            "untried": good.untried,
         })
     };
     let problems: Vec<_> = report.remarks.iter().map(problem).collect();

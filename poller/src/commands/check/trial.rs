@@ -3,48 +3,98 @@
 //! Schemas do not tell everything: rules in CEL, admission policies and webhooks have their say too. Thin: what is written, and what
 //! is lost of it, is decided in the core.
 
-use drift_cluster::client::{CallError, ObjectClient, ObjectPages};
+use drift_cluster::client::{CallError, ObjectClient, ObjectPages, WriteError};
 use drift_cluster::kinds::{ResolvedKind, lost_field};
 use drift_cluster::process::clock;
-use drift_model::condition::{PatchBase, StatusFields, condition_patch};
+use drift_model::condition::{Condition, PatchBase, StatusFields, condition_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::PERSON_MANAGER;
 use drift_model::object::LeanObject;
 use drift_target::Target;
+use serde_json::Value;
 
 use super::found::Found;
 use crate::core::check::{lost_fields, trial_condition};
 
+/// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
+const TRIES: u32 = 5;
+
 /// How the API server refuses whoever may not do it.
 const FORBIDDEN: u16 = 403;
+/// How it answers where something of its own fails, or a webhook that does not say whether a dry run changes anything.
+const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
+
+/// What it means that a trial failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    /// Another writer was faster.
+    Overtaken,
+    /// Whoever runs the command may not write it, which says nothing of the programs.
+    NotAllowed,
+    /// It says nothing of the target.
+    Unasked,
+    /// The programs' writes would be refused too.
+    Refused,
+}
 
 /// Tries it on one of the target's objects, as whoever runs the command. Where there is none, nothing is tried.
 pub(super) async fn try_write(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut Found) {
-    let what = || format!("whether {} keep the condition", kind.resource.plural);
-    let object = match first_object(client, target, kind).await {
-        Ok(Some(object)) => object,
-        Ok(None) => return,
-        Err(error) => return found.unasked(&what(), error),
-    };
-    let sent = trial_condition(&object, &clock::wall().to_string());
+    for tries_left in (0..TRIES).rev() {
+        let object = match first_object(client, target, kind).await {
+            Ok(Some(object)) => object,
+            Ok(None) => return,
+            Err(error) => return found.unasked(&question(kind), error),
+        };
+        let sent = trial_condition(&object, &clock::wall_seconds());
+        let place = format!("tried on {}, without changing it", object.id);
+        match try_once(client, kind, (&object, &sent)).await {
+            Ok(answer) => {
+                let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(kind, field));
+                return lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
+            }
+            Err(error) => match (error.to_string(), failure_of(error)) {
+                (_, Failure::Overtaken) if tries_left > 0 => {}
+                (_, Failure::NotAllowed) => {
+                    let plural = &kind.resource.plural;
+                    return found.untried = Some(format!("you may not patch {plural}/status"));
+                }
+                (error, Failure::Overtaken | Failure::Unasked) => return found.unasked(&question(kind), error),
+                (error, Failure::Refused) => {
+                    return found.error(format!("a write of the condition is refused: {error} ({place})"));
+                }
+            },
+        }
+    }
+}
+
+fn question(kind: &ResolvedKind) -> String {
+    format!("whether {} keep the condition", kind.resource.plural)
+}
+
+async fn try_once(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    (object, sent): (&LeanObject, &Condition),
+) -> Result<Value, CallError> {
     let base = PatchBase {
         uid: &object.id.uid,
         resource_version: &object.resource_version,
         generation: None,
         conditions: &object.conditions,
     };
-    let patch = condition_patch(&base, object.conditions.observed.as_ref(), &sent, &StatusFields::default());
-    let tried = ObjectClient::new(client.clone(), PERSON_MANAGER).try_status(kind, &object.id, patch).await;
-    let place = format!("tried on {}, without changing it", object.id);
-    match tried {
-        Ok(answer) => {
-            let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(kind, field));
-            lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
-        }
-        Err(error) if error.code() == Some(FORBIDDEN) || error.is_passing() || error.code().is_none() => {
-            found.unasked(&what(), error);
-        }
-        Err(error) => found.error(format!("a write of the condition is refused: {error} ({place})")),
+    let patch = condition_patch(&base, object.conditions.observed.as_ref(), sent, &StatusFields::default());
+    ObjectClient::new(client.clone(), PERSON_MANAGER).try_status(kind, &object.id, patch).await
+}
+
+fn failure_of(error: CallError) -> Failure {
+    let code = error.code();
+    if code == Some(FORBIDDEN) {
+        return Failure::NotAllowed;
+    }
+    match WriteError::from(error) {
+        WriteError::Moved => Failure::Overtaken,
+        WriteError::Refused(_) if code.is_some_and(|code| !NOT_OF_THE_WRITE.contains(&code)) => Failure::Refused,
+        _ => Failure::Unasked,
     }
 }
 
@@ -64,4 +114,35 @@ async fn first_object(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+    use serde_json::json;
+
+    #[test]
+    fn only_a_refused_write_is_the_targets_mistake() {
+        let failed_test = "the server rejected our request due to an error in our request";
+        let cause =
+            json!({"causes": [{"reason": "FieldValueInvalid", "field": "status.conditions[0]", "message": "m"}]});
+        for (code, message, details, expected) in [
+            (409, "the object has been modified", json!({}), Failure::Overtaken),
+            (422, failed_test, json!({}), Failure::Overtaken),
+            (422, "Record \"one\" is invalid", cause, Failure::Refused),
+            (422, "admission webhook \"w\" denied the request: no", json!({}), Failure::Refused),
+            (403, "may not", json!({}), Failure::NotAllowed),
+            (400, "admission webhook \"w\" does not support dry run", json!({}), Failure::Unasked),
+            (404, "not found", json!({}), Failure::Unasked),
+            (500, "failed calling webhook", json!({}), Failure::Unasked),
+            (503, "busy", json!({}), Failure::Unasked),
+        ] {
+            let status =
+                json!({"status": "Failure", "code": code, "message": message, "reason": "", "details": details});
+            let status: Status = serde_json::from_value(status).expect("a status");
+            assert_eq!(failure_of(CallError::Answered(Box::new(status))), expected, "{code} {message}");
+        }
+        assert_eq!(failure_of(CallError::Transport("no route".to_owned())), Failure::Unasked);
+    }
 }

@@ -85,8 +85,13 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
             whole &= add_rows(&client, selection, namespace, &mut rows).await;
         }
         let rows = arrange(rows, &wanted);
-        if let Some(missing) = wanted.missing_in(&rows) {
-            return Err(CommandError::BadUsage(format!("there is no {} {missing}", kind.unwrap_or_default())));
+        let missing = wanted.missing_in(&rows).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
+        if let Some(missing) = missing {
+            // What was found is told all the same.
+            if !rows.is_empty() {
+                print(&rows, settings.output)?;
+            }
+            return Err(missing);
         }
         if rows.is_empty() {
             writeln!(
@@ -95,14 +100,26 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
                 namespace.unwrap_or("any namespace")
             )?;
         }
-        // It takes the colours out where no terminal shows them, or NO_COLOR is set.
-        anstream::stdout().write_all(whole_list(&rows, settings.output, clock::wall()).as_bytes())?;
+        print(&rows, settings.output)?;
         Ok(match summarise(&rows) {
             Summary::Drifted => ExitCode::from(DRIFTED),
             Summary::InSync if whole => ExitCode::SUCCESS,
             Summary::InSync | Summary::CannotTell => ExitCode::from(CANNOT_TELL),
         })
     })
+}
+
+fn print(rows: &[Row], output: GetOutput) -> Result<(), CommandError> {
+    // It takes the colours out where no terminal shows them, or NO_COLOR is set.
+    Ok(anstream::stdout().write_all(whole_list(rows, output, clock::wall()).as_bytes())?)
+}
+
+/// What it means that an object that was named is not listed.
+fn missing_error(kind: &str, name: &str, whole: bool) -> CommandError {
+    if whole {
+        return CommandError::BadUsage(format!("there is no {kind} {name}"));
+    }
+    CommandError::CannotTell(format!("whether there is a {kind} {name} cannot be told: not everything could be listed"))
 }
 
 /// The kind that is meant, and the names, where some are.
@@ -171,6 +188,14 @@ async fn add_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_list_with_holes_lacks_may_exist() {
+        assert!(
+            matches!(missing_error("proxy", "web", true), CommandError::BadUsage(text) if text == "there is no proxy web")
+        );
+        assert!(matches!(missing_error("proxy", "web", false), CommandError::CannotTell(_)));
+    }
 
     #[test]
     fn objects_of_one_kind_are_named() {

@@ -63,12 +63,20 @@ pub fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str> {
     let sent = sent.to_json();
     let list = object.pointer("/status/conditions").and_then(Value::as_array);
     let kept = list.into_iter().flatten().find(|entry| entry.get("type") == sent.get("type"));
-    let is_lost =
-        |field: &&str| sent.get(*field).is_some_and(|value| kept.and_then(|kept| kept.get(*field)) != Some(value));
+    let is_lost = |field: &&str| {
+        sent.get(*field)
+            .is_some_and(|value| !kept.and_then(|kept| kept.get(*field)).is_some_and(|kept| is_same(value, kept)))
+    };
     ["type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"]
         .into_iter()
         .filter(is_lost)
         .collect()
+}
+
+/// Whether a value came back: a time may be written otherwise.
+fn is_same(sent: &Value, kept: &Value) -> bool {
+    let time = |value: &Value| value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    sent == kept || time(sent).is_some_and(|sent| time(kept) == Some(sent))
 }
 
 #[cfg(test)]
@@ -90,6 +98,8 @@ mod tests {
         let object = |entry: Value| json!({"status": {"conditions": [{"type": "Ready"}, entry]}});
         let mut kept = sent.to_json();
         assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new());
+        kept["lastTransitionTime"] = json!("2026-01-01T01:00:00.000+01:00");
+        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new(), "the same time");
         kept["message"] = json!("");
         kept.as_object_mut().into_iter().for_each(|entry| _ = entry.remove("observedGeneration"));
         assert_eq!(lost_fields(&sent, &object(kept)), ["message", "observedGeneration"]);

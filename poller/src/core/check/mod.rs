@@ -70,6 +70,8 @@ pub struct Good {
     pub source: String,
     /// How many objects it selects, where a cluster was asked.
     pub objects: Option<u64>,
+    /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
+    pub untried: Option<String>,
 }
 
 /// What was found.
@@ -117,10 +119,11 @@ impl Report {
         self.remarks.iter().any(|remark| remark.severity == Severity::Warning)
     }
 
-    /// Notes how many objects a target selects.
-    pub fn count(&mut self, target: &str, objects: Option<u64>) {
-        let good = self.targets.iter_mut().find(|good| good.target.name == target);
-        good.into_iter().for_each(|good| good.objects = objects);
+    /// Notes how many objects a target selects, and why no write of the condition was tried on one.
+    pub fn note(&mut self, target: &str, (objects, untried): (Option<u64>, Option<String>)) {
+        if let Some(good) = self.targets.iter_mut().find(|good| good.target.name == target) {
+            (good.objects, good.untried) = (objects, untried);
+        }
     }
 
     fn sort(&mut self) {
@@ -215,6 +218,7 @@ pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
         target,
         source: document.source.name.clone(),
         objects: None,
+        untried: None,
     };
     report.targets = good.into_iter().map(of_source).collect();
     report.sort();
