@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -24,10 +25,9 @@ use drift_poller::core::rendered::appraise;
 use drift_poller::core::reply::compare;
 use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
-use drift_target::{DocumentName, Target, parse_document};
+use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// As a user writes one for a kind with a handful of fields.
 const TEXT: &str = r#"
@@ -46,8 +46,7 @@ spec:
 const QUEUED: u64 = 10_000;
 
 fn target() -> Arc<Target> {
-    let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
-    Arc::new(parse_document(&name, TEXT).unwrap())
+    Arc::new(drift_target::fixtures::target(TEXT))
 }
 
 fn spec() -> Value {

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::object::LeanObject;
 use drift_model::object_view::ObjectView;
@@ -20,29 +18,19 @@ use drift_poller::core::rows::observe_one;
 use drift_poller::core::traversals::Unnamed;
 use drift_poller::core::verdict::{Basis, reach_verdict};
 use drift_poller::unnamed::UnnamedEntries;
+use drift_target::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
 use drift_target::{Source, Target};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// How a read says who it is, and what its Secret `s` has: `SECRET` stands for what nobody else may know.
-const READS: [(&str, &[(&str, &str)]); 8] = [
-    ("auth: {bearer: {secretRef: {name: s, key: username}}}", &[("username", "SECRET\n")]),
-    ("auth: {basic: {secretRef: {name: s}}}", &[("username", "ann"), ("password", "SECRET")]),
-    ("auth: {header: {name: x-key, secretRef: {name: s, key: k}}}", &[("k", "SECRET")]),
-    (
-        "auth: {oauth2: {tokenUrl: 'https://id/t', grant: clientCredentials, secretRef: {name: s}}}",
-        &[("clientId", "ann"), ("clientSecret", "SECRET")],
-    ),
-    (
-        "auth: {oauth2: {tokenUrl: 'https://id/t', grant: password, secretRef: {name: s}}}",
-        &[("username", "ann"), ("password", "SECRET")],
-    ),
-    ("auth: {challenge: {secretRef: {name: s}}}", &[("username", "ann"), ("password", "SECRET\n")]),
-    ("tls: {certificateSecretRef: {name: s}}", &[("tls.crt", "public"), ("tls.key", "SECRET")]),
-    ("", &[("host", "db"), ("user", "ann"), ("password", "SECRET")]),
-];
+/// Ways to read: by one of the kinds of credential, or from PostgreSQL.
+const WAYS: usize = AUTHS.len() + 1;
+
+/// How a read says who it is, and what its Secret `s` has.
+fn way(number: usize) -> (&'static str, Held) {
+    AUTHS.get(number).copied().unwrap_or(("", &[("host", "db"), ("user", "ann"), ("password", "SECRET")]))
+}
 
 /// Rules that look into an answer in every way that can fail.
 const RULES: [&str; 9] = [
@@ -68,7 +56,7 @@ const COMPARISONS: [&str; 7] = [
 ];
 
 fn target(read: usize, rule: &str, comparison: &str) -> Target {
-    let read = match READS[read].0 {
+    let read = match way(read).0 {
         "" => "postgres: {connection: {secretRef: {name: s}}, query: SELECT 1 AS a}".to_owned(),
         auth => format!("http:\n      url: https://h/x\n      {auth}\n      {rule}"),
     };
@@ -91,22 +79,7 @@ spec:
 
 /// The Secret `s`.
 fn secrets(read: usize, secret: &str) -> Arc<LabelledSecrets> {
-    let data = READS[read].1.iter().map(|(key, value)| ((*key).to_owned(), value.replace("SECRET", secret).into()));
-    Arc::new([("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect())
-}
-
-/// A secret as it is, and as requests and answers carry it.
-fn forms(secret: &str) -> [String; 6] {
-    let pair = format!("ann:{secret}");
-    let escaped = Value::from(secret).to_string();
-    [
-        secret.to_owned(),
-        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
-        STANDARD.encode(secret),
-        URL_SAFE_NO_PAD.encode(secret),
-        STANDARD.encode(pair),
-        escaped[1..escaped.len() - 1].to_owned(),
-    ]
+    Arc::new([("s".to_owned(), LabelledSecret::new(None, data(way(read).1, secret)))].into_iter().collect())
 }
 
 /// An answer in which a secret's forms stand by their numbers.
@@ -204,18 +177,13 @@ fn told((target, secrets): (&Target, &Arc<LabelledSecrets>), status: u16, said: 
     format!("{:?}\n{condition}\n{published:?}\n{}\n{}", found.finding, explanation.text(None), explanation.json())
 }
 
-/// The form that stands in a text, if one does.
-fn shown_in<'f>(text: &str, forms: &'f [String]) -> Option<&'f String> {
-    forms.iter().find(|form| text.contains(form.as_str()) || text.contains(&form.escape_debug().to_string()))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn no_text_repeats_a_credential(
-        secret in "[A-Z0-9]{6}[A-Za-z0-9 \"\\\\/+%&=:é-]{4,24}[A-Z0-9]{4}",
-        read in 0..READS.len(),
+        secret in SECRETS,
+        read in 0..WAYS,
         rule in 0..RULES.len(),
         comparison in 0..COMPARISONS.len(),
         status in prop_oneof![6 => Just(200_u16), 1 => Just(404), 1 => 200..600_u16],

@@ -2,6 +2,8 @@
 //!
 //! It must not know what a test does with it.
 
+pub mod secrets;
+
 use crate::{DocumentName, Target, parse_document};
 
 /// The target of a document, which is called `k` of the ConfigMap `c`.

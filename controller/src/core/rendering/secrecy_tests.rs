@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::Target;
+use drift_target::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -18,23 +16,13 @@ use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
 use crate::core::secrets::{Known, ObjectSecrets};
 
-/// How a correction says who it is, and what its Secret `s` has: `SECRET` stands for what nobody else may know.
-const AUTHS: [(&str, &[(&str, &str)]); 8] = [
-    ("auth: {bearer: {secretRef: {name: s, key: username}}}", &[("username", "SECRET\n")]),
-    ("auth: {basic: {secretRef: {name: s}}}", &[("username", "ann"), ("password", "SECRET")]),
-    ("auth: {header: {name: x-key, secretRef: {name: s, key: k}}}", &[("k", "SECRET")]),
-    (
-        "auth: {oauth2: {tokenUrl: 'https://id/t', grant: clientCredentials, secretRef: {name: s}}}",
-        &[("clientId", "ann"), ("clientSecret", "SECRET")],
-    ),
-    (
-        "auth: {oauth2: {tokenUrl: 'https://id/t', grant: password, secretRef: {name: s}}}",
-        &[("username", "ann"), ("password", "SECRET")],
-    ),
-    ("auth: {challenge: {secretRef: {name: s}}}", &[("username", "ann"), ("password", "SECRET\n")]),
-    ("tls: {certificateSecretRef: {name: s}}", &[("tls.crt", "public"), ("tls.key", "SECRET")]),
-    ("", &[("declared", "SECRET")]),
-];
+/// Ways to hold a secret: by one of the kinds of credential, or as one that the target declares.
+const WAYS: usize = AUTHS.len() + 1;
+
+/// How a correction says who it is, and what its Secret `s` has.
+fn way(number: usize) -> (&'static str, Held) {
+    AUTHS.get(number).copied().unwrap_or(("", &[("declared", "SECRET")]))
+}
 
 /// What of an answer people are told, and what is kept of it.
 const TAKEN: [(&str, &str); 5] = [
@@ -65,34 +53,20 @@ spec:
       - {{name: one, method: PUT, url: https://h/x, because: "{because}", store: {{kept: "{store}"}}, refusedWhen: "{refused_when}"}}
       - {{method: PUT, url: "https://h/${{steps.one.body.id}}", text: "${{steps.one.body[steps.one.body.id]}} ${{secrets.sent}}"}}
 "#,
-        AUTHS[auth].0
+        way(auth).0
     );
     Arc::new(drift_target::fixtures::target(&text))
 }
 
 /// An update that is about to be sent, with that secret.
 fn rendering(target: &Arc<Target>, auth: usize, secret: &str) -> Rendering {
-    let data = AUTHS[auth].1.iter().map(|(key, value)| ((*key).to_owned(), value.replace("SECRET", secret).into()));
+    let data = data(way(auth).1, secret);
     let declared = ("declared".to_owned(), b"another-one-entirely".to_vec());
     let own: LabelledSecrets =
         [("s".to_owned(), LabelledSecret::new(None, [declared].into_iter().chain(data)))].into_iter().collect();
     let object = bare_object();
     let secrets = ObjectSecrets::of(target, &object, Known { own: &own, beside: &LabelledSecrets::default() });
     Rendering::new(target, &object, &correction(Action::Update), secrets).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// A secret as it is, and as requests and answers carry it.
-fn forms(secret: &str) -> [String; 6] {
-    let pair = format!("ann:{secret}");
-    let escaped = Value::from(secret).to_string();
-    [
-        secret.to_owned(),
-        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
-        STANDARD.encode(secret),
-        URL_SAFE_NO_PAD.encode(secret),
-        STANDARD.encode(pair),
-        escaped[1..escaped.len() - 1].to_owned(),
-    ]
 }
 
 fn answer(status: u16, body: &Value, header: &str) -> HttpReply {
@@ -107,8 +81,8 @@ proptest! {
 
     #[test]
     fn no_answer_repeats_a_secret_to_people(
-        secret in "[A-Z0-9]{6}[A-Za-z0-9 \"\\\\/+%&=:é-]{4,24}[A-Z0-9]{4}",
-        auth in 0..AUTHS.len(),
+        secret in SECRETS,
+        auth in 0..WAYS,
         taken in 0..TAKEN.len(),
         refused_when in prop_oneof![Just("${false}"), Just("${true}"), Just("${response.body[response.text] == 1}")],
         status in prop_oneof![3 => Just(200_u16), 3 => Just(422), 1 => 200..600_u16],
@@ -128,7 +102,6 @@ proptest! {
         let kept = rendering.take_stored().put_on(&json!({}));
         let next = rendering.request(1).map(|_| ());
         let text = format!("{outcome:?} {kept} {next:?}");
-        let shown = forms.iter().find(|form| text.contains(form.as_str()) || text.contains(&form.escape_debug().to_string()));
-        prop_assert_eq!(shown, None, "{}", text);
+        prop_assert_eq!(shown_in(&text, &forms), None, "{}", text);
     }
 }
