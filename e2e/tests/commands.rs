@@ -193,7 +193,8 @@ async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
             ensure!(refused.code == 3 && refused.complaints.contains(expected), "{refused:?}");
         }
 
-        suspend_and_unsuspend(world, target.name()).await
+        suspend_and_unsuspend(world, target.name()).await?;
+        know_of_the_last_good_text(world, &target).await
     })
     .await
 }
@@ -211,6 +212,32 @@ async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
     world.wait_for_verdict("web", "True", "NotCreated").await?;
     let unknown = brake(&["suspend", "nobody"]).await?;
     ensure!(unknown.code == 3 && unknown.complaints.contains("there are: "), "{unknown:?}");
+    Ok(())
+}
+
+/// A target whose text becomes wrong goes on, and commands say by what they know it.
+async fn know_of_the_last_good_text(world: &World, target: &Target) -> Result<()> {
+    world.apply_target(&target.clone().with("/spec/intervall", json!("1m"))).await?;
+    let home = ["--targets-namespace", world.programs_namespace()];
+    let place = [&["-n", world.objects_namespace()], &home[..]].concat();
+    let get = wait::until("get to know of the last good text", wait::DEADLINE, async || {
+        let get = world.run_command(&[&["get", "proxies", "-o", "json"], &place[..]].concat()).await?;
+        let goes_on =
+            "unknown key `intervall` in spec: did you mean `interval`?); the programs go on by its last good text";
+        Ok(if get.complaints.contains(goes_on) { Seen::Met(get) } else { Seen::Instead(format!("{get:?}")) })
+    });
+    let get = get.await?;
+    let told: Value = serde_json::from_str(&get.output)?;
+    let web = told["items"].as_array().into_iter().flatten().find(|item| item["name"] == "web");
+    let web = web.with_context(|| format!("web in {told}"))?;
+    ensure!(get.code == 1 && told["problems"].as_array().is_some_and(|problems| problems.len() == 1), "{get:?}");
+    ensure!(web["driftObserved"]["reason"] == "NotCreated" && web["next"] == "Paused", "{web}");
+    ensure!(web["target"] == target.name() && web["suspended"].is_null(), "{web}");
+    let explain = world.run_command(&[&["explain", "proxy/web"], &place[..]].concat()).await?;
+    ensure!(explain.code == 2 && explain.output.contains("stands      driftObserved True/NotCreated"), "{explain:?}");
+    ensure!(explain.output.contains("go on by its last good text"), "{explain:?}");
+    let suspend = world.run_command(&[&["suspend", target.name()], &home[..]].concat()).await?;
+    ensure!(suspend.code == 3 && suspend.complaints.contains("nothing written there takes effect"), "{suspend:?}");
     Ok(())
 }
 

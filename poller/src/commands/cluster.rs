@@ -1,22 +1,22 @@
-//! The cluster as a command meets it: a client, the live targets, and the objects that they select.
+//! The cluster as a command meets it: a client, objects, and Leases.
 //!
 //! Everything is asked for once and nothing is watched. It must not know what a command does with it.
 
-use std::sync::Arc;
+use std::io::Write as _;
 
 use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
-use drift_cluster::config::list_documents;
+use drift_cluster::config::list_config_maps;
 use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
 use drift_model::field_paths::FieldPaths;
-use drift_model::object::LeanObject;
-use drift_target::{Catalogue, Target};
+use drift_model::names::POLLER_LEASE;
+use drift_model::object::SeenObject;
+use drift_target::ObjectSelection;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::GetParams;
 use kube::core::{DynamicObject, Request, Resource};
 use serde_json::Value;
 
 use crate::commands::ending::CommandError;
-use crate::commands::kinds::KindWord;
 
 /// The namespace that the shipped manifests install into.
 pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
@@ -27,6 +27,9 @@ pub(crate) struct TargetsSettings {
     /// Namespace of the ConfigMaps with the targets
     #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE")]
     pub(crate) targets_namespace: String,
+    /// The poller's Lease, where it runs with another --lease-name
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE)]
+    pub(crate) poller_lease: String,
     #[command(flatten)]
     pub(crate) cluster: KubeconfigSettings,
 }
@@ -69,46 +72,32 @@ pub(crate) fn unanswered(what: &str, error: &CallError) -> CommandError {
     CommandError::CannotTell(format!("{what}: {error}"))
 }
 
-/// The good ones of the live targets, by name, and whether they are all that there are; what is wrong is said on stderr.
+/// The ConfigMaps with the targets of a namespace.
 ///
 /// # Errors
-/// When they cannot be read, or there are none.
-pub(crate) async fn live_targets(
-    client: &kube::Client,
-    namespace: &str,
-) -> Result<(Vec<Arc<Target>>, bool), CommandError> {
-    let documents = list_documents(client, namespace).await;
-    let documents = documents.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
-    let catalogue = Catalogue::default().update(&documents);
-    catalogue.problems().iter().for_each(|problem| tracing::warn!("passed over: {problem}"));
-    let targets: Vec<_> = catalogue.targets().values().cloned().collect();
-    if targets.is_empty() {
-        let message = format!(
-            "namespace {namespace} has no good target: name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \
-             \"true\""
-        );
-        return Err(CommandError::BadUsage(message));
-    }
-    Ok((targets, catalogue.problems().is_empty()))
+/// When they cannot be read.
+pub(crate) async fn target_maps(client: &kube::Client, namespace: &str) -> Result<Vec<Value>, CommandError> {
+    let listed = list_config_maps(client, namespace).await;
+    listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))
 }
 
 /// What the API server calls the kind of a target, in whatever version it serves.
 ///
 /// # Errors
 /// [`KindError`].
-pub(crate) async fn kind_of(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
-    let noted = std::iter::once(target.objects.api_version.as_str());
-    locate_served_kind(client, (target.objects.group(), &target.objects.kind), noted).await
+pub(crate) async fn kind_of(client: &kube::Client, objects: &ObjectSelection) -> Result<ResolvedKind, KindError> {
+    let noted = std::iter::once(objects.api_version.as_str());
+    locate_served_kind(client, (objects.group(), &objects.kind), noted).await
 }
 
-/// The namespaces in which a target has objects, of one namespace or of all: none where that is every namespace of the cluster;
+/// The namespaces in which a target has these objects, of one namespace or of all: none where that is every namespace of the cluster;
 /// `None` where there are none.
 pub(crate) fn selected_namespaces(
-    target: &Target,
+    objects: &ObjectSelection,
     kind: &ResolvedKind,
     namespace: Option<&str>,
 ) -> Option<Vec<String>> {
-    let selected = &target.objects.namespaces;
+    let selected = &objects.namespaces;
     match namespace.filter(|_| kind.namespaced) {
         Some(one) if selected.is_empty() || selected.iter().any(|known| known == one) => Some(vec![one.to_owned()]),
         Some(_) => None,
@@ -122,60 +111,21 @@ pub(crate) fn selected_namespaces(
 /// When they cannot be listed.
 pub(crate) async fn each_object(
     client: &kube::Client,
-    (target, kind): (&Target, &ResolvedKind),
+    (objects, kind): (&ObjectSelection, &ResolvedKind),
     (namespace, fields): (Option<&str>, FieldPaths),
-    mut look: impl FnMut(LeanObject),
+    mut look: impl FnMut(&SeenObject),
 ) -> Result<(), CallError> {
-    let selection = &target.objects;
-    let Some(namespaces) = selected_namespaces(target, kind, namespace) else { return Ok(()) };
+    let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { return Ok(()) };
     let mut pages = ObjectPages::new(client, kind, &namespaces, fields);
     while let Some(page) = pages.next_seen().await? {
-        for seen in page {
-            if selection.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref()) {
-                look(seen.object);
-            }
-        }
+        page.iter().filter(|seen| is_selected(objects, seen)).for_each(&mut look);
     }
     Ok(())
 }
 
-/// The object that somebody names, with the target that selects it.
-///
-/// # Errors
-/// When there is no such kind, object or target.
-pub(crate) async fn find_object(
-    client: &kube::Client,
-    targets: &[Arc<Target>],
-    word: &str,
-    (namespace, name): (&str, &str),
-) -> Result<(Arc<Target>, LeanObject), CommandError> {
-    let (meant, mut known) = (KindWord::look_up(client, word).await, Vec::new());
-    for target in targets {
-        let kind = match kind_of(client, target).await {
-            Ok(kind) => kind,
-            Err(error) => {
-                tracing::warn!("target {}: {error}", target.name);
-                continue;
-            }
-        };
-        if !meant.means(&kind) {
-            known.push(kind.resource.plural);
-            continue;
-        }
-        let Some(object) = read_object(client, &kind, (namespace, name)).await? else {
-            let message = format!("there is no {} {name} in namespace {namespace}", target.objects.kind);
-            return Err(CommandError::BadUsage(message));
-        };
-        let lean = LeanObject::prune(&object, &target.all_fields);
-        if target.objects.selects(lean.id.namespace.as_deref(), object.pointer("/metadata/labels")) {
-            return Ok((target.clone(), lean));
-        }
-        known.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name));
-    }
-    Err(CommandError::BadUsage(format!(
-        "no target is about {word}/{name}; there are targets about {}",
-        known.join(", ")
-    )))
+/// Whether a target selects an object of its kind.
+pub(crate) fn is_selected(objects: &ObjectSelection, seen: &SeenObject) -> bool {
+    objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())
 }
 
 /// One object; `None` where there is none.
@@ -191,13 +141,18 @@ pub(crate) async fn read_object(
     get(client, &path, name).await.map_err(|error| unanswered(&format!("{} {name}", kind.resource.kind), &error))
 }
 
-/// A program's Lease; `None` where there is none, or it cannot be read, which is said.
-pub(crate) async fn read_lease(client: &kube::Client, namespace: &str, name: &str) -> Option<Value> {
+/// A program's Lease; `None` where there is none.
+///
+/// # Errors
+/// A sentence, when it cannot be read.
+pub(crate) async fn read_lease(client: &kube::Client, namespace: &str, name: &str) -> Result<Option<Value>, String> {
     let read = get(client, &Lease::url_path(&(), Some(namespace)), name).await;
-    read.unwrap_or_else(|error| {
-        tracing::warn!("the Lease {name} in namespace {namespace} cannot be read: {error}");
-        None
-    })
+    read.map_err(|error| format!("the Lease {name} in namespace {namespace} cannot be read: {error}"))
+}
+
+/// Says on stderr what does not keep the command from its work.
+pub(crate) fn warn(sentence: &str) -> Result<(), CommandError> {
+    Ok(writeln!(anstream::stderr(), "warning: {sentence}")?)
 }
 
 /// One object of the collection at a path; `None` where there is none.

@@ -8,6 +8,7 @@ pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod get;
 mod kinds;
+mod live_targets;
 mod needs;
 pub(crate) mod plugin;
 pub(crate) mod rbac;

@@ -82,6 +82,8 @@ mod tests {
             plugin.contains("Usage: kubectl drift get ") && plugin.contains("\n  kubectl drift get -A"),
             "{plugin}"
         );
+        // Its Lease is called so as well.
+        let plugin = plugin.replace("[default: drift-poller]", "");
         assert!(!plugin.contains(PROGRAM_NAME), "{plugin}");
         let all = help("kubectl-drift", &["--help"]);
         assert!(all.contains("Usage: kubectl drift ") && !all.contains("  run "), "{all}");

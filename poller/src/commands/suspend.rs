@@ -6,16 +6,17 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
-use drift_cluster::config::list_documents;
-use drift_model::names::PERSON_MANAGER;
+use drift_cluster::config::documents_in;
+use drift_model::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_target::{DocumentName, Edited, Target, parse_document, set_suspend};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on, connect, get, unanswered};
+use crate::commands::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered};
 use crate::commands::ending::CommandError;
+use crate::commands::live_targets::live_targets;
 use crate::core::keepers::keeper_of;
 
 /// Shown at the end of `--help` of `suspend`.
@@ -53,15 +54,11 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
     block_on(async {
         let SuspendSettings { namespace, cluster, .. } = settings;
         let client = connect(cluster).await?;
-        let Target { name, document, .. } = find_target(&client, namespace, &settings.target).await?;
+        let Found { target, live, text } = find_target(&client, settings).await?;
+        let Target { name, document, .. } = target;
         let DocumentName { config_map, key } = &document;
-        let path = ConfigMap::url_path(&(), Some(namespace));
-        let read = get(&client, &path, config_map).await;
-        let read = read.and_then(|found| found.map_or_else(|| Ok(Value::Null), Ok));
-        let live = read.map_err(|error| unanswered(&format!("ConfigMap {config_map}"), &error))?;
-        let text = live.get("data").and_then(|data| data.get(key)).and_then(Value::as_str).unwrap_or_default();
         let bad = |message: String| CommandError::BadUsage(format!("target {name} ({config_map}/{key}): {message}"));
-        let Some(edited) = set_suspend(text, suspend).map_err(|error| bad(error.to_string()))? else {
+        let Some(edited) = set_suspend(&text, suspend).map_err(|error| bad(error.to_string()))? else {
             writeln!(
                 anstream::stdout(),
                 "target {name} is {}",
@@ -74,7 +71,7 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
             return Err(bad("its text would not be good any more: edit it by hand".to_owned()));
         }
         if !settings.dry_run {
-            write(&client, &live, (&path, &document, &edited)).await?;
+            write(&client, &live, (namespace, &document, &edited)).await?;
         }
         say(&name, (namespace, &document), (&edited, settings.dry_run))?;
         if let Some(keeper) = keeper_of(&live, PERSON_MANAGER) {
@@ -87,27 +84,45 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
     })
 }
 
-/// The target of that name that is in force, or would be.
-async fn find_target(client: &kube::Client, namespace: &str, name: &str) -> Result<Target, CommandError> {
-    let documents = list_documents(client, namespace).await;
-    let documents = documents.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
-    let (mut names, mut bad) = (Vec::new(), 0);
-    for (config_map, texts) in documents {
-        for (key, text) in texts {
-            match parse_document(&DocumentName { config_map: config_map.clone(), key }, &text) {
-                Ok(target) if target.name == name => return Ok(target),
-                Ok(target) => names.push(target.name),
-                Err(_) => bad += 1,
+/// A target, and where its text stands.
+struct Found {
+    target: Target,
+    /// The ConfigMap.
+    live: Value,
+    text: String,
+}
+
+/// The target of that name by the text that stands in its ConfigMap.
+async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<Found, CommandError> {
+    for live in target_maps(client, &settings.namespace).await? {
+        for (config_map, texts) in documents_in(std::slice::from_ref(&live)) {
+            for (key, text) in texts {
+                let document = DocumentName { config_map: config_map.clone(), key };
+                match parse_document(&document, &text) {
+                    Ok(target) if target.name == settings.target => return Ok(Found { target, live, text }),
+                    _ => {}
+                }
             }
         }
     }
+    Err(no_target(client, settings).await?)
+}
+
+/// Why there is no text of that target in which it could be suspended.
+async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<CommandError, CommandError> {
+    let SuspendSettings { target: name, namespace, cluster, .. } = settings;
+    let (targets_namespace, poller_lease) = (namespace.clone(), POLLER_LEASE.to_owned());
+    let targets = TargetsSettings { targets_namespace, poller_lease, cluster: cluster.clone() };
+    let live = live_targets(client, &targets).await?;
+    if let Some(target) = live.by_last_good.iter().find(|target| target.name == *name) {
+        let instead = "and nothing written there takes effect before that is mended; `pause KIND --all` holds corrections meanwhile";
+        return Ok(CommandError::BadUsage(format!("{}; {instead}", target.trouble)));
+    }
+    let names: Vec<_> = live.good.iter().map(|target| target.name.as_str()).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let spoilt = match bad {
-        0 => String::new(),
-        bad => format!("; documents that are no good targets: {bad}, see check --from-cluster"),
-    };
-    Err(CommandError::BadUsage(format!(
-        "there is no target {name} in namespace {namespace}; there are: {names}{spoilt}"
+    let troubles: String = live.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
+    Ok(CommandError::BadUsage(format!(
+        "there is no target {name} in namespace {namespace}; there are: {names}{troubles}"
     )))
 }
 
@@ -115,12 +130,16 @@ async fn find_target(client: &kube::Client, namespace: &str, name: &str) -> Resu
 async fn write(
     client: &kube::Client,
     live: &Value,
-    (path, document, edited): (&str, &DocumentName, &Edited),
+    (namespace, document, edited): (&str, &DocumentName, &Edited),
 ) -> Result<(), CommandError> {
     let version = live.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
     let patch = json!({"metadata": {"resourceVersion": version}, "data": {&document.key: edited.text}});
     let parameters = PatchParams { field_manager: Some(PERSON_MANAGER.to_owned()), ..PatchParams::default() };
-    let request = Request::new(path).patch(&document.config_map, &parameters, &Patch::Merge(patch));
+    let request = Request::new(ConfigMap::url_path(&(), Some(namespace))).patch(
+        &document.config_map,
+        &parameters,
+        &Patch::Merge(patch),
+    );
     let request = request.map_err(|error| CommandError::CannotTell(error.to_string()))?;
     let written: Result<Value, _> = client::request(client, CALL_DEADLINE, request).await;
     let what = format!("ConfigMap {}", document.config_map);

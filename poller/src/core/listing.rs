@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 
 use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};
 use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_target::ObjectSelection;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::description::{named_fields, printable};
+use super::live_targets::KnownTarget;
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";
@@ -42,8 +43,8 @@ pub struct Row {
     pub corrected: Option<Corrected>,
     /// Whether it is paused.
     pub paused: bool,
-    /// Whether its whole target is suspended.
-    pub suspended: bool,
+    /// Whether its whole target is suspended; `None` where the target's text is not known.
+    pub suspended: Option<bool>,
     /// What comes next.
     pub next: Next,
     /// Whether it was followed, and is gone now.
@@ -131,9 +132,9 @@ impl Observed {
 }
 
 impl Row {
-    /// Of an object that a target selects.
+    /// Of an object that a target selects, as one of these.
     #[must_use]
-    pub fn of(target: &Target, object: &LeanObject) -> Self {
+    pub fn of((target, objects): (&KnownTarget, &ObjectSelection), object: &LeanObject) -> Self {
         let observed = object.conditions.observed().map(|condition| {
             let (text, _) = Tag::split(&condition.message);
             Observed {
@@ -153,15 +154,15 @@ impl Row {
         });
         Self {
             namespace: object.id.namespace.as_deref().map(str::to_owned),
-            kind: target.objects.kind.clone(),
-            api_version: target.objects.api_version.clone(),
+            kind: objects.kind.clone(),
+            api_version: objects.api_version.clone(),
             name: object.id.name.to_string(),
-            target: target.name.clone(),
+            target: target.name().to_owned(),
             observed,
             corrected,
             paused: object.paused,
-            suspended: target.suspend,
-            next: Next::of(target, object),
+            suspended: target.text().map(|target| target.suspend),
+            next: Next::of(target.text(), object),
             gone: false,
         }
     }

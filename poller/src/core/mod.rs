@@ -21,6 +21,7 @@ pub mod keepers;
 pub mod kind_names;
 pub mod known_finding;
 pub mod listing;
+pub mod live_targets;
 pub mod named_objects;
 pub mod overview;
 pub mod poll_turns;

@@ -7,18 +7,19 @@ use std::collections::BTreeSet;
 use drift_cluster::access::missing::rules;
 use drift_cluster::access::{Account, Right, missing_rights_of};
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
-use drift_cluster::config::list_documents;
+use drift_cluster::config::documents_in;
 use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, examine_kind, locate_served_kind};
 use drift_cluster::process::progress::Progress;
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_model::object::SeenObject;
 use drift_target::{DocumentName, Mode, Refused, Source, Target};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use super::found::Found;
 use super::trial::try_write;
-use crate::commands::cluster::{connect, each_object, unanswered};
+use crate::commands::cluster::{connect, each_object, target_maps};
 use crate::commands::ending::CommandError;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::core::check::{
@@ -34,10 +35,8 @@ const COUNTED_ALOUD: u64 = 500;
 /// When they cannot be read, or there are none.
 pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
     let client = connect(cluster).await?;
-    let listed = list_documents(&client, namespace).await;
-    let listed = listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))?;
     let mut documents = Vec::new();
-    for (config_map, texts) in listed {
+    for (config_map, texts) in documents_in(&target_maps(&client, namespace).await?) {
         for (key, text) in texts {
             let source = Text { name: format!("configmap/{config_map}/{key}"), text };
             documents.push(Document::whole(DocumentName { config_map: config_map.clone(), key }, source));
@@ -112,13 +111,13 @@ async fn examine(
     find_rights(client, namespace, (target, &kinds), &mut found).await;
     let mut objects = 0;
     let place = (None, FieldPaths::default());
-    let look = |_| {
+    let look = |_: &SeenObject| {
         objects += 1;
         if objects % COUNTED_ALOUD == 0 {
             count(objects);
         }
     };
-    match each_object(client, (target, &kind), place, look).await {
+    match each_object(client, (&target.objects, &kind), place, look).await {
         Ok(()) => found.objects = Some(objects),
         Err(error) => found.unasked(&format!("how many {} there are", kind.resource.plural), error),
     }

@@ -11,20 +11,21 @@ use std::time::Duration;
 
 use drift_cluster::process::clock;
 use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
-use drift_model::names::{CONTROLLER_LEASE, POLLER_LEASE};
+use drift_model::names::CONTROLLER_LEASE;
 use drift_model::object::LeanObject;
 use drift_target::Target;
+use serde_json::Value;
 
 use crate::commands::check::read_good_targets;
-use crate::commands::cluster::{
-    PlaceSettings, TargetsSettings, block_on, connect, find_object, live_targets, read_lease,
-};
+use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::commands::live_targets::{find_object, live_targets};
 use crate::core::credentials::Credentials;
 use crate::core::explanation::{
     Explanation, Facts, Leases, Poll, Shown, differing, holds, observed, request_lines, steps,
 };
 use crate::core::finding::Finding;
+use crate::core::live_targets::{KnownTarget, LiveTargets};
 use crate::core::named_objects::{NamedObjects, named_objects};
 use crate::core::rendered::{Rendered, appraise};
 use crate::core::reply::{Observation, Subject, compare};
@@ -62,9 +63,6 @@ pub(crate) struct ExplainSettings {
     /// How it is told
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
-    /// The poller's Lease, where it runs with another --lease-name
-    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE)]
-    poller_lease: String,
     /// The controller's Lease
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE)]
     controller_lease: String,
@@ -140,13 +138,17 @@ async fn explain(
     settings: &ExplainSettings,
     (kind, name): (&str, &str),
 ) -> Result<Explanation, CommandError> {
-    let TargetsSettings { targets_namespace: home, cluster } = &settings.targets;
-    let targets = match &settings.file {
-        Some(file) => read_good_targets(file)?,
-        None => live_targets(client, home).await?.0,
+    let TargetsSettings { targets_namespace: home, poller_lease, cluster } = &settings.targets;
+    let live = match &settings.file {
+        Some(file) => LiveTargets::tried(read_good_targets(file)?),
+        None => live_targets(client, &settings.targets).await?,
     };
     let place = (settings.place.namespace(client), name);
-    let (target, object) = find_object(client, &targets, kind, place).await?;
+    let ((target, kind), object) = find_object(client, &live, kind, place).await?;
+    let target = match target {
+        KnownTarget::Text(target) => target,
+        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object)),
+    };
     let mut rendered = appraise(&target, &object);
     // Who has the external resource is known to the poller, which knows all objects of all targets.
     let standing = object.conditions.observed().and_then(Standing::read);
@@ -163,12 +165,19 @@ async fn explain(
     let found = compare(&target, subject, polled.observation.clone());
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let leases = Leases {
-        poller: read_lease(client, home, &settings.poller_lease).await,
-        controller: read_lease(client, home, &settings.controller_lease).await,
+        poller: lease_or_warning(client, home, poller_lease).await?,
+        controller: lease_or_warning(client, home, &settings.controller_lease).await?,
     };
     let facts = Facts { target: &target, is_deployed: settings.file.is_none(), object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     Ok(Explanation::new(facts, shown(&target, &polled, subject), follows))
+}
+
+async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {
+    match read_lease(client, home, name).await {
+        Ok(lease) => Ok(lease),
+        Err(sentence) => warn(&sentence).map(|()| None),
+    }
 }
 
 fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {

@@ -8,16 +8,15 @@ mod watching;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::process::clock;
 use drift_model::field_paths::FieldPaths;
-use drift_target::Target;
+use drift_model::object::SeenObject;
 
-use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, kind_of, live_targets};
+use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, is_selected, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::commands::kinds::KindWord;
+use crate::commands::live_targets::{KnownKind, known_kinds, live_targets};
 use crate::core::listing::{Row, Summary, Wanted, arrange, summarise};
 use crate::core::named_objects::{NamedObjects, named_objects};
 use rendering::{GetOutput, whole_list};
@@ -62,8 +61,15 @@ pub(crate) struct GetSettings {
     output: GetOutput,
 }
 
-/// A target and its kind.
-type Selection = (Arc<Target>, ResolvedKind);
+/// What is looked at.
+struct Looked {
+    /// Of the kind that was named, or all.
+    known: Vec<KnownKind>,
+    /// What is wrong with targets.
+    troubles: Vec<String>,
+    /// Whether that is all that there is.
+    whole: bool,
+}
 
 /// Lists what stands on the objects.
 ///
@@ -73,23 +79,24 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
     let (kind, names) = one_kind(&settings.objects).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
-        let (selections, mut whole) = find_selections(&client, settings, kind).await?;
+        let Looked { known, troubles, mut whole } = look_up(&client, settings, kind).await?;
+        troubles.iter().try_for_each(|trouble| warn(trouble))?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &selections, (namespace, &wanted, settings.output)).await?;
+            watch(&client, &known, (namespace, &wanted, settings.output)).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut rows = Vec::new();
-        for selection in &selections {
-            whole &= add_rows(&client, selection, namespace, &mut rows).await;
+        for one in &known {
+            whole &= add_rows(&client, (one, &known), namespace, &mut rows).await?;
         }
         let rows = arrange(rows, &wanted);
         let missing = wanted.missing_in(&rows).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
         if let Some(missing) = missing {
             // What was found is told all the same.
             if !rows.is_empty() {
-                print(&rows, settings.output)?;
+                print(&rows, &troubles, settings.output)?;
             }
             return Err(missing);
         }
@@ -100,7 +107,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
                 namespace.unwrap_or("any namespace")
             )?;
         }
-        print(&rows, settings.output)?;
+        print(&rows, &troubles, settings.output)?;
         Ok(match summarise(&rows) {
             Summary::Drifted => ExitCode::from(DRIFTED),
             Summary::InSync if whole => ExitCode::SUCCESS,
@@ -109,9 +116,9 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
     })
 }
 
-fn print(rows: &[Row], output: GetOutput) -> Result<(), CommandError> {
+fn print(rows: &[Row], troubles: &[String], output: GetOutput) -> Result<(), CommandError> {
     // It takes the colours out where no terminal shows them, or NO_COLOR is set.
-    Ok(anstream::stdout().write_all(whole_list(rows, output, clock::wall()).as_bytes())?)
+    Ok(anstream::stdout().write_all(whole_list((rows, troubles), output, clock::wall()).as_bytes())?)
 }
 
 /// What it means that an object that was named is not listed.
@@ -142,47 +149,50 @@ fn one_kind(words: &[String]) -> Result<(Option<&str>, BTreeSet<String>), String
 }
 
 /// The targets that are about the kind that was named, or all; and whether they are all that there are.
-async fn find_selections(
-    client: &kube::Client,
-    settings: &GetSettings,
-    kind: Option<&str>,
-) -> Result<(Vec<Selection>, bool), CommandError> {
-    // A document that is wrong, and a kind that cannot be listed, are said, and make the whole uncertain.
-    let (targets, mut whole) = live_targets(client, &settings.targets.targets_namespace).await?;
-    let mut known: Vec<Selection> = Vec::new();
-    for target in targets {
-        match kind_of(client, &target).await {
-            Ok(kind) => known.push((target, kind)),
-            Err(error) => {
-                tracing::warn!("target {}: {error}", target.name);
-                whole = false;
-            }
+async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&str>) -> Result<Looked, CommandError> {
+    let live = live_targets(client, &settings.targets).await?;
+    // A document that is wrong, and a kind that cannot be listed, make the whole uncertain.
+    let (mut known, all_told) = known_kinds(client, &live).await?;
+    let whole = live.is_whole && all_told;
+    if let Some(word) = kind {
+        let meant = KindWord::look_up(client, word).await;
+        let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|one| meant.means(&one.kind));
+        if named.is_empty() && whole {
+            let others: Vec<_> = others.iter().map(|one| one.kind.resource.plural.as_str()).collect();
+            let message = format!("no target is about {word}; there are targets about {}", others.join(", "));
+            return Err(CommandError::BadUsage(message));
         }
+        known = named;
     }
-    let Some(word) = kind else { return Ok((known, whole)) };
-    let meant = KindWord::look_up(client, word).await;
-    let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, kind)| meant.means(kind));
-    if named.is_empty() && whole {
-        let others: Vec<_> = others.iter().map(|(_, kind)| kind.resource.plural.as_str()).collect();
-        let message = format!("no target is about {word}; there are targets about {}", others.join(", "));
-        return Err(CommandError::BadUsage(message));
-    }
-    Ok((named, whole))
+    Ok(Looked { known, troubles: live.troubles, whole })
 }
 
 /// Adds the rows of one target; gives whether all its objects were seen.
 async fn add_rows(
     client: &kube::Client,
-    (target, kind): &Selection,
+    (one, all): (&KnownKind, &[KnownKind]),
     namespace: Option<&str>,
     rows: &mut Vec<Row>,
-) -> bool {
+) -> Result<bool, CommandError> {
     let place = (namespace, FieldPaths::default());
-    let listed = each_object(client, (target, kind), place, |object| rows.push(Row::of(target, &object))).await;
+    let look = |seen: &SeenObject| rows.extend(row_of(one, all, seen));
+    let listed = each_object(client, (&one.objects, &one.kind), place, look).await;
     if let Err(error) = &listed {
-        tracing::warn!("the {} of target {} cannot be listed: {error}", kind.resource.plural, target.name);
+        let (plural, target) = (&one.kind.resource.plural, one.target.name());
+        warn(&format!("the {plural} of target {target} cannot be listed: {error}"))?;
     }
-    listed.is_ok()
+    Ok(listed.is_ok())
+}
+
+/// The row of an object of this kind, where it is one of this target's, and not better known by another.
+fn row_of(one: &KnownKind, all: &[KnownKind], seen: &SeenObject) -> Option<Row> {
+    let is_of_text = |other: &KnownKind| {
+        let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
+        other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
+    };
+    let is_better_known = one.target.text().is_none() && all.iter().any(is_of_text);
+    let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
+    is_listed.then(|| Row::of((&one.target, &one.objects), &seen.object))
 }
 
 #[cfg(test)]

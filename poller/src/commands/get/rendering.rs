@@ -23,7 +23,7 @@ pub(super) enum GetOutput {
     Table,
     /// A table with the target and the message too
     Wide,
-    /// A JSON object whose `items` has an entry for each; with --watch one JSON object a line
+    /// A JSON object whose `items` has an entry for each, and whose `problems` says what is wrong with targets; with --watch one JSON object a line
     Json,
     /// The same as YAML; with --watch one document each
     Yaml,
@@ -35,9 +35,9 @@ impl GetOutput {
     }
 }
 
-/// All of them; nothing where a table would have no row.
-pub(super) fn whole_list(rows: &[Row], output: GetOutput, now: Timestamp) -> String {
-    let items = || json!({"items": rows.iter().map(Row::json).collect::<Vec<Value>>()});
+/// All of them, for programs with what is wrong with targets; nothing where a table would have no row.
+pub(super) fn whole_list((rows, troubles): (&[Row], &[String]), output: GetOutput, now: Timestamp) -> String {
+    let items = || json!({"items": rows.iter().map(Row::json).collect::<Vec<Value>>(), "problems": troubles});
     match output {
         GetOutput::Table | GetOutput::Wide if rows.is_empty() => String::new(),
         GetOutput::Table | GetOutput::Wide => table(&heads(output.is_wide()), &cells(rows, output, now), paint),
@@ -85,7 +85,7 @@ fn cells(rows: &[Row], output: GetOutput, now: Timestamp) -> Vec<Vec<String>> {
 fn paint(column: usize, cell: String) -> String {
     let colour = match (column, cell.trim_end()) {
         (DRIFT_COLUMN, "True") => AnsiColor::Red,
-        (DRIFT_COLUMN, "Unknown" | "-") | (NEXT_COLUMN, "Paused" | "Suspended") => AnsiColor::Yellow,
+        (DRIFT_COLUMN, "Unknown" | "-") | (NEXT_COLUMN, "Paused" | "Suspended" | "Unknown") => AnsiColor::Yellow,
         _ => return cell,
     };
     let style: Style = colour.on_default();

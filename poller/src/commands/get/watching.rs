@@ -10,10 +10,11 @@ use drift_cluster::watch::{Change, follow_objects};
 use drift_model::object::SeenObject;
 use tokio::sync::mpsc;
 
-use super::Selection;
 use super::rendering::{FollowedList, GetOutput};
+use super::row_of;
 use crate::commands::cluster::selected_namespaces;
 use crate::commands::ending::CommandError;
+use crate::commands::live_targets::KnownKind;
 use crate::core::listing::{Followed, Row, Wanted, arrange};
 
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
@@ -25,25 +26,32 @@ const WAITING_CHANGES: usize = 500;
 /// When nobody does.
 pub(super) async fn watch(
     client: &kube::Client,
-    selections: &[Selection],
+    known: &[KnownKind],
     (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
     let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
-    for selection @ (target, kind) in selections {
-        let Some(namespaces) = selected_namespaces(target, kind, namespace) else { continue };
+    for one @ KnownKind { objects, kind, .. } in known {
+        let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
         let namespaces = namespaces.into_iter().map(Some);
         let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
         for namespace in all {
             let told = (of_collections.len(), sender.clone());
             followers.push(follow_objects(client.clone(), kind.clone(), namespace, told));
-            of_collections.push(selection);
+            of_collections.push(one);
         }
     }
     drop(sender);
     let unlisted = (0..of_collections.len()).collect();
-    let mut watching =
-        Watching { of_collections, unlisted, wanted, output, followed: Followed::new(wanted.clone()), list: None };
+    let mut watching = Watching {
+        known,
+        of_collections,
+        unlisted,
+        wanted,
+        output,
+        followed: Followed::new(wanted.clone()),
+        list: None,
+    };
     let printing = async {
         while let Some((number, change)) = changes.recv().await {
             anstream::stdout().write_all(watching.hear(number, change).as_bytes())?;
@@ -57,8 +65,9 @@ pub(super) async fn watch(
 }
 
 struct Watching<'s> {
+    known: &'s [KnownKind],
     /// Whose objects the collection of each number holds.
-    of_collections: Vec<&'s Selection>,
+    of_collections: Vec<&'s KnownKind>,
     /// Collections whose list has not come yet.
     unlisted: BTreeSet<usize>,
     wanted: &'s Wanted,
@@ -98,8 +107,12 @@ impl Watching<'_> {
             Change::Failing(why) => {
                 // The others are shown all the same.
                 self.unlisted.remove(&number);
-                if let Some((target, kind)) = self.of_collections.get(number) {
-                    tracing::warn!("the {} of target {} cannot be followed: {why}", kind.resource.plural, target.name);
+                if let Some(KnownKind { target, kind, .. }) = self.of_collections.get(number) {
+                    tracing::warn!(
+                        "the {} of target {} cannot be followed: {why}",
+                        kind.resource.plural,
+                        target.name()
+                    );
                 }
             }
             Change::Bookmark | Change::Connected => {}
@@ -108,13 +121,10 @@ impl Watching<'_> {
     }
 
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
-        let (target, _) = self.of_collections.get(number)?;
-        let (object, id) = (&seen.object, &seen.object.id);
-        let place = (number, id.uid.to_string());
-        if target.objects.selects(id.namespace.as_deref(), seen.labels.as_ref()) {
-            self.followed.seen(place, Row::of(target, object))
-        } else {
-            self.followed.left(&place)
+        let place = (number, seen.object.id.uid.to_string());
+        match row_of(self.of_collections.get(number)?, self.known, seen) {
+            Some(row) => self.followed.seen(place, row),
+            None => self.followed.left(&place),
         }
     }
 }

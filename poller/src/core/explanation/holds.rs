@@ -154,9 +154,9 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     if !is_held(leases.controller.as_ref(), now) {
         held.push("no controller holds its Lease at the moment".to_owned());
     }
-    match leases.poller.as_ref().filter(|lease| is_held(Some(lease), now)) {
+    match vouchers(leases.poller.as_ref(), now) {
         None => held.push("no poller holds its Lease at the moment, so that nobody vouches for what stands".to_owned()),
-        Some(lease) => held.extend(unvouched(facts, lease)),
+        Some(vouchers) => held.extend(unvouched(facts, &vouchers)),
     }
     held
 }
@@ -168,13 +168,19 @@ fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
     is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
 }
 
-/// Why the poller does not vouch for what stands on the object.
-fn unvouched(facts: Facts<'_>, lease: &Value) -> Option<String> {
+/// What the poller that holds this Lease vouches for; `None` where no poller holds it.
+#[must_use]
+pub fn vouchers(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Voucher>> {
+    let lease = lease.filter(|lease| is_held(Some(lease), now))?;
     let text =
         lease.pointer("/metadata/annotations").and_then(|all| all.get(IN_FORCE_ANNOTATION)).and_then(Value::as_str);
     let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let voucher = list.get(&facts.target.name).map(|text| Voucher::parse(text));
-    match voucher {
+    Some(list.into_iter().map(|(target, text)| (target, Voucher::parse(&text))).collect())
+}
+
+/// Why the poller does not vouch for what stands on the object.
+fn unvouched(facts: Facts<'_>, vouchers: &BTreeMap<String, Voucher>) -> Option<String> {
+    match vouchers.get(&facts.target.name) {
         None => Some("the poller does not vouch for the target at the moment (its Lease does not list it)".to_owned()),
         Some(voucher) if voucher.hash != facts.target.verdict_hash => {
             Some("the poller vouches for another text of the target than this one".to_owned())

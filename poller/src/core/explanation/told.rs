@@ -3,10 +3,12 @@
 //! It must not know where it is printed.
 
 use drift_model::condition::{Condition, ConditionStatus};
+use drift_model::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::holds::{Facts, action};
 use crate::core::description::printable;
+use crate::core::live_targets::ByLastGood;
 
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;
@@ -76,6 +78,29 @@ impl Explanation {
         }
     }
 
+    /// Of an object of a target whose text in force is not known: what stands on it is all that can be told.
+    #[must_use]
+    pub fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
+        let conditions = &object.conditions;
+        Self {
+            kind: kind.to_owned(),
+            object: object.id.to_string(),
+            target: target.name.clone(),
+            place: "its last good text".to_owned(),
+            poll: Poll {
+                asked: vec!["nothing: what to ask stands in a text that cannot be read from here".to_owned()],
+                observed: Shown::Failed(target.trouble.clone()),
+                differing: Vec::new(),
+            },
+            status: ConditionStatus::Unknown,
+            verdict: Value::Null,
+            stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            action: None,
+            steps: Vec::new(),
+            held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
+        }
+    }
+
     /// Whether it drifted.
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {
@@ -111,13 +136,14 @@ impl Explanation {
             Shown::Failed(why) => vec![format!("nothing that can be told: {why}")],
         };
         let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
-        let verdict = format!("driftObserved {}/{}: {}", part("status"), part("reason"), printable(part("message")));
+        let verdict = || format!("driftObserved {}/{}: {}", part("status"), part("reason"), printable(part("message")));
+        let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
             stands => stands.iter().map(standing).collect(),
         };
         let mut paragraphs = vec![("asked", asked), ("observed", observed), ("differs", self.poll.differing.clone())];
-        paragraphs.extend([("verdict", vec![verdict]), ("stands", stands), ("would send", self.steps.clone())]);
+        paragraphs.extend([("verdict", verdict), ("stands", stands), ("would send", self.steps.clone())]);
         paragraphs.push(self.outlook());
         paragraphs.retain(|(_, lines)| !lines.is_empty());
         paragraphs
@@ -206,6 +232,23 @@ held        it is paused
             changed.starts_with("observed    nothing that can be told: no answer\nfollows     a correction (update)"),
             "{changed}"
         );
+    }
+
+    #[test]
+    fn without_a_text_what_stands_is_told() {
+        let target = target(TEXT);
+        let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+        let trouble = "target t: the text is wrong".to_owned();
+        let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble };
+        let told = Explanation::unread(&target, "Proxy", &object);
+        let expected = "Proxy u by target t (its last good text)
+asked       nothing: what to ask stands in a text that cannot be read from here
+observed    nothing that can be told: target t: the text is wrong
+stands      nothing yet
+held        by what that text says; where you have it, -f FILE explains by it
+";
+        assert_eq!(told.text(None), expected);
+        assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
     }
 
     #[test]

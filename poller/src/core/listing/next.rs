@@ -32,17 +32,21 @@ pub enum Next {
     HourlyTry,
     /// A correction.
     Correction,
+    /// What the target's last good text says, which is not known.
+    Unknown,
 }
 
 impl Next {
-    /// Of an object that a target selects.
+    /// Of an object that a target selects, by its text if that is known.
     #[must_use]
-    pub fn of(target: &Target, object: &LeanObject) -> Self {
+    pub fn of(target: Option<&Target>, object: &LeanObject) -> Self {
         let standing = object.conditions.observed().and_then(Standing::read);
         let reason = standing.as_ref().map(|standing| standing.reason);
         let is_outdated = |standing: &Standing| object.generation.is_some() && standing.generation != object.generation;
         match &standing {
-            _ if target.suspend || reason == Some(ObservedReason::Suspended) => Self::Suspended,
+            _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
+                Self::Suspended
+            }
             _ if object.paused => Self::Paused,
             _ if object.deleting => Self::Deletion,
             None => Self::Poll,
@@ -50,7 +54,9 @@ impl Next {
             Some(standing) => match standing.reason.status() {
                 ConditionStatus::False => Self::Nothing,
                 ConditionStatus::Unknown => Self::Poll,
-                ConditionStatus::True => Self::of_drift(target, object, standing),
+                ConditionStatus::True => {
+                    target.map_or(Self::Unknown, |target| Self::of_drift(target, object, standing))
+                }
             },
         }
     }
@@ -82,6 +88,7 @@ impl Next {
             Self::Verification => "Verification",
             Self::HourlyTry => "HourlyTry",
             Self::Correction => "Correction",
+            Self::Unknown => "Unknown",
         })
     }
 }
@@ -132,9 +139,11 @@ mod tests {
         ];
         for (target, metadata, observed, corrected, expected) in table {
             let object = object(metadata.clone(), observed, corrected);
-            assert_eq!(Next::of(target, &object).as_str(), expected, "{observed:?} {corrected:?}");
+            assert_eq!(Next::of(Some(target), &object).as_str(), expected, "{observed:?} {corrected:?}");
         }
         let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
-        assert_eq!(Next::of(&correcting, &bare), Next::Poll);
+        assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);
+        assert_eq!(Next::of(None, &object(none.clone(), drifted, applied)), Next::Unknown);
+        assert_eq!(Next::of(None, &object(paused, drifted, applied)), Next::Paused);
     }
 }

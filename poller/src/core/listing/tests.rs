@@ -2,15 +2,17 @@
 
 use super::*;
 use drift_model::field_paths::FieldPaths;
+use std::sync::Arc;
 
 const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
                       kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
 
 fn row(name: &str, conditions: &Value) -> Row {
-    let target = drift_target::fixtures::target(TARGET);
+    let target = Arc::new(drift_target::fixtures::target(TARGET));
+    let objects = target.objects.clone();
     let object =
         json!({"metadata": {"name": name, "namespace": "n", "generation": 2}, "status": {"conditions": conditions}});
-    Row::of(&target, &LeanObject::prune(&object, &FieldPaths::default()))
+    Row::of((&KnownTarget::Text(target), &objects), &LeanObject::prune(&object, &FieldPaths::default()))
 }
 
 fn observed(status: &str, reason: &str, message: &str) -> Value {

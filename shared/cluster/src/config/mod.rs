@@ -9,5 +9,5 @@ mod news;
 mod watch;
 
 pub use last_good::LastGood;
-pub use listed::list_documents;
+pub use listed::{documents_in, list_config_maps};
 pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

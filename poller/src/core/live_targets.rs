@@ -1,0 +1,223 @@
+//! The targets of a cluster as a command can know them: the good texts of the ConfigMaps, and those that are in force by a text
+//! which no ConfigMap has any more, of which the poller's Lease tells name, kind and namespaces.
+//!
+//! The programs go on by the last good text where a document is wrong or its ConfigMap is gone; that text itself is in their
+//! memory alone. It must not know who asks the cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use drift_model::object::LeanObject;
+use drift_model::voucher::Voucher;
+use drift_target::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts, manifests_of};
+use serde_json::Value;
+
+/// What the poller's Lease says of the targets in force.
+#[derive(Clone, Debug, Default)]
+pub struct LeaseNotes {
+    /// The targets that it vouches for; none where no poller holds the Lease.
+    pub vouched: BTreeMap<String, Voucher>,
+    /// Where targets have, or had, objects.
+    pub places: Vec<NotedPlace>,
+}
+
+/// Where one target has, or had, objects. Labels are not noted.
+#[derive(Clone, Debug)]
+pub struct NotedPlace {
+    /// The target's name.
+    pub target: String,
+    /// The ConfigMap that last had it.
+    pub config_map: String,
+    /// Which objects, labels aside.
+    pub objects: ObjectSelection,
+}
+
+/// What is known of the targets of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct LiveTargets {
+    /// By the texts that stand in the ConfigMaps.
+    pub good: Vec<Arc<Target>>,
+    /// By texts that stand there no more.
+    pub by_last_good: Vec<Arc<ByLastGood>>,
+    /// What is wrong, a sentence each.
+    pub troubles: Vec<String>,
+    /// Whether every text that stands there is good.
+    pub is_whole: bool,
+}
+
+/// A target that the programs have by its last good text, which cannot be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByLastGood {
+    /// Its name.
+    pub name: String,
+    /// Where it has objects, labels aside.
+    pub objects: Vec<ObjectSelection>,
+    /// What is wrong with it, and what that means.
+    pub trouble: String,
+}
+
+/// A target as far as it is known.
+#[derive(Clone, Debug)]
+pub enum KnownTarget {
+    /// By the text that stands in its ConfigMap.
+    Text(Arc<Target>),
+    /// By name and place alone.
+    LastGood(Arc<ByLastGood>),
+}
+
+/// A document that is wrong.
+struct Wrong {
+    document: DocumentName,
+    /// What it calls its target, where that can be read.
+    name: Option<String>,
+    problems: String,
+}
+
+impl LiveTargets {
+    /// Of the ConfigMaps of a namespace.
+    #[must_use]
+    pub fn of(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Self {
+        let catalogue = Catalogue::default().update(texts);
+        let good: Vec<_> = catalogue.targets().values().cloned().collect();
+        let wrong = wrong_documents(texts, catalogue.problems());
+        let by_last_good = by_last_good(namespace, (texts, &catalogue), (&wrong, notes));
+        let mut troubles: Vec<_> = by_last_good.iter().map(|target| target.trouble.clone()).collect();
+        let is_told = |wrong: &&Wrong| by_last_good.iter().any(|target| may_be_of(wrong, &target.name, notes));
+        troubles.extend(
+            wrong.iter().filter(|wrong| !is_told(wrong)).map(|wrong| {
+                format!("{}; an earlier text of it is not known to be in force", wrong.sentence(namespace))
+            }),
+        );
+        troubles.extend(good.iter().filter_map(|target| other_text(namespace, target, notes)));
+        let is_whole = wrong.is_empty() && by_last_good.is_empty();
+        Self { good, by_last_good, troubles, is_whole }
+    }
+
+    /// Targets that are not those of a cluster.
+    #[must_use]
+    pub fn tried(good: Vec<Arc<Target>>) -> Self {
+        Self { good, is_whole: true, ..Self::default() }
+    }
+
+    /// Each target with the objects of one kind, those with a text first.
+    #[must_use]
+    pub fn known(&self) -> Vec<(KnownTarget, ObjectSelection)> {
+        let good = self.good.iter().map(|target| (KnownTarget::Text(target.clone()), target.objects.clone()));
+        let by_last_good = self.by_last_good.iter().flat_map(|target| {
+            let places = target.objects.iter().cloned();
+            places.map(|objects| (KnownTarget::LastGood(target.clone()), objects))
+        });
+        good.chain(by_last_good).collect()
+    }
+}
+
+impl KnownTarget {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Text(target) => &target.name,
+            Self::LastGood(target) => &target.name,
+        }
+    }
+
+    /// Its text, where that is known.
+    #[must_use]
+    pub fn text(&self) -> Option<&Target> {
+        match self {
+            Self::Text(target) => Some(target),
+            Self::LastGood(_) => None,
+        }
+    }
+
+    /// Whether an object of its kind is one of its objects. Of a text that is not known the selector is not known either: what
+    /// carries a condition of ours may be its object.
+    #[must_use]
+    pub fn lists(&self, objects: &ObjectSelection, object: &LeanObject, labels: Option<&Value>) -> bool {
+        let is_ours = || object.conditions.observed().is_some() || object.conditions.corrected().is_some();
+        objects.selects(object.id.namespace.as_deref(), labels) && (self.text().is_some() || is_ours())
+    }
+}
+
+impl Wrong {
+    fn sentence(&self, namespace: &str) -> String {
+        let DocumentName { config_map, key } = &self.document;
+        format!("the text in ConfigMap {namespace}/{config_map}, key {key}, is wrong ({})", self.problems)
+    }
+}
+
+fn wrong_documents(texts: &Texts, problems: &[Problem]) -> Vec<Wrong> {
+    let mut wrong: Vec<Wrong> = Vec::new();
+    for Problem { document, line, column, message } in problems {
+        let said = if *line == 0 { message.clone() } else { format!("line {line} column {column}: {message}") };
+        match wrong.last_mut().filter(|last| last.document == *document) {
+            Some(last) => last.problems = format!("{}; {said}", last.problems),
+            None => {
+                let text = texts.get(&document.config_map).and_then(|documents| documents.get(&document.key));
+                let manifest = text.and_then(|text| manifests_of(text).into_iter().next());
+                let name = manifest.and_then(|manifest| Some(manifest.pointer("/metadata/name")?.as_str()?.to_owned()));
+                wrong.push(Wrong { document: document.clone(), name, problems: said });
+            }
+        }
+    }
+    wrong
+}
+
+/// Whether a wrong document may be what became of this target: by its name, or where it has none, or one that nobody knows, by its
+/// ConfigMap.
+fn may_be_of(wrong: &Wrong, target: &str, notes: &LeaseNotes) -> bool {
+    let is_noted = |name: &String| notes.places.iter().any(|place| place.target == *name);
+    match wrong.name.as_ref().filter(|name| is_noted(name)) {
+        Some(name) => name == target,
+        None => {
+            let was_there =
+                |place: &NotedPlace| place.target == target && place.config_map == wrong.document.config_map;
+            notes.places.iter().any(was_there)
+        }
+    }
+}
+
+fn by_last_good(
+    namespace: &str,
+    (texts, catalogue): (&Texts, &Catalogue),
+    (wrong, notes): (&[Wrong], &LeaseNotes),
+) -> Vec<Arc<ByLastGood>> {
+    let names: BTreeSet<&String> = notes.places.iter().map(|place| &place.target).collect();
+    let lost = names.into_iter().filter(|name| !catalogue.targets().contains_key(*name));
+    let of = |name: &String| {
+        let places: Vec<_> = notes.places.iter().filter(|place| place.target == *name).collect();
+        let is_vouched = notes.vouched.contains_key(name);
+        let said: Vec<_> = wrong.iter().filter(|wrong| may_be_of(wrong, name, notes)).collect();
+        let said = match places.iter().find(|place| !texts.contains_key(&place.config_map)) {
+            _ if !said.is_empty() => {
+                said.iter().map(|wrong| wrong.sentence(namespace)).collect::<Vec<_>>().join(", and ")
+            }
+            Some(place) if is_vouched => format!("ConfigMap {namespace}/{}, which had it, is gone", place.config_map),
+            // Somebody took the target away, and the programs clean up after it.
+            _ => return None,
+        };
+        let consequence = if is_vouched {
+            "the programs go on by its last good text, which cannot be read from here"
+        } else {
+            "whether the programs go on by an earlier text cannot be told: the poller does not vouch for the target at the moment"
+        };
+        let objects = places.iter().map(|place| place.objects.clone()).collect();
+        let trouble = format!("target {name}: {said}; {consequence}");
+        Some(Arc::new(ByLastGood { name: name.clone(), objects, trouble }))
+    };
+    lost.filter_map(of).collect()
+}
+
+/// What it means that the poller vouches for another text of a target than the one that stands in its ConfigMap.
+fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
+    notes.vouched.get(&target.name).filter(|voucher| voucher.hash != target.verdict_hash)?;
+    let DocumentName { config_map, key } = &target.document;
+    Some(format!(
+        "target {}: the poller goes by another text than the one in ConfigMap {namespace}/{config_map}, key {key}: that was edited a \
+         moment ago, or what the cluster has does not fit it (check --from-cluster says what)",
+        target.name
+    ))
+}
+
+#[cfg(test)]
+mod tests;

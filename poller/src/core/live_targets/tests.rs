@@ -1,0 +1,64 @@
+//! What is known of targets whose texts are wrong or gone.
+
+use super::*;
+use crate::core::fixtures::TEXT;
+
+fn texts(documents: &[(&str, &str, &str)]) -> Texts {
+    let mut texts = Texts::new();
+    for (config_map, key, text) in documents {
+        texts.entry((*config_map).to_owned()).or_default().insert((*key).to_owned(), (*text).to_owned());
+    }
+    texts
+}
+
+/// A poller that vouches for these targets, and notes all of `t`, `u` and `old` in the ConfigMap `m`.
+fn notes(vouched: &[&str]) -> LeaseNotes {
+    let hash = crate::core::fixtures::target(TEXT).verdict_hash.clone();
+    let voucher = |name: &&str| ((*name).to_owned(), Voucher { hash: hash.clone(), ..Voucher::default() });
+    let place = |target: &str| NotedPlace {
+        target: target.to_owned(),
+        config_map: "m".to_owned(),
+        objects: ObjectSelection { kind: target.to_uppercase(), ..crate::core::fixtures::target(TEXT).objects.clone() },
+    };
+    LeaseNotes { vouched: vouched.iter().map(voucher).collect(), places: ["t", "u", "old"].map(place).to_vec() }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_goes_on() {
+    let wrong = TEXT.replace("identity", "identitie");
+    let unnamed = "kind: [";
+    let other = TEXT.replace("{name: t}", "{name: u}").replace("Proxy", "Role");
+    let edited = TEXT.replace("http://h/", "http://g/");
+    let (goes_on, untold) = ("; the programs go on by its last good text", "; whether the programs go on");
+    let unknown = "; an earlier text of it is not known to be in force";
+    let (good, mistaken, gone) =
+        (texts(&[("m", "k", TEXT), ("m", "l", &other)]), texts(&[("m", "k", &wrong), ("m", "l", &other)]), texts(&[]));
+    let new = texts(&[("n", "k", unnamed), ("m", "k", TEXT), ("m", "l", &other)]);
+    let told = |texts: &Texts, vouched: &[&str], said: &[&str]| {
+        let live = LiveTargets::of("ns", texts, &notes(vouched));
+        let all = live.troubles.join("\n");
+        assert!(said.iter().all(|part| all.contains(part)) && said.is_empty() == all.is_empty(), "{all}");
+        assert_eq!(live.is_whole, live.by_last_good.is_empty() && !all.contains("is wrong"), "{all}");
+        live.by_last_good.iter().map(|target| target.name.clone()).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(told(&good, &["t"], &[]), none);
+    let mistake = "target t: the text in ConfigMap ns/m, key k, is wrong (line 6 column 3: identity is missing; line 7 column 3: unknown key \
+                   `identitie` in spec: did you mean `identity`?)";
+    assert_eq!(told(&mistaken, &["t"], &[mistake, goes_on]), ["t"]);
+    assert_eq!(told(&mistaken, &[], &["target t: ", untold]), ["t"]);
+    let no_yaml = texts(&[("m", "k", unnamed), ("m", "l", &other)]);
+    assert_eq!(told(&no_yaml, &["t"], &["target t: the text", goes_on]), ["old", "t"]);
+    assert_eq!(told(&new, &["t"], &["the text in ConfigMap ns/n, key k, is wrong (", unknown]), none);
+    assert_eq!(told(&gone, &["t"], &["target t: ConfigMap ns/m, which had it, is gone", goes_on]), ["t"]);
+    assert_eq!(told(&gone, &[], &[]), none, "nobody has it any more");
+    let renewed = texts(&[("m", "k", &edited), ("m", "l", &other)]);
+    assert_eq!(told(&renewed, &["t"], &["target t: the poller goes by another text than", "key k"]), none);
+}
+
+#[test]
+fn where_its_objects_are_is_as_noted() {
+    let live = LiveTargets::of("ns", &texts(&[("m", "k", "{}")]), &notes(&["t"]));
+    let found = live.by_last_good.iter().find(|target| target.name == "t").map(|target| target.objects[0].kind.clone());
+    assert_eq!(found.as_deref(), Some("T"));
+}
