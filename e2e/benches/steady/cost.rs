@@ -27,7 +27,15 @@ impl Cost {
     /// # Errors
     /// When it has ended.
     pub(crate) async fn of(program: &Program) -> Result<Self> {
-        let folder = format!("/proc/{}", program.pid().await);
+        Self::of_process(program.pid().await)
+    }
+
+    /// Of the process with this id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn of_process(process: i32) -> Result<Self> {
+        let folder = format!("/proc/{process}");
         let status = std::fs::read_to_string(format!("{folder}/status"))?;
         let stat = std::fs::read_to_string(format!("{folder}/stat"))?;
         // The second field is the name in brackets, and may hold blanks.

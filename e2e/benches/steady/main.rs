@@ -102,7 +102,7 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
         bench.restart(every).await?;
     }
     if arguments.asks(Question::Storm) {
-        bench.storm(fast).await?;
+        bench.storm(every).await?;
     }
     let how = format!("{} objects, spans of {} s, {}.", arguments.objects, arguments.seconds, cores.told());
     progress::say(format!("written to {}", bench.table.write(&how)?.display()));
