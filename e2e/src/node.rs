@@ -29,8 +29,8 @@ use serde_json::Value;
 
 pub use cgroup::Usage;
 pub use cluster::Cluster;
-pub use images::{Again, BuiltTwice, build_again};
-pub use installation::{BOTH, Installation};
+pub use images::{Again, BuiltTwice, JOB_TOOL, build_again};
+pub use installation::{BOTH, Installation, PORT};
 pub use pods::Pod;
 
 use crate::binaries::cache;

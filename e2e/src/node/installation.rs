@@ -20,7 +20,7 @@ use crate::wait::{self, Seen};
 use crate::{binaries, progress, run_folder};
 
 /// The port in the shipped target.
-const PORT: u16 = 8474;
+pub const PORT: u16 = 8474;
 
 /// Pods are ready within this of `kubectl apply`, where the images are on the node: 2 to 8 s were seen, and a container that
 /// was killed before waits ten seconds for its next start.
@@ -102,7 +102,10 @@ impl Installation {
             "metadata": metadata("toxiproxy-outside"), "addressType": "IPv4",
             "endpoints": [{"addresses": [self.cluster.outside()]}], "ports": [{"name": "api", "port": PORT}]});
         endpoints["metadata"]["labels"] = json!({"kubernetes.io/service-name": "toxiproxy"});
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OBJECTS_NAMESPACE}});
+        // What runs beside the objects, which is Jobs alone, meets the strictest standard.
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": OBJECTS_NAMESPACE, "labels": labels}});
         [namespace, service, endpoints, self.policy_for_outside()]
     }
 
@@ -151,12 +154,22 @@ impl Installation {
     /// # Errors
     /// When the API server refuses.
     pub async fn set_interval(&self, interval: &str) -> Result<()> {
+        self.apply_target(|spec| spec["interval"] = json!(interval)).await
+    }
+
+    /// Applies the shipped target with its `spec` edited.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn apply_target(&self, edit: impl FnOnce(&mut Value)) -> Result<()> {
         let documents = manifests::shipped(&binaries::locate().await?.kubectl)?;
         let targets = documents.iter().find(|document| manifests::is(document, "ConfigMap", manifests::TARGETS));
         let mut targets = targets.cloned().context("no ConfigMap of targets")?;
         let text = targets["data"]["proxies.yaml"].as_str().context("no shipped target")?;
-        ensure!(text.contains("interval: 30s"), "the shipped interval changed: {text}");
-        targets["data"]["proxies.yaml"] = json!(text.replace("interval: 30s", &format!("interval: {interval}")));
+        let mut target: Value = serde_saphyr::from_str(text)?;
+        ensure!(target["spec"]["interval"] == "30s", "the shipped interval changed: {text}");
+        edit(&mut target["spec"]);
+        targets["data"]["proxies.yaml"] = json!(target.to_string());
         self.apply(&targets).await
     }
 

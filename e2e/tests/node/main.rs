@@ -5,5 +5,6 @@
 mod configuration;
 mod healing;
 mod images;
+mod jobs;
 mod killing;
 mod rollout;

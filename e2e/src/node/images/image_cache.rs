@@ -34,6 +34,11 @@ pub(super) const PRODUCT: [(&str, &str); 2] =
 
 const PAUSE_PROGRAM: &str = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n";
 
+/// The image of a command line that sends one request: what Jobs run. Its arguments stand at the top of its source.
+pub const JOB_TOOL: &str = "drift.local/job-tool:1";
+
+const JOB_TOOL_PROGRAM: &str = include_str!("job_tool.c");
+
 /// All images as archives that containerd can import, built if they have changed.
 pub(in super::super) async fn built() -> Result<Vec<PathBuf>> {
     tokio::task::spawn_blocking(built_blocking).await?
@@ -41,7 +46,10 @@ pub(in super::super) async fn built() -> Result<Vec<PathBuf>> {
 
 fn built_blocking() -> Result<Vec<PathBuf>> {
     let cache = ImageCache::open()?;
-    let mut all = vec![cache.pause()?];
+    let mut all = vec![
+        cache.of_program(PAUSE, "pause", PAUSE_PROGRAM)?,
+        cache.of_program(JOB_TOOL, "job-tool", JOB_TOOL_PROGRAM)?,
+    ];
     for (program, name) in PRODUCT {
         all.push(cache.product(program, name)?);
     }
@@ -91,15 +99,18 @@ impl ImageCache {
         Ok(archive)
     }
 
-    fn pause(&self) -> Result<PathBuf> {
-        let archive = self.archive("pause");
+    /// The image of one program in C, linked statically, and of nothing else.
+    fn of_program(&self, image: &str, name: &str, source: &str) -> Result<PathBuf> {
+        let archive = self.archive(&format!("{name}-{}", cache::name(Sha256::new_with_prefix(source))?));
         if !archive.is_file() {
-            let (source, program) = (self.folder.join("pause.c"), self.folder.join("pause"));
-            fs::write(&source, PAUSE_PROGRAM)?;
-            run("gcc", &["-static", "-Os", "-s", "-o", path(&program)?, path(&source)?])?;
-            let settings = Settings { environment: &[], entrypoint: Some("/pause") };
-            self.builder.make(PAUSE, &[(program, "/pause")], &settings)?;
-            self.builder.save(PAUSE, &archive)?;
+            let (file, program) = (self.folder.join(format!("{name}.c")), self.folder.join(name));
+            fs::write(&file, source)?;
+            run("gcc", &["-static", "-Os", "-s", "-o", path(&program)?, path(&file)?])?;
+            let (place, entrypoint) = (format!("/{name}"), Some(format!("/{name}")));
+            let settings = Settings { environment: &[], entrypoint: entrypoint.as_deref() };
+            self.builder.make(image, &[(program, &place)], &settings)?;
+            forget_others(&archive, name)?;
+            self.builder.save(image, &archive)?;
         }
         Ok(archive)
     }
