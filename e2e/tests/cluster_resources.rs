@@ -166,7 +166,8 @@ async fn hints(poller: &Program, outcome: &str) -> Result<f64> {
 async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
     World::run("watched cluster resource", async |world| {
         let target = target(world)?.polled_when_asked().with("/spec/hints/watch", json!(true));
-        world.apply_target(&target.with("/spec/correct", json!({"mode": "Observe"}))).await?;
+        let target = target.with("/spec/correct", json!({"mode": "Observe"}));
+        world.apply_target(&target).await?;
         grant(world, Which::Poller, &["get"]).await?;
         make(world, "proxy-web").await?;
         change(world, "proxy-web", "127.0.0.1:9").await?;
@@ -199,11 +200,34 @@ async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
             "polled at once, False with InSync",
             format!("{:.1} s after the change", began.elapsed().as_secs_f64()),
         ));
+        a_change_between_two_texts_is_heard(world, target, &poller).await?;
         config_maps(world)?.delete("proxy-web", &DeleteParams::default()).await?;
         world.wait_for_verdict("web", "True", "ExternalMissing").await?;
         is_counted_and_never_listed(world, &poller).await
     })
     .await
+}
+
+/// For a while the target has no watch, as it has none for a moment at each edit.
+async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poller: &Program) -> Result<()> {
+    world.apply_target(&target.clone().without("/spec/hints")).await?;
+    wait::until("the text without a watch to be in force", wait::DEADLINE, async || {
+        let is_in_force = poller.log_text()?.contains("new text is in force");
+        Ok(if is_in_force { Seen::Met(()) } else { Seen::Instead("the former one".to_owned()) })
+    })
+    .await?;
+    change(world, "proxy-web", "unheard").await?;
+    world.apply_target(&target).await?;
+    world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
+    world.shows(Shown::new(
+        Group::Hints,
+        "A change in the cluster between two texts of a target",
+        "what is read changes after a text of the target without a watch is in force, and the former text comes back; regular polls are a day apart",
+        "the watch goes on from where it was: polled, True with FieldsDiffer",
+        "",
+    ));
+    change(world, "proxy-web", "127.0.0.1:9").await?;
+    world.wait_for_verdict("web", "False", "InSync").await.map(drop)
 }
 
 /// What no object reads.

@@ -23,7 +23,7 @@ use drift_cluster::process::supervise;
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::metrics;
-use drift_cluster::watch::KindWatches;
+use drift_cluster::watch::{HeardVersions, KindWatches};
 use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_outside::{Databases, HttpSender};
@@ -173,6 +173,7 @@ impl Program {
             in_force: InForceList::default(),
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
+            heard: HeardVersions::default(),
             identities: Identities::default(),
             judges_every_answer: settings.judge_every_answer,
             board: Board::default(),

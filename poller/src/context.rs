@@ -16,7 +16,7 @@ use drift_cluster::lease::Leadership;
 use drift_cluster::object_writer::{CallSlots, ObjectWriter};
 use drift_cluster::telemetry::health::Health;
 use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::KindWatches;
+use drift_cluster::watch::{HeardVersions, KindWatches};
 use drift_model::field_paths::FieldPaths;
 use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::names::POLLER_MANAGER;
@@ -65,6 +65,8 @@ pub struct Context {
     pub notes: NotedSelections,
     /// Who was told of which object; of this term.
     pub watches: KindWatches,
+    /// Up to where changes of what targets read in the cluster were heard.
+    pub heard: HeardVersions,
     /// Which object has which external resource; of this term.
     pub identities: Identities,
     /// Whether an answer is judged though the same one was judged before.

@@ -22,7 +22,7 @@ use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::tasks::spawn;
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::{KindWatches, ObjectEvent};
+use drift_cluster::watch::{HeardVersions, KindWatches, ObjectEvent};
 use drift_model::names::POLLER_MANAGER;
 use drift_model::object::LeanObject;
 use drift_outside::{Databases, HttpSender};
@@ -151,6 +151,7 @@ fn context() -> Arc<Context> {
         in_force: InForceList::default(),
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
+        heard: HeardVersions::default(),
         identities: Identities::default(),
         judges_every_answer: false,
         board: Board::default(),

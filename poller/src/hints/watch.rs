@@ -32,6 +32,9 @@ pub(super) async fn hear(context: &Context, inbox: &Inbox) {
     inbox.say_connected(WATCH, false);
     let (kind, mut was_missing) = find_kind(context, read, inbox).await;
     let namespaces = read.namespace.as_ref().map_or(target.objects.namespaces.as_slice(), std::slice::from_ref);
+    // It goes on from where the target's former text was heard.
+    let targets = context.configuration.borrow().targets.clone();
+    context.heard.retain(|name| targets.contains_key(name));
     let (sender, mut changes) = mpsc::channel(BUFFER);
     let telling = async {
         while let Some(news) = changes.recv().await {
@@ -43,7 +46,7 @@ pub(super) async fn hear(context: &Context, inbox: &Inbox) {
         }
     };
     tokio::select! {
-        () = hear_of_changes(&context.client, (&kind, namespaces), sender) => {}
+        () = hear_of_changes(&context.client, (&kind, namespaces), (&target.name, &context.heard), sender) => {}
         () = follow_rights(context, target, rights_to_read(target, read.namespace.as_deref(), &kind)) => {}
         () = telling => {}
     }

@@ -116,6 +116,7 @@ impl<J: Judge> ConfigWatch<J> {
         let collection = Collection {
             path: ConfigMap::url_path(&(), Some(&self.settings.namespace)),
             label_selector: Some(format!("{TARGETS_LABEL}={TRUE}")),
+            heard: None,
         };
         let (sender, receiver) = mpsc::channel(BUFFER);
         let following = follow(self.settings.client.clone(), (collection, WholeObjects), 0, sender);

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use crate::client::{CALL_DEADLINE, CallError, Decode, MAX_ANSWER_BYTES, Pages, WatchAnswer};
 use crate::client::{causes, not_asked_for, parse_event, within};
 use crate::process::clock;
+use crate::watch::heard::HeardVersion;
 
 /// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
 /// and short, so that a connection that died without a word is given up early.
@@ -50,6 +51,8 @@ pub(crate) struct Collection {
     pub(crate) path: String,
     /// Only objects with these labels. The server reports an object that loses them as deleted and then is silent.
     pub(crate) label_selector: Option<String>,
+    /// Where it goes on from and notes how far it came; `None` where each beginning is a list.
+    pub(crate) heard: Option<HeardVersion>,
 }
 
 /// What is heard of a collection, in order.
@@ -116,8 +119,13 @@ impl From<CallError> for Ending {
 impl<K: Decode> Follower<K> {
     async fn run(self) {
         let mut pauses = pauses();
+        let mut known = self.collection.heard.as_ref().and_then(HeardVersion::get);
         loop {
-            let ending = match self.list().await {
+            let version = match known.take() {
+                Some(version) => Ok(version),
+                None => self.list().await,
+            };
+            let ending = match version {
                 Ok(version) => self.watch_on(version, &mut pauses).await,
                 Err(ending) => ending,
             };
@@ -130,7 +138,7 @@ impl<K: Decode> Follower<K> {
     /// Lists in pages; gives the version to watch from.
     async fn list(&self) -> Result<String, Ending> {
         self.say(Change::ListBegan).await?;
-        let Collection { path, label_selector } = &self.collection;
+        let Collection { path, label_selector, .. } = &self.collection;
         let mut pages = Pages::new(self.client.clone(), path, label_selector.clone(), self.decode.clone());
         let mut version = String::new();
         while let Some(page) = pages.next().await? {
@@ -140,6 +148,7 @@ impl<K: Decode> Follower<K> {
             }
         }
         self.say(Change::ListEnded).await?;
+        self.note(&version);
         Ok(version)
     }
 
@@ -199,6 +208,7 @@ impl<K: Decode> Follower<K> {
                 newer.clone_into(version);
             }
             self.say(change).await?;
+            self.note(version);
         }
         Ok(())
     }
@@ -213,6 +223,13 @@ impl<K: Decode> Follower<K> {
         tokio::select! {
             () = sleep(pauses) => Ok(()),
             () = self.changes.closed() => Err(Ending::Closed),
+        }
+    }
+
+    /// All up to this version is said.
+    fn note(&self, version: &str) {
+        if let Some(heard) = &self.collection.heard {
+            heard.note(version, clock::now());
         }
     }
 
@@ -287,7 +304,8 @@ mod tests {
 
     async fn heard(client: kube::Client, count: usize) -> Vec<Change> {
         let (sender, mut receiver) = mpsc::channel::<Heard>(1);
-        let collection = Collection { path: "/api/v1/things".to_owned(), label_selector: Some("a=b".to_owned()) };
+        let collection =
+            Collection { path: "/api/v1/things".to_owned(), label_selector: Some("a=b".to_owned()), heard: None };
         let mut changes = Vec::new();
         let hear = async {
             while changes.len() < count {

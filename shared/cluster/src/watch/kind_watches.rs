@@ -221,7 +221,7 @@ impl Runner<'_> {
         match command {
             Command::Follow { number, kind, namespace, fields } => {
                 let path = path(&kind, namespace.as_deref());
-                let collection = Collection { path, label_selector: None };
+                let collection = Collection { path, label_selector: None, heard: None };
                 let decode = LeanObjects::new(kind, fields);
                 let following = follow(self.client.clone(), (collection, decode), number, self.heard.clone());
                 self.handles.insert(number, self.followers.spawn(following));

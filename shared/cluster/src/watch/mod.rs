@@ -5,6 +5,7 @@
 pub(crate) mod collection;
 pub mod dispatch;
 mod event;
+mod heard;
 pub(crate) mod kind_watches;
 mod objects;
 mod ownership;
@@ -16,6 +17,7 @@ pub(crate) mod store;
 pub use collection::Change;
 pub use dispatch::Orphan;
 pub use event::ObjectEvent;
+pub use heard::HeardVersions;
 pub use kind_watches::{KindWatches, Subscription};
 pub use objects::follow_objects;
 pub use ownership::owner_of;

@@ -21,6 +21,6 @@ pub async fn follow_objects(
     (number, changes): (usize, mpsc::Sender<(usize, Change<SeenObject>)>),
 ) {
     let path = DynamicObject::url_path(&kind.resource, namespace.as_deref());
-    let collection = Collection { path, label_selector: None };
+    let collection = Collection { path, label_selector: None, heard: None };
     follow(client, (collection, LeanObjects::new(kind, FieldPaths::default())), number, changes).await;
 }

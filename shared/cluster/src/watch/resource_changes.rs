@@ -1,7 +1,8 @@
 //! Hears that objects of a kind changed, of any kind, and never what they say.
 //!
 //! For whoever reads them one by one and wants to do that sooner. Nothing is kept of them: a watch that goes on from where it was
-//! misses nothing, and of one that could not it is said that something may have been missed. This file must not know what anybody
+//! misses nothing, also where a listener before this one heard up to there, and of one that could not it is said that something may
+//! have been missed. This file must not know what anybody
 //! does about a change.
 
 use futures::future::join_all;
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::client::{NamedVersion, ObjectNames};
 use crate::kinds::ResolvedKind;
 use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::watch::heard::HeardVersions;
 use crate::watch::kind_watches::paths;
 use drift_model::cluster_resource::ObjectName;
 
@@ -29,18 +31,20 @@ pub enum ResourceNews {
     Failing(String),
 }
 
-/// Tells of changes in these namespaces (none: all), over one watch for each, until nobody listens. What stands there at the beginning
-/// is no change.
+/// Tells of changes in these namespaces (none: all), over one watch for each, until nobody listens. What the listener of this name
+/// had not heard yet is told first; where it never listened, what stands there at the beginning is no change.
 pub async fn hear_of_changes(
     client: &kube::Client,
     (kind, namespaces): (&ResolvedKind, &[String]),
+    (name, heard): (&str, &HeardVersions),
     listener: mpsc::Sender<ResourceNews>,
 ) {
     let (sender, mut changes) = mpsc::channel::<Heard<NamedVersion>>(BUFFER);
     let paths = paths(kind, namespaces);
-    let mut collections = Collections::of(paths.len());
+    let mut collections = Collections::of(paths.iter().map(|path| heard.of(name, path).get().is_some()));
     let following = paths.into_iter().enumerate().map(|(number, path)| {
-        let collection = Collection { path, label_selector: None };
+        let heard = Some(heard.of(name, &path));
+        let collection = Collection { path, label_selector: None, heard };
         follow(client.clone(), (collection, ObjectNames), number, sender.clone())
     });
     let hearing = async {
@@ -71,8 +75,9 @@ struct Followed {
 }
 
 impl Collections {
-    fn of(count: usize) -> Self {
-        Self(vec![Followed::default(); count])
+    /// For each collection whether somebody listed it before, and it goes on from there.
+    fn of(listed: impl Iterator<Item = bool>) -> Self {
+        Self(listed.map(|is_listed| Followed { is_listed, ..Followed::default() }).collect())
     }
 
     fn hear(&mut self, number: usize, change: Change<NamedVersion>) -> Option<ResourceNews> {
@@ -140,6 +145,10 @@ mod tests {
     }
 
     async fn heard(client: &kube::Client, count: usize) -> Vec<ResourceNews> {
+        heard_after(&HeardVersions::default(), client, count).await
+    }
+
+    async fn heard_after(before: &HeardVersions, client: &kube::Client, count: usize) -> Vec<ResourceNews> {
         let (sender, mut receiver) = mpsc::channel(1);
         let (kind, namespaces) = (kind(), ["a".to_owned()]);
         let mut news = Vec::new();
@@ -149,7 +158,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = hear_of_changes(client, (&kind, &namespaces), sender) => panic!("it never ends"),
+            () = hear_of_changes(client, (&kind, &namespaces), ("target", before), sender) => panic!("it never ends"),
             () = hear => {}
         }
         news
@@ -210,9 +219,40 @@ mod tests {
         assert_eq!(heard(&client, expected.len()).await, expected);
     }
 
+    /// Between two listeners of one name nobody hears anything.
+    #[tokio::test(start_paused = true)]
+    async fn the_next_listener_goes_on_from_there() {
+        let before = HeardVersions::default();
+        let (client, _) = scripted(vec![list("7"), stream(&[event("MODIFIED", &object("known", "8"))])]);
+        assert_eq!(heard_after(&before, &client, 2).await, [ResourceNews::Watched, changed("known")]);
+
+        let (client, log) = scripted(vec![stream(&[
+            event("MODIFIED", &object("known", "8")),
+            event("DELETED", &object("known", "9")),
+        ])]);
+        let news = heard_after(&before, &client, 3).await;
+        assert_eq!(
+            news,
+            [ResourceNews::Watched, changed("known"), changed("known")],
+            "what was heard just now once more"
+        );
+        let asked = log.all()[0].line();
+        assert!(asked.ends_with("watch=true&timeoutSeconds=90&allowWatchBookmarks=true&resourceVersion=7"), "{asked}");
+
+        let (client, _) = scripted(vec![refuse(410, "Expired", "too old"), list("20")]);
+        assert_eq!(heard_after(&before, &client, 1).await, [ResourceNews::Missed], "nobody knows what happened");
+        let (client, _) = scripted(vec![list("30"), stream(&[event("ADDED", &object("new", "31"))])]);
+        let other = ("other", &before);
+        let (kind, namespaces, (sender, mut receiver)) = (kind(), ["a".to_owned()], mpsc::channel(1));
+        tokio::select! {
+            () = hear_of_changes(&client, (&kind, &namespaces), other, sender) => panic!("it never ends"),
+            first = receiver.recv() => assert_eq!(first, Some(ResourceNews::Watched), "another one begins with a list"),
+        }
+    }
+
     #[test]
     fn all_collections_have_to_be_watched() {
-        let mut collections = Collections::of(2);
+        let mut collections = Collections::of([false; 2].into_iter());
         assert_eq!(collections.hear(0, Change::Connected), None);
         assert_eq!(collections.hear(1, Change::Connected), Some(ResourceNews::Watched));
         let failing = Change::Failing("no".to_owned());

@@ -49,7 +49,7 @@ impl SecretWatch {
         part: Option<Part>,
     ) -> (Self, Arc<ArcSwap<LabelledSecrets>>) {
         let path = Secret::url_path(&(), Some(namespace));
-        let collection = Collection { path, label_selector: Some(format!("{label}={value}")) };
+        let collection = Collection { path, label_selector: Some(format!("{label}={value}")), heard: None };
         let published = Arc::new(ArcSwap::default());
         let readers = Arc::clone(&published);
         (Self { client, collection, part, store: Store::default(), published, is_failing: false }, readers)
