@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::keyed::match_keyed;
 use super::order::{Gap, MAX_PAIRS};
-use super::{Change, Collector, Segment};
+use super::{Change, Collector, Segment, is_scalar};
 
 impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
     pub(super) fn walk_set(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
@@ -35,7 +35,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         let keyed = |item: &'v Value| Segment::keyed(&below, keys, item);
         for pair in matched.pairs {
             match pair.real.as_slice() {
-                [item] => self.within(keyed(pair.wish), |inner| inner.walk(&below, pair.wish, Some(item))),
+                [item] => self.walk_pairs(place, keys, std::iter::once((pair.wish, *item))),
                 [] => self.within(keyed(pair.wish), |inner| {
                     inner.push(&below, Change::Missing(Cow::Borrowed(pair.wish)));
                 }),
@@ -50,6 +50,19 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
                     false => self.push(&below, change),
                 }
             }
+        }
+    }
+
+    /// Items of the wish, each with the one outside that has its keys.
+    pub(super) fn walk_pairs(
+        &mut self,
+        place: &Place<'r>,
+        keys: &'r [String],
+        pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
+    ) {
+        let below = place.any_item();
+        for (wish, item) in pairs.filter(|(wish, item)| !self.comparison.fulfils(&below, wish, Some(item))) {
+            self.within(Segment::keyed(&below, keys, wish), |inner| inner.walk(&below, wish, Some(item)));
         }
     }
 
@@ -118,10 +131,6 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
             }
         }
     }
-}
-
-fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
 }
 
 /// Items by what they say, each once.

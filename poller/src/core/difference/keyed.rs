@@ -28,7 +28,7 @@ pub(super) struct KeyedMatch<'v> {
 }
 
 impl Comparison {
-    /// Whether each item is where the wish has it, as it is while nobody touches the list. Of a long list this is not asked.
+    /// The commonest case of all: nothing has moved.
     pub(super) fn fulfils_in_place(
         &self,
         place: &Place<'_>,
@@ -37,9 +37,7 @@ impl Comparison {
         real: &[Value],
     ) -> bool {
         let item = place.any_item();
-        wished.len() == real.len()
-            && wished.len() <= MAX_IN_PLACE
-            && same_columns(&item, keys, wished, real).is_some_and(|columns| tell_apart(&columns, wished.len()))
+        are_in_place(place, keys, wished, real)
             && wished.iter().zip(real).all(|(wish, observed)| self.fulfils(&item, wish, Some(observed)))
     }
 
@@ -52,6 +50,15 @@ impl Comparison {
                 _ => false,
             })
     }
+}
+
+/// Whether each item outside is where the wish has the one with its keys, as it is while nobody touches the list. Of a long
+/// list this is not asked.
+pub(super) fn are_in_place(place: &Place<'_>, keys: &[String], wished: &[Value], real: &[Value]) -> bool {
+    let item = place.any_item();
+    wished.len() == real.len()
+        && wished.len() <= MAX_IN_PLACE
+        && same_columns(&item, keys, wished, real).is_some_and(|columns| tell_apart(&columns, wished.len()))
 }
 
 /// Which items belong together. Of items of the wish that cannot be told apart, as of those without a key, at most one has a

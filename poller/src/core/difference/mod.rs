@@ -22,6 +22,7 @@ pub use moved::moved;
 pub use path::{Key, Segment};
 
 use fulfilment::Comparison;
+use keyed::are_in_place;
 
 /// One thing that differs.
 #[derive(Clone, Debug)]
@@ -131,8 +132,11 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
 
     fn walk_fields(&mut self, place: &Place<'r>, wished: &'v Map<String, Value>, real: &'v Map<String, Value>) {
         for (key, value) in wished {
-            let below = place.field(key);
-            self.within(Segment::field(key), |inner| inner.walk(&below, value, real.get(key)));
+            let (below, observed) = (place.field(key), real.get(key));
+            // Of what is no scalar the walk itself finds out, once.
+            if !(is_scalar(value) && self.comparison.fulfils(&below, value, observed)) {
+                self.within(Segment::field(key), |inner| inner.walk(&below, value, observed));
+            }
         }
         if !place.refuses_more_fields() {
             return;
@@ -150,7 +154,9 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         match place.list() {
             ListKind::Ordered if self.comparison.fulfils_ordered(place, wished, real) => {}
             ListKind::Set if self.comparison.fulfils_set_in_place(place, wished, real) => {}
-            ListKind::Map(keys) if self.comparison.fulfils_in_place(place, keys, wished, real) => {}
+            ListKind::Map(keys) if are_in_place(place, keys, wished, real) => {
+                self.walk_pairs(place, keys, wished.iter().zip(real));
+            }
             // An item that is not shown may stand at another place outside.
             ListKind::Ordered if place.redacts_single_items() => self.push(place, Change::Order),
             ListKind::Ordered => self.walk_ordered(place, wished, real),
@@ -170,6 +176,10 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         Collector { comparison: self.comparison, path, found: &mut found }.walk(&inside, &wish, Some(&real));
         self.found.extend(found.into_iter().map(Difference::into_owned));
     }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
 }
 
 /// Whether one side is a text that is to be taken apart.
