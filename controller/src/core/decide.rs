@@ -2,8 +2,7 @@
 //!
 //! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
 //! correction, the poller vouches for it, the resource is ours or may become so, and delays, limits and the breaker
-//! allow. Everything else is a reason to do nothing, a status, or a moment to look again.
-//! This file must not know how anything is done.
+//! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how anything is done.
 
 use drift_model::condition::{
     Claim, ConditionStatus, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing,
@@ -79,6 +78,9 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     }
     if target.mode == Mode::Observe {
         return Decision::Nothing(Held::Observing);
+    }
+    if let Some(given_up) = situation.without_void_claim(status) {
+        return Decision::WriteStatus(given_up);
     }
     // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
     // lost with the process, and the poller does not verify a correction that it cannot see.

@@ -31,7 +31,7 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStat
         || situation.named().is_some_and(|resource| {
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
-    if identity_changed || surroundings.identity_shared {
+    if identity_changed || surroundings.identity_shared || surroundings.claim_void {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_resource() {
@@ -100,6 +100,7 @@ mod tests {
         assert_eq!(moved.decide(), released(true));
         assert_eq!(moved.with(|scene| scene.facts.identity = None).decide(), released(true), "whatever it names now");
         assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.surroundings.claim_void = true).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
         let turned_away = deleting().corrected(CorrectedReason::CorrectionFailed, 7, claims("db"));

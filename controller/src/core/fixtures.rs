@@ -200,6 +200,7 @@ impl Scene {
             listed: true,
             has_identity: true,
             identity_shared: false,
+            claim_void: false,
             scope_complete: true,
             vouched: true,
             breaker_holds: false,

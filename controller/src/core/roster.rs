@@ -170,6 +170,7 @@ impl Roster {
             listed: self.listed,
             has_identity: around.rights.has,
             identity_shared: around.rights.shared,
+            claim_void: around.rights.claim_void,
             scope_complete: around.scope_complete,
             vouched: around.vouched,
             breaker_holds: self.breaker.holds(uid),

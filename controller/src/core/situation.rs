@@ -2,7 +2,7 @@
 //!
 //! This file must not know what is decided from it.
 
-use drift_model::condition::{CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
+use drift_model::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -43,6 +43,8 @@ pub struct Surroundings {
     pub has_identity: bool,
     /// Another object names the same identity.
     pub identity_shared: bool,
+    /// Another object had claimed what it claims before it came with its claim.
+    pub claim_void: bool,
     /// Everybody is known who may have claimed something where the identity holds.
     pub scope_complete: bool,
     /// The poller vouches for the target.
@@ -53,12 +55,23 @@ pub struct Surroundings {
     pub room: Room,
 }
 
+/// Said of an object that comes back to a target with a claim, after another one has claimed the same.
+const CLAIM_VOID: &str = "another object has claimed the external resource meanwhile, and has it";
+
 impl Situation<'_> {
     /// What is said of the object, whatever other writers made of it. A claim that does not say its scope was made in the
     /// present one, and says so in whatever is written next.
     #[must_use]
     pub fn status(&self) -> CorrectionStatus {
         self.memory.status_of(self.object).in_scope(self.target.scope)
+    }
+
+    /// What is to be said without the claim, where that is void.
+    #[must_use]
+    pub fn without_void_claim(&self, status: &CorrectionStatus) -> Option<CorrectionStatus> {
+        let is_void = self.surroundings.claim_void && status.owned().is_some();
+        let given_up = || status.keeping(CorrectedReason::NotOurs, CLAIM_VOID, self.object.generation);
+        is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }
 
     /// A correction of the object as it is now.

@@ -193,6 +193,12 @@ pub const NARROW: &[Narrow] = &[
         held: "another key, and a poll before it",
         test: "e2e/tests/composed/known.rs another_request_has_another_key",
     },
+    Narrow {
+        sequence: "An old claim that comes back",
+        injected: "an object loses its label, another adopts its resource, the label is set back",
+        held: "the second keeps it, the first gives its claim up",
+        test: "e2e/tests/composed/known.rs an_old_claim_that_comes_back_is_void",
+    },
 ];
 
 #[cfg(test)]

@@ -133,7 +133,10 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::TakeSecret(taken) => world.take_secret(taken),
         Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
         Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
-        Event::Make { resource, value } => world.outside.make(RESOURCES[resource], i64::from(value)),
+        Event::Make { resource, value } => {
+            let claimants = world.ledger.claimants(RESOURCES[resource], &world.api);
+            world.outside.make(RESOURCES[resource], i64::from(value), &claimants);
+        }
         Event::Change { resource, value } => {
             if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
                 resource.value = i64::from(value);

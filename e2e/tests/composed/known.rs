@@ -227,3 +227,57 @@ fn a_claim_under_way_is_of_what_was_named() {
     let events = [Strip { object: 0, observed: false }, Edit { object: 0, resource: 1, value: 2 }, Rest];
     ends_well(before, events, Ending::Free);
 }
+
+/// Takes over what is there.
+const ADOPTING: Text = Text { adopt: true, ..PLAIN };
+
+/// An object that owns the first resource leaves its target, and another one adopts the resource.
+fn adopted_meanwhile() -> Vec<Event> {
+    vec![
+        Target { target: 0, text: Some(ADOPTING) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 0, value: 2, labels: 3 },
+        Rest,
+        Pass(2),
+        Rest,
+        Relabel { object: 0, labels: 0 },
+        Rest,
+    ]
+}
+
+#[test]
+fn an_old_claim_that_comes_back_is_void() {
+    let back = || Relabel { object: 0, labels: 3 };
+    ends_well(adopted_meanwhile(), [back()], Ending::Free);
+    ends_well(adopted_meanwhile(), [back(), Delete { object: 0 }], Ending::Free);
+    ends_well(adopted_meanwhile(), [back(), Rest, Delete { object: 1 }, Rest], Ending::Free);
+    ends_well(adopted_meanwhile(), [RefuseStatus(true), back(), Rest, Crash(Controller), Rest], Ending::Free);
+    ends_well(adopted_meanwhile(), [back(), Edit { object: 0, resource: 1, value: 2 }], Ending::Free);
+    let change = Event::Change { resource: 0, value: 2 };
+    ends_well(adopted_meanwhile(), [back(), change, Rest, Strip { object: 0, observed: false }], Ending::Free);
+}
+
+#[test]
+fn a_claim_is_of_a_name_whoever_made_it() {
+    let before = vec![
+        Target { target: 0, text: Some(Text { edition: 1, ..ADOPTING }) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 0, value: 2, labels: 3 },
+        Make { resource: 0, value: 2 },
+        Rest,
+        Delete { object: 0 },
+        Rest,
+    ];
+    let events = [
+        Target { target: 0, text: None },
+        Remove { resource: 0 },
+        Target { target: 1, text: Some(Text { deletes: false, ..PLAIN }) },
+        Make { resource: 0, value: 2 },
+        Event::Rotate,
+    ];
+    ends_well(before, events, Ending::Free);
+}

@@ -3,7 +3,7 @@
 //! It keeps what really happened, which neither program can see: what a poll could know, which requests were sent,
 //! what each key stood for. The first violation is kept. It must not change anything.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use drift_controller::core::claim::Action;
@@ -21,7 +21,7 @@ use crate::api_server::ApiServer;
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
-use crate::targets::{Text, owner_of};
+use crate::targets::Text;
 
 /// What really happened.
 #[derive(Default)]
@@ -42,6 +42,9 @@ pub(crate) struct Ledger {
     /// Objects that left a target's selection, or whose target was edited while something was under way, which forgets
     /// them.
     pub(crate) left: HashSet<Uid>,
+    /// Objects that carry a claim to which no target selected them, or of which a new process cannot tell that it came first,
+    /// until everybody has heard of it: a claim that stood meanwhile counts before theirs.
+    pub(crate) returning: HashSet<Uid>,
     /// Objects that were there when a target was removed.
     pub(crate) target_gone: HashSet<Uid>,
     corrections: HashMap<Uid, u64>,
@@ -194,10 +197,10 @@ impl Ledger {
         self.ensure(!object.paused, || "a paused object is corrected".to_owned());
         let made_by = outside.resources.get(resource).map(|resource| resource.made_by.clone());
         let is_others = made_by.as_ref().is_some_and(|made_by| made_by.as_ref() != Some(uid));
-        let other = api
-            .objects
-            .values()
-            .find(|other| crate::watch::uid_of(other) != *uid && self.counts(other).as_deref() == Some(resource));
+        let other = api.objects.values().find(|other| {
+            let (owned, other) = (self.counts(other), crate::watch::uid_of(other));
+            other != *uid && owned.as_deref() == Some(resource) && !self.returning.contains(&other)
+        });
         self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
         match correction.action {
             // The composed worlds have no operator to wake.
@@ -249,24 +252,6 @@ impl Ledger {
         self.corrections.remove(uid);
         self.jobs.forget(uid);
         self.keys.retain(|key, _| !key.starts_with(&format!("{uid}-")));
-    }
-
-    /// The resource that the object owns. What a target that is gone has left on it counts no more, until it is taken off.
-    fn counts(&self, object: &Value) -> Option<String> {
-        let is_selected = owner_of(object, self.in_force.iter().map(|target| &**target)).is_some();
-        owns(object).filter(|_| is_selected)
-    }
-
-    /// What must hold of all objects together, whenever.
-    pub(crate) fn check_objects(&mut self, api: &ApiServer) {
-        let mut owners: BTreeMap<String, Uid> = BTreeMap::new();
-        for object in api.objects.values() {
-            let Some(owned) = self.counts(object) else { continue };
-            let uid = crate::watch::uid_of(object);
-            if let Some(other) = owners.insert(owned.clone(), uid.clone()) {
-                self.violate(format!("{owned} is owned by {other} and by {uid}"));
-            }
-        }
     }
 }
 

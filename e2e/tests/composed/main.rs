@@ -8,6 +8,7 @@ mod act;
 mod api_server;
 mod at_work;
 mod calls;
+mod claims;
 mod collector;
 mod controller;
 mod events;

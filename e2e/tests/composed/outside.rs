@@ -184,10 +184,11 @@ impl Outside {
         true
     }
 
-    /// Somebody else makes the resource, unless it is there.
-    pub(crate) fn make(&mut self, identity: &str, value: i64) {
+    /// Somebody else makes the resource, unless it is there; `claimants` are the objects that are there, first those that own it.
+    pub(crate) fn make(&mut self, identity: &str, value: i64, claimants: &[Uid]) {
         // Where a claim stands whose creation may have been done, nobody can tell whose it is: the claim counts.
-        let made_by = self.may_have_made.iter().find(|(_, made)| made == identity).map(|(uid, _)| uid.clone());
+        let may_have_made = |uid: &&Uid| self.may_have_made.contains(&((*uid).clone(), identity.to_owned()));
+        let made_by = claimants.iter().find(may_have_made).cloned();
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 

@@ -172,7 +172,8 @@ impl Poller {
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
                     // What cannot be read back counts only where it would be sent.
-                    let has_moved = at_work.target.correct.mode == Mode::Correct && !moved.is_empty();
+                    let is_sent = !at_work.target.compare.write_only.is_empty();
+                    let has_moved = at_work.target.correct.mode == Mode::Correct && is_sent && !moved.is_empty();
                     let differs = real != view.open()["spec"]["value"].as_i64() || has_moved;
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }

@@ -2,6 +2,7 @@
 //!
 //! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
 
+use drift_model::identity::Uid;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use crate::events::{Event, OBJECTS, RESOURCES, apply};
 use crate::jobs::JobEvent;
 use crate::ledger::{entry, owns};
 use crate::targets::{Text, owner_of, target};
+use crate::watch::uid_of;
 use crate::world::{Who, World};
 
 /// Between two looks: below the silence after which a verdict is too old.
@@ -166,6 +168,15 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     }
     if ending == Ending::StatusRefused {
         return None;
+    }
+    let corrects = |uid: &Uid| {
+        let object = world.api.objects.values().find(|object| uid_of(object) == *uid);
+        object.and_then(target_of).is_some_and(|text| text.correct)
+    };
+    // Nobody writes on what is only looked at.
+    let mut owners = world.ledger.owners(&world.api).into_iter();
+    if let Some((owned, uids)) = owners.find(|(_, uids)| uids.iter().filter(|uid| corrects(uid)).count() > 1) {
+        return Some(format!("{owned} is owned by {uids:?}"));
     }
     if let Some(job) = world.api.jobs.open().next() {
         return Some(format!("{job} has not ended"));

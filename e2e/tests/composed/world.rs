@@ -126,6 +126,7 @@ impl World {
             Who::Controller => {
                 self.controller.configure(&texts, &self.controller_watch, self.clock);
                 self.ledger.in_force = targets.values().cloned().collect();
+                self.ledger.note_returning(&self.api);
                 self.known = targets;
             }
         }
@@ -168,7 +169,7 @@ impl World {
                 self.note_doubt();
                 self.controller = Controller::default();
                 self.controller_watch = Watch::default();
-                self.ledger.died = true;
+                self.ledger.note_death(&self.api);
             }
         }
         self.configure(who);
@@ -212,6 +213,9 @@ impl World {
                 Who::Controller => self.controller_watch.listed,
             };
             if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
+        }
+        if self.controller.under_way() == 0 {
+            self.ledger.note_heard(&self.api);
         }
         self.poller.take(&Event::Alive, self.clock);
         self.poller.attend(self.clock);

@@ -1,7 +1,8 @@
 //! Which object has which external resource, over all targets of a program.
 //!
 //! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that
-//! claimed it has it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes.
+//! claimed it has it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An
+//! object that was out of sight may bring an old claim along: one that came before it counts, and the old one is void.
 //! This file must not know what is done to a resource.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -76,6 +77,8 @@ pub struct Rights {
     pub has: bool,
     /// Another object that is not being deleted wants or claims that resource, so that a deletion leaves it.
     pub shared: bool,
+    /// Another object had claimed what it claims before it came with its claim.
+    pub claim_void: bool,
 }
 
 /// The external resources of all targets' objects.
@@ -96,13 +99,13 @@ pub struct IdentityIndex {
 #[derive(Clone, Debug, Default)]
 struct Contenders {
     first: Option<Rank>,
-    /// All of them rank behind the first.
+    /// None of them displaces the first.
     others: BTreeSet<Rank>,
     /// How many of them are not being deleted.
     living: usize,
 }
 
-/// The least has the resource.
+/// The least has the resource, and a claimant keeps it for as long as it claims it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     without_claim: bool,
@@ -114,6 +117,11 @@ impl Rank {
     fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
         let without_claim = claimant.owns.as_ref() != Some(resource);
         Self { without_claim, created: claimant.created, uid: uid.clone() }
+    }
+
+    /// Whether it takes the resource from the one who has it: no claim takes it from another.
+    fn displaces(&self, first: &Self) -> bool {
+        first.without_claim && self < first
     }
 }
 
@@ -137,9 +145,20 @@ impl Contenders {
         self.first.iter().chain(&self.others)
     }
 
+    /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it.
+    fn exchange(&mut self, left: Option<&Rank>, came: Option<Rank>) {
+        let claims = |rank: Option<&Rank>| rank.is_some_and(|rank| !rank.without_claim);
+        if claims(left) && claims(came.as_ref()) && self.first.as_ref() == left {
+            self.first = came;
+            return;
+        }
+        left.iter().for_each(|rank| self.remove(rank));
+        came.into_iter().for_each(|rank| self.insert(rank));
+    }
+
     fn insert(&mut self, rank: Rank) {
         match &mut self.first {
-            Some(first) if *first <= rank => _ = (*first != rank).then(|| self.others.insert(rank)),
+            Some(first) if !rank.displaces(first) => _ = self.others.insert(rank),
             first => self.others.extend(first.replace(rank)),
         }
     }
@@ -168,7 +187,8 @@ impl IdentityIndex {
     pub fn keep_only(&mut self, target: &Arc<str>, kept: &HashSet<Uid>) -> Vec<Selected> {
         let sees = |said: &[(Arc<str>, Claimant)]| said.iter().any(|(one, _)| one == target);
         let gone = self.claimants.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
-        let gone: Vec<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
+        // In a fixed order: of two claims, which one counts may depend on it.
+        let gone: BTreeSet<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
         let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
         // One that was told first may have gone after that.
         concerned.retain(|other| self.claimants.contains_key(&other.uid));
@@ -181,17 +201,23 @@ impl IdentityIndex {
         self.claimants.values().flatten().map(|(target, _)| target.clone()).collect()
     }
 
-    /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that, or nobody
-    /// older did; without any claim, if nobody older wants it.
+    /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that before; without
+    /// any claim, if nobody older wants it.
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
-        let Some(resource) = &claimant.wants else { return Rights::default() };
-        let contenders = self.by_resource.get(resource);
-        let others = contenders.into_iter().flat_map(Contenders::ranked);
-        let first_other = others.into_iter().find(|rank| rank.uid != *uid);
-        let has = first_other.is_none_or(|other| Rank::of(uid, claimant, resource) < *other);
+        let claim_void = claimant.owns.as_ref().is_some_and(|owned| !self.may_have(uid, claimant, owned));
+        let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
+        let living = self.by_resource.get(resource).map_or(0, |contenders| contenders.living);
         let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(own).any(|named| named == resource));
-        Rights { has, shared: contenders.map_or(0, |contenders| contenders.living) > usize::from(own) }
+        Rights { has: self.may_have(uid, claimant, resource), shared: living > usize::from(own), claim_void }
+    }
+
+    /// Whether nobody else comes before `claimant`, as the object of that uid.
+    fn may_have(&self, uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> bool {
+        let Some(contenders) = self.by_resource.get(resource) else { return true };
+        let own = Rank::of(uid, claimant, resource);
+        let first_other = contenders.ranked().find(|rank| rank.uid != *uid);
+        contenders.first.as_ref() == Some(&own) || first_other.is_none_or(|other| own.displaces(other))
     }
 
     /// The object that has a resource.
@@ -246,16 +272,14 @@ impl IdentityIndex {
         new: Option<&Claimant>,
     ) -> Vec<Uid> {
         let names = |claimant: &&Claimant| resources(claimant).any(|named| named == resource);
+        let (old, new) = (old.filter(names), new.filter(names));
+        let rank = |claimant: &Claimant| Rank::of(uid, claimant, resource);
+        let (left, came) = (old.map(rank), new.map(rank));
         let contenders = self.by_resource.entry(resource.clone()).or_default();
         let before = (contenders.first(), contenders.living);
-        if let Some(old) = old.filter(names) {
-            contenders.remove(&Rank::of(uid, old, resource));
-            contenders.living -= usize::from(!old.deleting);
-        }
-        if let Some(new) = new.filter(names) {
-            contenders.insert(Rank::of(uid, new, resource));
-            contenders.living += usize::from(!new.deleting);
-        }
+        contenders.exchange(left.as_ref(), came);
+        let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
+        contenders.living = contenders.living + is_living(new) - is_living(old);
         let concerned = contenders.concerned(before);
         if contenders.first.is_none() {
             self.by_resource.remove(resource);

@@ -129,6 +129,24 @@ fn the_breaker_holds_incidents_only() {
 }
 
 #[test]
+fn a_void_claim_is_given_up_at_once() {
+    let void = |scene: &mut Scene| (scene.surroundings.claim_void, scene.surroundings.has_identity) = (true, false);
+    let scene = Scene::new().with(void);
+    let decision = scene.decide();
+    assert_eq!(written(&decision), says(CorrectedReason::NotOurs, 7, None));
+    let paused = scene.clone().with(|scene| scene.object.paused = true);
+    assert_eq!(written(&paused.decide()), says(CorrectedReason::NotOurs, 7, None));
+    let observing = scene.clone().with(|scene| scene.target.mode = Mode::Observe);
+    assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
+    let Decision::WriteStatus(status) = decision else { return };
+    let given_up = scene.with(|scene| {
+        scene.memory.land_status(status.clone(), at(1000));
+        set_corrected(&mut scene.object.conditions, &status);
+    });
+    assert_eq!(given_up.decide(), Decision::Nothing(Held::IdentityTaken));
+}
+
+#[test]
 fn what_was_there_before_is_refused_once() {
     let scene = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None);
     let decision = scene.decide();

@@ -29,6 +29,7 @@ impl World {
             listed: true,
             has_identity: true,
             identity_shared: false,
+            claim_void: false,
             scope_complete: true,
             vouched: self.vouched && !self.moved,
             breaker_holds: false,

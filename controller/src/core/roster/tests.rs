@@ -7,8 +7,12 @@ use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_model::identity::{IdentityIndex, Selected};
 use drift_model::names::FINALIZER;
 
-const CALM: Around =
-    Around { vouched: true, rights: Rights { has: true, shared: false }, scope_complete: true, secrets: None };
+const CALM: Around = Around {
+    vouched: true,
+    rights: Rights { has: true, shared: false, claim_void: false },
+    scope_complete: true,
+    secrets: None,
+};
 
 fn numbered(scene: Scene, number: usize) -> LeanObject {
     let mut object = scene.object;

@@ -76,7 +76,7 @@ fn an_object_of_two_targets_does_not_contend_with_itself() {
     let claimant = claimant("db", None, 1);
     let (first, second) = (of("first", "a"), of("second", "a"));
     let mut index = index(&[(&second, &claimant), (&first, &claimant)]);
-    assert_eq!(index.rights(&first.uid, &claimant), Rights { has: true, shared: false });
+    assert_eq!(index.rights(&first.uid, &claimant), Rights { has: true, shared: false, claim_void: false });
     index.remove(&first);
     assert!(index.rights(&"b".into(), &claimant).shared, "the second target sees it still");
 }
@@ -103,6 +103,26 @@ fn the_claimant_has_it_else_the_oldest() {
     assert!(has(&twins, &a, &old) && !has(&twins, &b, &old));
     let with_claim = index(&[(&a, &young), (&b, &old), (&c, &claimant)]);
     assert!(has(&with_claim, &c, &claimant) && !has(&with_claim, &b, &old) && !has(&with_claim, &a, &young));
+}
+
+#[test]
+fn an_old_claim_that_comes_back_is_void() {
+    let (old, young) = (claimant("db", Some("db"), 1), claimant("db", Some("db"), 2));
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    let mut index = index(&[(&b, &young), (&a, &old)]);
+    let told = |index: &IdentityIndex, selected: &Selected, claimant: &Claimant| {
+        let Rights { has, claim_void, .. } = index.rights(&selected.uid, claimant);
+        (has, claim_void)
+    };
+    let (holds, void) = ((true, false), (false, true));
+    assert_eq!((told(&index, &a, &old), told(&index, &b, &young)), (void, holds));
+    let deleting = Claimant { deleting: true, ..young };
+    index.insert(&b, deleting.clone());
+    assert_eq!((told(&index, &a, &old), told(&index, &b, &deleting)), (void, holds));
+    let elsewhere = Claimant { wants: Some(name("new")), ..old.clone() };
+    assert_eq!(told(&index, &a, &elsewhere), (true, true), "whatever it names by now");
+    assert_eq!(index.remove(&b), std::slice::from_ref(&a));
+    assert_eq!(told(&index, &a, &old), holds, "nobody else claims it any more");
 }
 
 #[test]
@@ -150,27 +170,62 @@ fn a_change_among_ten_thousand_contenders_concerns_two() {
     assert_eq!(index.remove(&numbered(7)), [numbered(0)]);
 }
 
-/// What each object may do, found the long way: the first target by name that sees it counts.
-fn rights(claimants: &BTreeMap<Selected, Claimant>) -> BTreeMap<Selected, Rights> {
-    let mut objects = BTreeMap::new();
-    for (Selected { target, uid }, claimant) in claimants {
-        objects.entry(uid.clone()).or_insert((target.clone(), claimant));
+/// What the targets say, as a plain list, and who has what was claimed.
+#[derive(Default)]
+struct Plain {
+    claimants: BTreeMap<Selected, Claimant>,
+    claimed_by: BTreeMap<ResourceName, Uid>,
+}
+
+impl Plain {
+    /// The first target by name that sees an object counts.
+    fn objects(&self) -> BTreeMap<&Uid, (&Arc<str>, &Claimant)> {
+        let mut objects = BTreeMap::new();
+        for (Selected { target, uid }, claimant) in &self.claimants {
+            objects.entry(uid).or_insert((target, claimant));
+        }
+        objects
     }
-    let rank = |uid: &Uid, claimant: &Claimant, resource: &ResourceName| {
-        (claimant.owns.as_ref() != Some(resource), claimant.created, uid.clone())
-    };
-    let of = |(uid, (target, claimant)): (&Uid, &(Arc<str>, &Claimant))| {
-        let selected = Selected { target: target.clone(), uid: uid.clone() };
-        let Some(wanted) = &claimant.wants else { return (selected, Rights { has: false, shared: false }) };
-        let others = objects
-            .iter()
-            .filter(|(other, (_, theirs))| *other != uid && resources(theirs).any(|named| named == wanted));
-        let others: Vec<_> = others.collect();
-        let own = rank(uid, claimant, wanted);
-        let has = others.iter().all(|(other, (_, theirs))| own < rank(other, theirs, wanted));
-        (selected, Rights { has, shared: others.iter().any(|(_, (_, theirs))| !theirs.deleting) })
-    };
-    objects.iter().map(of).collect()
+
+    fn set(&mut self, selected: &Selected, claimant: Option<Claimant>) {
+        match claimant {
+            Some(claimant) => _ = self.claimants.insert(selected.clone(), claimant),
+            None => _ = self.claimants.remove(selected),
+        }
+        let mut claimed: BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> = BTreeMap::new();
+        for (uid, (_, claimant)) in self.objects() {
+            let owned = claimant.owns.iter().cloned();
+            owned.for_each(|owned| _ = claimed.entry(owned).or_default().insert((claimant.created, uid.clone())));
+        }
+        let holder = |(resource, claims): (ResourceName, BTreeSet<(i64, Uid)>)| {
+            let before = self.claimed_by.get(&resource).filter(|uid| claims.iter().any(|(_, one)| one == *uid));
+            let holder = before.or_else(|| claims.first().map(|(_, uid)| uid))?.clone();
+            Some((resource, holder))
+        };
+        self.claimed_by = claimed.into_iter().filter_map(holder).collect();
+    }
+
+    /// What each object may do, found the long way.
+    fn rights(&self) -> BTreeMap<Selected, Rights> {
+        let objects = self.objects();
+        let holder = |resource: &ResourceName| {
+            let wanting = objects.iter().filter(|(_, (_, claimant))| claimant.wants.as_ref() == Some(resource));
+            let oldest = || wanting.min_by_key(|(uid, (_, claimant))| (claimant.created, **uid)).map(|(uid, _)| *uid);
+            self.claimed_by.get(resource).or_else(oldest)
+        };
+        let of = |(uid, (target, claimant)): (&&Uid, &(&Arc<str>, &Claimant))| {
+            let selected = Selected { target: (*target).clone(), uid: (*uid).clone() };
+            let names = |other: &Claimant| resources(other).any(|named| Some(named) == claimant.wants.as_ref());
+            let others = objects.iter().filter(|(other, (_, theirs))| *other != uid && names(theirs));
+            let rights = Rights {
+                has: claimant.wants.as_ref().and_then(holder) == Some(uid),
+                shared: others.into_iter().any(|(_, (_, theirs))| !theirs.deleting),
+                claim_void: claimant.owns.as_ref().is_some_and(|owned| holder(owned) != Some(uid)),
+            };
+            (selected, rights)
+        };
+        objects.iter().map(of).collect()
+    }
 }
 
 /// What happens to the objects of three targets: one comes or changes, one goes, or a target reads its list anew.
@@ -204,23 +259,25 @@ fn numbered_name(number: u8) -> Option<ResourceName> {
 }
 
 /// Does the step to the index and to the plain list; gives whom the index names as concerned.
-fn take(index: &mut IdentityIndex, claimants: &mut BTreeMap<Selected, Claimant>, step: Step) -> Vec<Selected> {
+fn take(index: &mut IdentityIndex, plain: &mut Plain, step: Step) -> Vec<Selected> {
     let at = |target: u8, uid: u8| of(&target.to_string(), &uid.to_string());
     match step {
         Step::Seen { target, uid, wants, owns, created, deleting } => {
             let (wants, owns) = (numbered_name(wants), numbered_name(owns));
             let claimant = Claimant { wants, owns, created: created.into(), deleting };
-            claimants.insert(at(target, uid), claimant.clone());
+            plain.set(&at(target, uid), Some(claimant.clone()));
             index.insert(&at(target, uid), claimant)
         }
         Step::Gone { target, uid } => {
-            claimants.remove(&at(target, uid));
+            plain.set(&at(target, uid), None);
             index.remove(&at(target, uid))
         }
         Step::ListedAnew { target, kept } => {
             let kept: HashSet<Uid> = kept.into_iter().map(|uid| at(target, uid).uid).collect();
             let target = at(target, 0).target;
-            claimants.retain(|selected, _| selected.target != target || kept.contains(&selected.uid));
+            let goes = |selected: &&Selected| selected.target == target && !kept.contains(&selected.uid);
+            let gone: Vec<Selected> = plain.claimants.keys().filter(goes).cloned().collect();
+            gone.iter().for_each(|selected| plain.set(selected, None));
             index.keep_only(&target, &kept)
         }
     }
@@ -229,13 +286,13 @@ fn take(index: &mut IdentityIndex, claimants: &mut BTreeMap<Selected, Claimant>,
 proptest! {
     #[test]
     fn whatever_targets_do_rights_are_as_found_the_long_way(steps in proptest::collection::vec(step(), 1..60)) {
-        let (mut index, mut claimants) = (IdentityIndex::default(), BTreeMap::new());
+        let (mut index, mut plain) = (IdentityIndex::default(), Plain::default());
         for step in steps {
-            let before = rights(&claimants);
+            let before = plain.rights();
             let is_own = |other: &Selected| matches!(&step, Step::Seen { target, uid, .. }
                 if *other == of(&target.to_string(), &uid.to_string()));
-            let told = take(&mut index, &mut claimants, step.clone());
-            let after = rights(&claimants);
+            let told = take(&mut index, &mut plain, step.clone());
+            let (after, claimants) = (plain.rights(), &plain.claimants);
             for (other, right) in &after {
                 prop_assert_eq!(&index.rights(&other.uid, &claimants[other]), right);
                 let was_told = is_own(other) || told.contains(other);
@@ -248,7 +305,7 @@ proptest! {
                 prop_assert!(having.len() <= 1, "{:?} have {:?}", having, resource);
             }
         }
-        prop_assert!(!claimants.is_empty() || index.by_resource.is_empty());
+        prop_assert!(!plain.claimants.is_empty() || index.by_resource.is_empty());
     }
 }
 
