@@ -88,7 +88,7 @@ async fn try_once(
 
 fn failure_of(error: CallError) -> Failure {
     let code = error.code();
-    if code == Some(FORBIDDEN) {
+    if code == Some(FORBIDDEN) && !is_by_admission(&error) {
         return Failure::NotAllowed;
     }
     match WriteError::from(error) {
@@ -96,6 +96,15 @@ fn failure_of(error: CallError) -> Failure {
         WriteError::Refused(_) if code.is_some_and(|code| !NOT_OF_THE_WRITE.contains(&code)) => Failure::Refused,
         _ => Failure::Unasked,
     }
+}
+
+/// Whether admission refuses what is written: a webhook, a policy, or a plug-in. A missing right is told of the user.
+fn is_by_admission(error: &CallError) -> bool {
+    let CallError::Answered(status) = error else { return false };
+    let said = &status.message;
+    let is_of_user = said.contains(" is forbidden: User ");
+    !is_of_user
+        && [" denied the request", " denied request: ", " is forbidden: "].iter().any(|words| said.contains(words))
 }
 
 /// One that the target selects and that is not being deleted.
@@ -133,6 +142,19 @@ mod tests {
             (422, "Record \"one\" is invalid", cause, Failure::Refused),
             (422, "admission webhook \"w\" denied the request: no", json!({}), Failure::Refused),
             (403, "may not", json!({}), Failure::NotAllowed),
+            (
+                403,
+                "oxen.demo \"a\" is forbidden: User \"ann\" cannot patch resource \"oxen\"",
+                json!({}),
+                Failure::NotAllowed,
+            ),
+            (403, "admission webhook \"w\" denied the request: no", json!({}), Failure::Refused),
+            (
+                403,
+                "oxen.demo \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+                json!({}),
+                Failure::Refused,
+            ),
             (400, "admission webhook \"w\" does not support dry run", json!({}), Failure::Unasked),
             (404, "not found", json!({}), Failure::Unasked),
             (500, "failed calling webhook", json!({}), Failure::Unasked),

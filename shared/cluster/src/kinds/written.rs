@@ -74,31 +74,29 @@ impl WrittenKinds {
         Self { defined: manifests.into_iter().filter_map(defined).collect() }
     }
 
-    /// What the API server calls a kind.
+    /// What the API server calls a kind; `None` where its definition serves no such version, too. Of Kubernetes' own the version is
+    /// taken as it is.
     #[must_use]
     pub fn find(&self, api_version: &str, kind: &str) -> Option<ResolvedKind> {
         let version = api_version.parse::<GroupVersion>().ok()?;
-        let written = self.defined.iter().find(|one| one.group == version.group && one.kind == kind);
-        let (plural, home) = match written {
-            Some(defined) => (defined.plural.as_str(), defined.home),
-            None => OF_KUBERNETES
-                .iter()
-                .find(|(group, own, ..)| *group == version.group && *own == kind)
-                .map(|(_, _, plural, home)| (*plural, *home))?,
-        };
-        let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
-        let resource = ApiResource::from_gvk_with_plural(&named, plural);
-        Some(ResolvedKind { resource, namespaced: home == Home::Namespace })
+        if let Some(defined) = self.defined(&version, kind) {
+            return defined.served(&version.version).map(|_| defined.resolved(&version));
+        }
+        let is_it = |(group, own, ..): &&(&str, &str, &str, Home)| *group == version.group && *own == kind;
+        OF_KUBERNETES.iter().find(is_it).map(|(_, _, plural, home)| resolved(&version, kind, (plural, *home)))
+    }
+
+    fn defined(&self, version: &GroupVersion, kind: &str) -> Option<&Defined> {
+        self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
     }
 
     /// What the kind of a target lacks for it, by its definition; `None` where none is written.
     #[must_use]
     pub fn examine(&self, target: &Target) -> Option<ExaminedKind> {
-        let (api_version, kind) = (&target.objects.api_version, &target.objects.kind);
-        let resolved = self.find(api_version, kind)?;
-        let ApiResource { group, version, .. } = &resolved.resource;
-        let defined = self.defined.iter().find(|one| one.group == *group && one.kind == *kind)?;
-        let Some(document) = defined.published(version) else {
+        let version = target.objects.api_version.parse::<GroupVersion>().ok()?;
+        let defined = self.defined(&version, &target.objects.kind)?;
+        let (resolved, GroupVersion { group, version }) = (defined.resolved(&version), version);
+        let Some(document) = defined.published(&version) else {
             let problem = format!(
                 "CustomResourceDefinition {}.{group} serves no version {version}: correct objects.apiVersion, or add the version",
                 defined.plural
@@ -109,11 +107,27 @@ impl WrittenKinds {
     }
 }
 
+fn resolved(version: &GroupVersion, kind: &str, (plural, home): (&str, Home)) -> ResolvedKind {
+    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&named, plural);
+    ResolvedKind { resource, namespaced: home == Home::Namespace }
+}
+
 impl Defined {
+    /// The kind in this version, whether it is served or not.
+    fn resolved(&self, version: &GroupVersion) -> ResolvedKind {
+        resolved(version, &self.kind, (&self.plural, self.home))
+    }
+
+    /// What it says of a version; `None` where the API server would not serve it.
+    fn served(&self, version: &str) -> Option<&Value> {
+        let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
+        self.versions.as_array()?.iter().find(is_it)
+    }
+
     /// What the API server would publish of one version; `None` where it would not serve it.
     fn published(&self, version: &str) -> Option<Value> {
-        let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
-        let entry = self.versions.as_array()?.iter().find(is_it)?;
+        let entry = self.served(version)?;
         let mut schema = entry["schema"]["openAPIV3Schema"].clone();
         let named = json!({"group": self.group, "version": version, "kind": self.kind});
         schema.as_object_mut()?.insert("x-kubernetes-group-version-kind".to_owned(), json!([named]));
@@ -185,7 +199,7 @@ mod tests {
     fn a_kind_is_found_where_it_is_written() {
         let definition = |scope: &str| {
             json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": scope,
-                "names": {"kind": "Ox", "plural": "oxen"}}})
+                "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "served": false}, {"name": "v2"}]}})
         };
         let manifests = [json!({"kind": "Service"}), definition("Cluster"), json!(null)];
         let kinds = WrittenKinds::read(&manifests);
@@ -195,7 +209,14 @@ mod tests {
         assert_eq!(found("g.example/v2", "Ox"), Some(("oxen".to_owned(), false)));
         assert_eq!(found("apps/v1", "StatefulSet"), Some(("statefulsets".to_owned(), true)));
         assert_eq!(found("v1", "Node"), Some(("nodes".to_owned(), false)));
-        for (version, kind) in [("g.example/v1", "Cow"), ("other.example/v1", "Ox"), ("v1", "Ox"), ("a/b/c", "Ox")] {
+        for (version, kind) in [
+            ("g.example/v1", "Ox"),
+            ("g.example/v3", "Ox"),
+            ("g.example/v2", "Cow"),
+            ("other.example/v2", "Ox"),
+            ("v1", "Ox"),
+            ("a/b/c", "Ox"),
+        ] {
             assert_eq!(found(version, kind), None, "{version} {kind}");
         }
     }
