@@ -205,7 +205,7 @@ impl RequestSender {
                 )
             }
         };
-        all.keep_secret(&progress.tokens());
+        all.keep_secret(&progress.sent());
         answered
     }
 

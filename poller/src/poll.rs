@@ -10,6 +10,7 @@ use std::time::Duration;
 use drift_model::identity::Uid;
 use drift_model::object_view::ObjectView;
 use drift_target::Target;
+use drift_target::cel::SecretValues;
 
 use crate::core::credentials::Credentials;
 use crate::core::entity_tag::{EntityTag, Tagged};
@@ -103,8 +104,19 @@ pub struct PollResult {
 pub struct PollResults {
     /// Of each object.
     pub results: Vec<PollResult>,
-    /// The traversal that they were made by, and the names of all entries where it came to its end.
-    pub traversal: Option<(RequestKey, Option<HashSet<String>>)>,
+    /// The traversal that they were made by.
+    pub traversal: Option<EndedTraversal>,
+}
+
+/// A traversal that is over.
+#[derive(Debug)]
+pub struct EndedTraversal {
+    /// What told it from others.
+    pub key: RequestKey,
+    /// The names of all entries where it came to its end.
+    pub names: Option<HashSet<String>>,
+    /// What it was made with, which no name that is shown may repeat.
+    pub credentials: SecretValues,
 }
 
 /// Polls one object.
@@ -113,7 +125,7 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
     let known = known.filter(|known| known.is_of(prepared.view(), &moved));
     let view = prepared.view().open();
     let look = look_at_one(outside, target, (&uid, &prepared, &view), (tag, known.as_deref())).await;
-    let Look { found, told, took, tagged, judged } = look;
+    let Look { found, told, took, tagged, judged, sent } = look;
     let outcome = match found {
         Err(postponed) => PollOutcome::Postponed(postponed),
         Ok((observed, pause)) => {
@@ -123,12 +135,12 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
                 // What was found before needs no look at the object.
                 Observation::Known(found) => found,
                 observation => {
-                    let credentials = Credentials::of(target, outside.sender.secrets());
+                    let credentials = Credentials::of(target, outside.sender.secrets(), sent);
                     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
                     compare(target, subject, observation)
                 }
             };
-            tell(told, outside, target, &found.finding);
+            tell(told, outside, target, &found);
             let tagged = tagged.filter(|_| found.finding == Finding::InSync);
             let judged = judged.filter(|_| is_new);
             let known = judged.map_or(known, |answers| {
@@ -146,7 +158,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
     let wanted = members.iter().map(|member| member.key.clone()).collect();
     let uids = members.iter().map(|member| member.uid.clone()).collect();
     let look = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
-    let credentials = Credentials::of(target, outside.sender.secrets());
+    let credentials = Credentials::of(target, outside.sender.secrets(), look.sent);
     let mut results = Vec::with_capacity(members.len());
     for Member { uid, begun, view, moved, key } in members {
         let view = view.open();
@@ -159,7 +171,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
                 };
                 let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
                 let found = compare(target, subject, observation);
-                tell(look.told, outside, target, &found.finding);
+                tell(look.told, outside, target, &found);
                 PollOutcome::Found { found, pause: *pause, tagged: None, known: None }
             }
         };
@@ -168,7 +180,8 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
         tokio::task::yield_now().await;
     }
     let names = look.found.ok().and_then(|(entries, _)| Some(entries.ok()?.names));
-    PollResults { results, traversal: Some((key, names)) }
+    let credentials = names.as_ref().map(|_| credentials.values().clone()).unwrap_or_default();
+    PollResults { results, traversal: Some(EndedTraversal { key, names, credentials }) }
 }
 
 #[cfg(test)]

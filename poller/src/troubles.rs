@@ -50,6 +50,16 @@ impl Troubles {
         }
     }
 
+    /// These fields are not published, since a credential stands in them. Their names are the target's own words.
+    pub fn note_withheld(&self, target: &str, fields: &[String], now: Moment) {
+        for field in fields {
+            let sentence = format!("publish.{field} stays as it is: what is observed repeats a credential there");
+            if self.is_news(target, &sentence, now) {
+                tracing::warn!(target_name = target, "{sentence}");
+            }
+        }
+    }
+
     fn is_news(&self, target: &str, sentence: &str, now: Moment) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let causes = told.entry(target.to_owned()).or_default();

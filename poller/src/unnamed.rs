@@ -12,6 +12,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use drift_model::labelled_secrets::LabelledSecrets;
+use drift_outside::SentCredentials;
 use drift_target::Target;
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ impl UnnamedEntries {
     pub fn shown(&self) -> Value {
         let known = self.lock().clone();
         let line = |(target, unnamed): &(Arc<Target>, Unnamed)| {
-            let credentials = Credentials::of(target, self.secrets.load_full());
+            let credentials = Credentials::of(target, self.secrets.load_full(), SentCredentials::default());
             let names = credentials.values().conceal(&json!(unnamed.names), REDACTED);
             json!({"target": target.name, "count": unnamed.count, "names": names})
         };

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::object::LeanObject;
 use drift_model::object_view::ObjectView;
-use drift_outside::{HttpReply, ReplyBody};
+use drift_outside::{HttpReply, ReplyBody, SentCredentials};
 use drift_poller::core::credentials::Credentials;
 use drift_poller::core::explanation::{Explanation, Facts, Poll, Shown, differing, observed, steps};
 use drift_poller::core::finding::{Failure, Finding};
@@ -151,13 +151,21 @@ fn observe(
     }
 }
 
+/// The credentials of a read that went out with these Secrets, which may have changed since.
+fn credentials<'t>(target: &'t Target, secrets: &Arc<LabelledSecrets>, have_changed: bool) -> Credentials<'t> {
+    if have_changed {
+        Credentials::of(target, Arc::default(), SentCredentials::of(secrets.clone()))
+    } else {
+        Credentials::of(target, secrets.clone(), SentCredentials::default())
+    }
+}
+
 /// All that people and programs are told of a poll that is answered so.
-fn told((target, secrets): (&Target, &Arc<LabelledSecrets>), status: u16, said: &Value, forms: &[String]) -> String {
+fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &Value, forms: &[String]) -> String {
     let metadata = json!({"name": "x", "uid": "u", "resourceVersion": "1", "generation": 1});
     let object = json!({"metadata": metadata, "spec": spec()});
     let observation = observe(target, &object, status, said, forms).unwrap_or_else(Observation::Failed);
-    let credentials = Credentials::of(target, secrets.clone());
-    let subject = Subject { credentials: Some(&credentials), ..Subject::from(&object) };
+    let subject = Subject { credentials: Some(credentials), ..Subject::from(&object) };
     let found = compare(target, subject, observation.clone());
     let lean = LeanObject::prune(&object, &target.poll_fields);
     let verdict = reach_verdict(&found.finding, &Basis::of(&lean, None), None, true);
@@ -188,9 +196,11 @@ proptest! {
         comparison in 0..COMPARISONS.len(),
         status in prop_oneof![6 => Just(200_u16), 1 => Just(404), 1 => 200..600_u16],
         said in said(),
+        have_changed in any::<bool>(),
     ) {
         let (target, forms) = (target(read, RULES[rule], COMPARISONS[comparison]), forms(&secret));
-        let text = told((&target, &secrets(read, &secret)), status, &said.json(&forms), &forms);
+        let credentials = credentials(&target, &secrets(read, &secret), have_changed);
+        let text = told((&target, &credentials), status, &said.json(&forms), &forms);
         prop_assert_eq!(shown_in(&text, &forms), None, "{}", text);
     }
 
@@ -211,14 +221,15 @@ proptest! {
 fn an_echoed_credential_is_not_shown() {
     let secret = "hunter2-and-more";
     let (target, forms) = (target(0, RULES[0], COMPARISONS[0]), forms(secret));
-    let text = told((&target, &secrets(0, secret)), 200, &json!({"a": secret, "list": [], "map": {"a": 1}}), &forms);
+    let credentials = credentials(&target, &secrets(0, secret), false);
+    let text = told((&target, &credentials), 200, &json!({"a": secret, "list": [], "map": {"a": 1}}), &forms);
     assert!(text.contains("/a (redacted); ") && text.contains("/map/a desired \\\"x\\\", observed 1"), "{text}");
 }
 
 #[test]
 fn a_field_with_a_credential_is_withheld_alone() {
     let (target, secret) = (target(0, RULES[0], COMPARISONS[0]), "hunter2-and-more");
-    let credentials = Credentials::of(&target, secrets(0, secret));
+    let credentials = credentials(&target, &secrets(0, secret), false);
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": "x"}});
     let subject = Subject { credentials: Some(&credentials), ..Subject::from(&object) };
     let found = |seen: &str| compare(&target, subject, Observation::Present(json!({"a": "y", "seen": seen})));
@@ -230,6 +241,11 @@ fn a_field_with_a_credential_is_withheld_alone() {
     let stood = json!({"status": {"seen": "before"}});
     assert_eq!(repeated.published.unwrap().put_on(&stood), stood);
     assert_eq!(other.published.unwrap().put_on(&stood)["status"]["seen"], "other");
+    assert_eq!(
+        (repeated.withheld, other.withheld),
+        (vec!["seen".to_owned()], Vec::new()),
+        "who looks at the log is told"
+    );
 }
 
 #[test]
@@ -238,7 +254,7 @@ fn a_guess_of_a_credential_reads_like_any_other() {
     let observed = json!({"a": "y", "list": [{"name": "www"}], "map": {"a": "y"}});
     let told = |guess: &str, comparison: &str| {
         let target = target(0, RULES[0], comparison);
-        let credentials = Credentials::of(&target, secrets(0, secret));
+        let credentials = credentials(&target, &secrets(0, secret), false);
         let object = json!({"metadata": {"name": "x"}, "spec": {
             "a": guess, "list": [guess, {"name": guess}], "map": {"a": {guess: 1}, guess: {"k": guess}}
         }});

@@ -8,7 +8,7 @@ mod parts;
 mod wished;
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,6 @@ use drift_outside::{Answer, HttpReply, ReplyBody};
 use drift_target::cel::{RawAnswers, SecretValues, Variables};
 use drift_target::{Format, HttpStep, Target};
 use http::{HeaderName, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -40,7 +39,6 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPEATED: &str = "the answer repeats a secret that was sent";
 
 /// The requests of one correction on their way.
-#[derive(Debug)]
 pub struct Rendering {
     target: Arc<Target>,
     /// As templates see it: several steps look at it.
@@ -221,11 +219,15 @@ impl Rendering {
         outcome
     }
 
+    /// The target that it is of.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Requests went out with these too: no answer may repeat one to people.
-    pub fn keep_secret(&mut self, tokens: &[SecretString]) {
-        let text = |token: &SecretString| token.expose_secret().to_owned();
-        let named: SecretValues = tokens.iter().map(|token| (text(token), text(token))).collect();
-        self.kept_secret = std::mem::take(&mut self.kept_secret).and(&named);
+    pub fn keep_secret(&mut self, sent: &SecretValues) {
+        self.kept_secret = std::mem::take(&mut self.kept_secret).and_former(sent);
     }
 
     /// What of the last answer is to be kept in the object's status; nothing once it was taken.
@@ -251,6 +253,14 @@ impl Rendering {
 /// Which of the target's secrets something sends.
 pub(super) fn names_sent(target: &Target, sends: impl Fn(&str) -> bool) -> BTreeSet<String> {
     target.secrets.iter().map(|secret| &secret.name).filter(|name| sends(name)).cloned().collect()
+}
+
+impl fmt::Debug for Rendering {
+    /// Neither what is sent nor what is answered.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rendering = formatter.debug_struct("Rendering");
+        rendering.field("target", &self.target.name).field("uid", &self.uid).finish_non_exhaustive()
+    }
 }
 
 /// Of what a request says, where a retry may see that change: two that differ are not the same request.

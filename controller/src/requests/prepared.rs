@@ -3,6 +3,7 @@
 //! This file must not know how a request is sent.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use drift_cluster::jobs::JobClient;
@@ -14,9 +15,8 @@ use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
-use drift_outside::{Databases, HttpOptions, retry_after};
+use drift_outside::{Databases, HttpOptions, SentCredentials, credentials_of_correct, retry_after};
 use drift_target::{Destination, HttpCorrect, Target};
-use secrecy::SecretString;
 
 use super::Reply;
 use super::job::JobRequest;
@@ -39,7 +39,6 @@ use crate::core::statements::Statements;
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
 /// The requests of one correction, and what is said of each besides its content.
-#[derive(Debug)]
 pub struct Requests<'a> {
     pub(super) object: Uid,
     pub(super) action: Action,
@@ -49,7 +48,6 @@ pub struct Requests<'a> {
 }
 
 /// By what means the requests go out.
-#[derive(Debug)]
 pub(super) enum Means<'a> {
     Http {
         options: HttpOptions<'a>,
@@ -207,9 +205,10 @@ impl Requests<'_> {
     }
 
     /// What the requests went out with besides what was known before: no answer may repeat it to people.
-    pub(super) fn keep_secret(&mut self, tokens: &[SecretString]) {
+    pub(super) fn keep_secret(&mut self, sent: &SentCredentials) {
         if let Means::Http { rendering, .. } = &mut self.means {
-            rendering.keep_secret(tokens);
+            let values = sent.values(|secrets| credentials_of_correct(rendering.target(), secrets));
+            rendering.keep_secret(&values);
         }
     }
 
@@ -219,5 +218,13 @@ impl Requests<'_> {
             Means::Http { rendering, .. } => rendering.take_stored(),
             Means::Sql(_) | Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => StatusFields::default(),
         }
+    }
+}
+
+impl fmt::Debug for Requests<'_> {
+    /// Neither what is sent nor what is answered.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut requests = formatter.debug_struct("Requests");
+        requests.field("object", &self.object).field("action", &self.action).finish_non_exhaustive()
     }
 }

@@ -68,8 +68,8 @@ impl TargetActor {
 
     pub(super) fn take_polls(&mut self, results: PollResults) {
         results.results.into_iter().for_each(|result| self.take_poll(result));
-        if let Some((request, names)) = results.traversal {
-            self.end_traversal(&request, names);
+        if let Some(traversal) = results.traversal {
+            self.end_traversal(traversal);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! When an object wants a poll and what a traversal says of it is the core's business.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use drift_model::object_view::ObjectView;
 
@@ -14,7 +14,7 @@ use crate::core::rendered::rule_error;
 use crate::core::schedule::Now;
 use crate::core::traversals::{Asked, OwnEntry, RequestKey};
 use crate::metrics::of_target;
-use crate::poll::{Member, TraversalOrder, traverse};
+use crate::poll::{EndedTraversal, Member, TraversalOrder, traverse};
 
 /// An object whose poll is due.
 struct Due {
@@ -116,11 +116,11 @@ impl TargetActor {
     }
 
     /// What stands in the collection and belongs to no object is told, and never touched.
-    pub(super) fn end_traversal(&mut self, key: &RequestKey, names: Option<HashSet<String>>) {
-        self.traversals.end(key);
+    pub(super) fn end_traversal(&mut self, EndedTraversal { key, names, credentials }: EndedTraversal) {
+        self.traversals.end(&key);
         let (Some(mut names), Some(keys)) = (names, self.target.read.keys()) else { return };
         for track in self.roster.tracks() {
-            match self.traversals.own_entry(&track.object().id.uid, key) {
+            match self.traversals.own_entry(&track.object().id.uid, &key) {
                 OwnEntry::Named(own) => drop(names.remove(own)),
                 OwnEntry::Elsewhere => {}
                 // One that is not polled, as while it is suspended, has its entry all the same.
@@ -132,7 +132,7 @@ impl TargetActor {
                 }
             }
         }
-        self.traversals.note_unnamed(key, names);
+        self.traversals.note_unnamed(&key, names, &credentials);
         let unnamed = self.traversals.unnamed();
         let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
         self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);

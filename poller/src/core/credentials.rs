@@ -7,31 +7,34 @@ use std::sync::{Arc, OnceLock};
 
 use drift_model::condition::StatusFields;
 use drift_model::labelled_secrets::LabelledSecrets;
-use drift_outside::credentials_of_read;
+use drift_outside::{SentCredentials, credentials_of_read};
 use drift_target::Target;
 use drift_target::cel::SecretValues;
 
 use super::difference::{Change, Difference};
 
-/// The credentials of one target's reads, as the Secrets stand at one moment.
+/// The credentials of one target's reads: those that a read came with, and those of the Secrets as they stand.
 #[derive(Debug)]
 pub struct Credentials<'t> {
     target: &'t Target,
     secrets: Arc<LabelledSecrets>,
+    sent: SentCredentials,
     values: OnceLock<SecretValues>,
 }
 
 impl<'t> Credentials<'t> {
-    /// Those that the target names among these Secrets.
+    /// Those that the target names among these Secrets, as they stand, and what a read went out with: a Secret may have changed
+    /// meanwhile.
     #[must_use]
-    pub const fn of(target: &'t Target, secrets: Arc<LabelledSecrets>) -> Self {
-        Self { target, secrets, values: OnceLock::new() }
+    pub const fn of(target: &'t Target, secrets: Arc<LabelledSecrets>, sent: SentCredentials) -> Self {
+        Self { target, secrets, sent, values: OnceLock::new() }
     }
 
     /// What they are.
     #[must_use]
     pub fn values(&self) -> &SecretValues {
-        self.values.get_or_init(|| credentials_of_read(self.target, &self.secrets))
+        let of = |secrets: &LabelledSecrets| credentials_of_read(self.target, secrets);
+        self.values.get_or_init(|| of(&self.secrets).and_former(&self.sent.values(of)))
     }
 
     /// Whether one of them occurs in what a difference says was observed, or in `line`, which tells of that and of nothing else.
@@ -47,9 +50,9 @@ impl<'t> Credentials<'t> {
         occur || values.occur_in_line(line)
     }
 
-    /// What may be published of these fields: those that have none of them.
+    /// What may be published of these fields: those that have none of them; and the names of the others.
     #[must_use]
-    pub fn withhold_from(&self, fields: StatusFields) -> StatusFields {
-        if fields.is_empty() { fields } else { fields.without(|value| self.values().occur_in(value)) }
+    pub fn withhold_from(&self, fields: StatusFields) -> (StatusFields, Vec<String>) {
+        if fields.is_empty() { (fields, Vec::new()) } else { fields.without(|value| self.values().occur_in(value)) }
     }
 }

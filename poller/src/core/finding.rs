@@ -28,11 +28,13 @@ pub struct Found {
     /// How the fields of the status that the target publishes are to stand; those that are not here stay as they are.
     /// `None` where the poll before said it.
     pub published: Option<StatusFields>,
+    /// The names of fields that it does not publish, since a credential stands in them.
+    pub withheld: Vec<String>,
 }
 
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
-        Self { finding, published: Some(StatusFields::NONE) }
+        Self { finding, published: Some(StatusFields::NONE), withheld: Vec::new() }
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Observation {
 pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation: Observation) -> Found {
     let subject = subject.into();
     match observation {
-        Observation::AsBefore => Found { finding: Finding::InSync, published: None },
+        Observation::AsBefore => Found { finding: Finding::InSync, published: None, withheld: Vec::new() },
         Observation::Known(found) => found,
         Observation::Absent => absent(target),
         Observation::Failed(failure) => Finding::Failed(failure).into(),
@@ -68,11 +68,11 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
             let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
             match target.publish.publish(&variables) {
                 Ok(published) => {
-                    let published = match subject.credentials {
+                    let (published, withheld) = match subject.credentials {
                         Some(credentials) => credentials.withhold_from(published),
-                        None => published,
+                        None => (published, Vec::new()),
                     };
-                    Found { finding, published: Some(published) }
+                    Found { finding, published: Some(published), withheld }
                 }
                 Err(error) => Finding::Failed(invalid(&error)).into(),
             }
@@ -83,7 +83,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
 /// What is said where the resource is not there: nothing is known of it any more.
 #[must_use]
 pub fn absent(target: &Target) -> Found {
-    Found { finding: Finding::Absent, published: Some(target.publish.cleared()) }
+    Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }
 }
 
 fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object_view::ObjectView;
+use drift_target::cel::SecretValues;
+use serde_json::Value;
 
+use super::description::REDACTED;
 use super::request::Request;
 use super::schedule::PROMPT_SPACING;
 
@@ -154,12 +157,17 @@ impl Traversals {
         self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
     }
 
-    /// What a complete one found that belongs to no object.
-    pub fn note_unnamed(&mut self, key: &RequestKey, names: HashSet<String>) {
+    /// What a complete one found that belongs to no object. No name is kept that has one of the `credentials` which it was asked
+    /// with.
+    pub fn note_unnamed(&mut self, key: &RequestKey, names: HashSet<String>, credentials: &SecretValues) {
         if let Some(known) = self.known.get_mut(key) {
             let count = names.len();
             let names: BTreeSet<String> = names.into_iter().collect();
-            known.unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).collect() };
+            let shown = |name: String| {
+                let is_secret = credentials.occur_in(&Value::from(name.as_str()));
+                if is_secret { REDACTED.to_owned() } else { name }
+            };
+            known.unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).map(shown).collect() };
         }
     }
 
@@ -232,7 +240,7 @@ mod tests {
         let (mut traversals, uid) = (Traversals::default(), Uid::from("u"));
         let one = ask(&mut traversals, "u", "http://h/a");
         traversals.begin(&one, at(0).moment);
-        traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]));
+        traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]), &SecretValues::default());
         assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Named("x"));
         traversals.end(&one);
         let other = ask(&mut traversals, "u", "http://h/b");
@@ -259,11 +267,11 @@ mod tests {
         let mut traversals = Traversals::default();
         for (uid, url, names) in [("u", "http://h/a", vec!["x", "y"]), ("v", "http://h/b", vec!["z"])] {
             let key = ask(&mut traversals, uid, url);
-            traversals.note_unnamed(&key, names.into_iter().map(str::to_owned).collect());
+            traversals.note_unnamed(&key, names.into_iter().map(str::to_owned).collect(), &SecretValues::default());
         }
         let unnamed = traversals.unnamed();
         assert_eq!((unnamed.count, unnamed.names.len()), (3, 3));
-        traversals.note_unnamed(&RequestKey::of(&request("http://h/a")), HashSet::new());
+        traversals.note_unnamed(&RequestKey::of(&request("http://h/a")), HashSet::new(), &SecretValues::default());
         assert_eq!(traversals.unnamed().count, 1);
     }
 }

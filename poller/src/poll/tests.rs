@@ -118,6 +118,52 @@ async fn a_poll_that_waits_for_memory_spares_its_host() {
     assert_eq!(late, 1, "{first:?} {second:?}");
 }
 
+/// The Secret of a target whose read says who it is.
+fn secret(value: &str) -> Arc<LabelledSecrets> {
+    let data = ["token", "clientId", "clientSecret"].map(|key| (key.to_owned(), value.as_bytes().to_vec()));
+    Arc::new([("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect())
+}
+
+/// A host that gives a token to who asks for one. By what else a request is known it says back, and by then the Secret has changed.
+#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
+async fn repeating(secrets: Arc<ArcSwap<LabelledSecrets>>) -> (String, AbortOnDropHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let task = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let read = stream.read(&mut request).await.unwrap();
+            let request = String::from_utf8_lossy(&request[..read]).into_owned();
+            let body = if request.starts_with("POST") {
+                json!({"access_token": "token-of-an-hour", "token_type": "Bearer", "expires_in": 3600})
+            } else {
+                secrets.store(secret("what-comes-next"));
+                json!({"a": request.lines().find_map(|line| line.strip_prefix("authorization: Bearer "))})
+            };
+            let body = body.to_string();
+            let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            stream.write_all((head + &body).as_bytes()).await.unwrap();
+        }
+    });
+    (host, AbortOnDropHandle::new(task))
+}
+
+#[tokio::test]
+async fn what_a_read_went_out_with_is_not_shown() {
+    for auth in
+        ["bearer: {secretRef: {name: s, key: token}}", "oauth2: {tokenUrl: 'http://HOST/t', secretRef: {name: s}}"]
+    {
+        let secrets = Arc::new(ArcSwap::new(secret("what-it-was-before")));
+        let (host, _server) = repeating(secrets.clone()).await;
+        let target = reading(&format!("{{url: 'http://{host}/', auth: {{{}}}}}", auth.replace("HOST", &host)));
+        let outcome = poll(&outside(&secrets), &target, "u").await;
+        let PollOutcome::Found { found: Found { finding: Finding::Differs(drift), .. }, .. } = &outcome else {
+            panic!("{auth}: {outcome:?}")
+        };
+        assert!(drift.text.contains("/a (redacted)"), "{auth}: {}", drift.text);
+    }
+}
+
 /// A host that gives these answers in order, one for each connection, and tells the conditions under which it was asked.
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn answering(answers: Vec<&'static str>) -> (String, tokio::task::JoinHandle<Vec<Option<String>>>) {

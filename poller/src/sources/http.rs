@@ -95,7 +95,7 @@ impl<'r> HttpRequests<'r> {
     }
 
     fn end<T>(&self, found: Result<Heeded<T>, Postponed>) -> Look<T> {
-        Look { found, told: self.told, took: self.target.timeout - self.left, tagged: None, judged: None }
+        Look { sent: self.progress.sent(), ..Look::new(found, self.told, self.target.timeout - self.left) }
     }
 
     /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.

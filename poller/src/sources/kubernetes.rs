@@ -31,7 +31,7 @@ pub(super) async fn look_at_one(
     let place = outside.resources.place_of(resource);
     let mut permit = outside.gate.enter(&place, target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
-        return Look { found: Err(pause.into()), told: false, took: Duration::ZERO, tagged: None, judged: None };
+        return Look::new(Err(pause.into()), false, Duration::ZERO);
     }
     let began = clock::now();
     let asking = outside.resources.get(resource, target.timeout);
@@ -52,7 +52,7 @@ pub(super) async fn look_at_one(
         Ok(resource) => observe_resource(read, view, resource.as_ref()),
         Err(error) => Err(failure_of(&error, resource)),
     };
-    Look { found: Ok((observed, heard.and_then(Heard::asked_pause))), told, took, tagged: None, judged: None }
+    Look::new(Ok((observed, heard.and_then(Heard::asked_pause))), told, took)
 }
 
 /// What the answer says of the API server, if anything.

@@ -12,12 +12,13 @@ use std::time::Duration;
 use drift_cluster::process::clock;
 use drift_model::identity::Uid;
 use drift_model::object_view::OpenView;
+use drift_outside::SentCredentials;
 use drift_target::{Source, Target};
 use serde_json::Value;
 
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::entries::Entries;
-use crate::core::finding::{Failure, Finding};
+use crate::core::finding::{Failure, Found};
 use crate::core::known_finding::{Fingerprint, KnownFinding};
 use crate::core::prepared::Prepared;
 use crate::core::reply::Observation;
@@ -51,13 +52,17 @@ pub(crate) struct Look<T> {
     pub(crate) tagged: Option<Tagged>,
     /// The answers that were judged, where they can be told apart.
     pub(crate) judged: Option<Fingerprint>,
+    /// What it went out with.
+    pub(crate) sent: SentCredentials,
 }
 
-/// Says in the log what became of a read, unless it was `told` already.
-pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, finding: &Finding) {
+/// Says in the log what became of a read, unless why there was no answer was `told` already.
+pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, found: &Found) {
+    let now = clock::now();
     if !told {
-        outside.troubles.note_finding(&target.name, finding, clock::now());
+        outside.troubles.note_finding(&target.name, &found.finding, now);
     }
+    outside.troubles.note_withheld(&target.name, &found.withheld, now);
 }
 
 /// Reads the external resource of one object.
@@ -120,14 +125,19 @@ pub(crate) fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Res
 }
 
 impl<T> Look<T> {
-    fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
+    /// One that took so long; whether the log says already why there was no answer is `told`.
+    fn new(found: Result<Heeded<T>, Postponed>, told: bool, took: Duration) -> Self {
+        Self { found, told, took, tagged: None, judged: None, sent: SentCredentials::default() }
+    }
+
+    pub(crate) fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
         let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
-        Look { found, told: self.told, took: self.took, tagged: None, judged: None }
+        Look { sent: self.sent, ..Look::new(found, self.told, self.took) }
     }
 }
 
 /// A target's requests are of its own kind, so this does not occur.
 fn unasked<T>() -> Look<T> {
     let cause = Failure::of(drift_model::condition::ObservedReason::RuleError);
-    Look { found: Ok((Err(cause), None)), told: false, took: Duration::ZERO, tagged: None, judged: None }
+    Look::new(Ok((Err(cause), None)), false, Duration::ZERO)
 }

@@ -9,7 +9,7 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::ObservedReason;
 use drift_model::identity::Uid;
 use drift_model::sql_query::SqlQuery;
-use drift_outside::{Heard, QueryOptions, SqlFailure, Way};
+use drift_outside::{Heard, QueryOptions, SentCredentials, SqlFailure, Way};
 use drift_target::{PostgresRead, Target};
 use serde_json::Value;
 
@@ -26,11 +26,12 @@ pub(crate) async fn ask(
     (query, max_rows): (&SqlQuery, Option<usize>),
     mut take: impl FnMut(Value) + Send,
 ) -> Look<()> {
-    let not_asked = |found| Look { found, told: false, took: Duration::ZERO, tagged: None, judged: None };
+    let not_asked = |found| Look::new(found, false, Duration::ZERO);
     if !outside.databases.knows_secrets() {
         let cause = Failure::of(ObservedReason::Unauthorized);
         return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
     }
+    let sent = SentCredentials::of(outside.sender.secrets());
     let parameters = match outside.databases.parameters(&read.connection, target.insecure) {
         Ok(parameters) => parameters,
         Err(error) => return failed(outside, target, &error.into(), Duration::ZERO),
@@ -58,22 +59,16 @@ pub(crate) async fn ask(
         uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
     }
     match answer {
-        Ok(Ok(())) => Look { found: Ok((Ok(()), None)), told: false, took, tagged: None, judged: None },
+        Ok(Ok(())) => Look { sent, ..Look::new(Ok((Ok(()), None)), false, took) },
         Ok(Err(failure)) => failed(outside, target, &failure, took),
         Err(_) => {
             outside.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-            Look {
-                found: Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)),
-                told: true,
-                took,
-                tagged: None,
-                judged: None,
-            }
+            Look::new(Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)), true, took)
         }
     }
 }
 
 fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
     outside.troubles.note(&target.name, &failure.to_string(), clock::now());
-    Look { found: Ok((Err(failure_of(failure)), None)), told: true, took, tagged: None, judged: None }
+    Look::new(Ok((Err(failure_of(failure)), None)), true, took)
 }

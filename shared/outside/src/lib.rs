@@ -18,7 +18,7 @@ pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD,
-    ReplyBody, Unreadable,
+    ReplyBody, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::{

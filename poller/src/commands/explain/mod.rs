@@ -160,7 +160,7 @@ async fn explain(
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
-    let credentials = Credentials::of(&target, outside.sender.secrets());
+    let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observation.clone());
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);

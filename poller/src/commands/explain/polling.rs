@@ -12,7 +12,7 @@ use drift_cluster::watch::read_secret;
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
 use drift_model::object::LeanObject;
-use drift_outside::{Databases, HttpSender};
+use drift_outside::{Databases, HttpSender, SentCredentials};
 use drift_target::Target;
 
 use crate::commands::ending::CommandError;
@@ -23,13 +23,15 @@ use crate::core::reply::Observation;
 use crate::core::request::Request;
 use crate::outside::Outside;
 use crate::shared_rate::SharedRate;
-use crate::sources::{look_at_all, look_at_one, observe_entry};
+use crate::sources::{Look, look_at_all, look_at_one, observe_entry};
 
 /// What one poll came to.
 pub(super) struct Polled {
     /// What was asked first; `None` where nothing had to be.
     pub(super) request: Option<Request>,
     pub(super) observation: Observation,
+    /// What it went out with.
+    pub(super) sent: SentCredentials,
 }
 
 /// The way out, with the Secrets that reading needs.
@@ -64,7 +66,7 @@ pub(super) async fn outside(
 
 /// One poll, as the poller makes it.
 pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
-    let unasked = |observation| Polled { request: None, observation };
+    let unasked = |observation| Polled { request: None, observation, sent: SentCredentials::default() };
     if let Some(barred) = &rendered.barred {
         return unasked(Observation::Failed(barred.clone()));
     }
@@ -78,8 +80,11 @@ pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject
             });
         }
     };
-    let observed = observe(outside, target, object, (rendered, &prepared, &request)).await;
-    Polled { request: Some(request), observation: observed.unwrap_or_else(Observation::Failed) }
+    let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
+        Ok(look) => (look.found.map_err(|postponed| postponed.cause).and_then(|(found, _)| found), look.sent),
+        Err(failure) => (Err(failure), SentCredentials::default()),
+    };
+    Polled { request: Some(request), observation: observed.unwrap_or_else(Observation::Failed), sent }
 }
 
 async fn observe(
@@ -87,17 +92,15 @@ async fn observe(
     target: &Target,
     object: &LeanObject,
     (rendered, prepared, request): (&Rendered, &Prepared, &Request),
-) -> Result<Observation, Failure> {
+) -> Result<Look<Observation>, Failure> {
     let (uid, view) = (&object.id.uid, &object.view.open());
     let Some(keys) = target.read.keys() else {
-        let look = look_at_one(outside, target, (uid, prepared, view), (None, None)).await;
-        return look.found.map_err(|postponed| postponed.cause)?.0;
+        return Ok(look_at_one(outside, target, (uid, prepared, view), (None, None)).await);
     };
     let identity = rendered.identity.as_deref().unwrap_or_default();
     let key = keys.of_object(view, identity).map_err(|error| rule_error(&error))?;
     let rate = SharedRate::per_second(target.read.limits.per_second);
     let wanted = (vec![uid.clone()], HashSet::from([key.clone()]));
     let look = look_at_all(outside, target, wanted, (request.clone(), &rate)).await;
-    let entries = look.found.map_err(|postponed| postponed.cause)?.0?;
-    Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))
+    Ok(look.map(|entries| Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))))
 }

@@ -142,7 +142,7 @@ impl Track {
     /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether
     /// it speaks of the object as it is.
     pub fn finish_poll(&mut self, begun: BegunPoll, found: impl Into<Found>, now: Moment) -> bool {
-        let Found { finding, published } = found.into();
+        let Found { finding, published, .. } = found.into();
         if !self.end_poll(begun) {
             return false;
         }

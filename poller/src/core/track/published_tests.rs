@@ -46,7 +46,11 @@ impl Published {
     fn poll(&mut self, seconds: u64, finding: Finding, address: Option<Value>) {
         let begun = self.track.begin_poll(at(seconds));
         let published = address.map(|address| [("address", address)].into_iter().collect()).unwrap_or_default();
-        self.track.finish_poll(begun, Found { finding, published: Some(published) }, at(seconds).moment);
+        self.track.finish_poll(
+            begun,
+            Found { finding, published: Some(published), withheld: Vec::new() },
+            at(seconds).moment,
+        );
     }
 
     /// What is written of the fields, if anything is written; `kept` says what the API server makes of it.

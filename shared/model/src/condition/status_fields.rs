@@ -39,11 +39,16 @@ impl StatusFields {
         self.0.values().any(holds)
     }
 
-    /// Those whose value has not this; the others stay on an object as they are.
+    /// Those whose value has not this, and the names of the others, which stay on an object as they are.
     #[must_use]
-    pub fn without(mut self, holds: impl Fn(&Value) -> bool) -> Self {
-        self.0.retain(|_, value| !holds(value));
-        self
+    pub fn without(mut self, holds: impl Fn(&Value) -> bool) -> (Self, Vec<String>) {
+        let mut left_out = Vec::new();
+        self.0.retain(|name, value| {
+            let is_left_out = holds(value);
+            left_out.extend(is_left_out.then(|| name.clone()));
+            !is_left_out
+        });
+        (self, left_out)
     }
 
     /// Those that do not stand so on an object.
@@ -141,6 +146,7 @@ mod tests {
         let object = json!({"status": {"same": "x", "number": 1.0, "other": "y", "gone": 1, "foreign": 1}});
         assert_eq!(wanted.missing_in(&object), fields(&json!({"other": "x", "gone": null})));
         assert_eq!(wanted.missing_in(&json!({})), fields(&json!({"same": "x", "number": 1, "other": "x"})));
-        assert_eq!(fields(&json!({"a": 1, "b": 2})).without(|value| *value == 1), fields(&json!({"b": 2})));
+        let parted = fields(&json!({"a": 1, "b": 2})).without(|value| *value == 1);
+        assert_eq!(parted, (fields(&json!({"b": 2})), vec!["a".to_owned()]));
     }
 }

@@ -3,17 +3,18 @@
 //!
 //! This file must not know what the deadline is.
 
+use drift_model::labelled_secrets::LabelledSecrets;
 use http::HeaderValue;
 use jiff::Timestamp;
-use secrecy::SecretString;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::http::clock::now;
 use crate::http::retry_after::asked_pause;
+use crate::http::sent::SentCredentials;
 use crate::{Heard, HttpFailure, HttpReply};
 
 /// What the end of an exchange says of its host, if anything; `now` is the time of day.
@@ -36,8 +37,7 @@ pub struct ExchangeProgress {
     answered: AtomicBool,
     waited: AtomicBool,
     token_wait: Mutex<TokenWait>,
-    /// Tokens that went out.
-    tokens: Mutex<Vec<SecretString>>,
+    sent: Mutex<SentCredentials>,
 }
 
 /// How long token servers were waited for.
@@ -80,17 +80,22 @@ impl ExchangeProgress {
         token
     }
 
-    /// The tokens that went out with it: whoever shows anything of the answer looks that it repeats none.
+    /// What went out with it: whoever shows anything of the answer looks that it repeats none of that.
     #[must_use]
-    pub fn tokens(&self) -> Vec<SecretString> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn sent(&self) -> SentCredentials {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Values of these Secrets go out.
+    pub(super) fn note_secrets(&self, secrets: &Arc<LabelledSecrets>) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_secrets(secrets);
     }
 
     /// A token goes out, behind the name of its scheme.
     pub(super) fn note_token(&self, header: &HeaderValue) {
-        let token = header.to_str().ok().and_then(|header| header.split_once(' '));
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.extend(token.map(|(_, token)| SecretString::from(token)));
+        if let Some((_, token)) = header.to_str().ok().and_then(|header| header.split_once(' ')) {
+            self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, TokenWait> {

@@ -78,8 +78,9 @@ impl HttpSender {
     /// [`HttpFailure::CredentialUnavailable`] where they are not; [`HttpFailure::Unreachable`] where no client can be
     /// built; [`HttpFailure::AddressRefused`] where the host is an address that must not be dialled.
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
-        self.shared.clients.clients(request, options, &self.shared.secrets.load())?;
-        self.shared.credential(request, options, None)?;
+        let secrets = self.shared.secrets.load();
+        self.shared.clients.clients(request, options, &secrets)?;
+        credential((request, options), None, &secrets)?;
         self.shared.check_token(request, options)
     }
 
@@ -142,9 +143,13 @@ impl Shared {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
+        let secrets = self.secrets.load_full();
         token.into_iter().for_each(|token| progress.note_token(token));
-        let clients = self.clients.clients(request, options, &self.secrets.load())?;
-        let build = || outgoing(request, self.credential(request, options, token)?, &self.user_agent);
+        if options.auth.is_some() || options.tls.is_some() {
+            progress.note_secrets(&secrets);
+        }
+        let clients = self.clients.clients(request, options, &secrets)?;
+        let build = || outgoing(request, credential((request, options), token, &secrets)?, &self.user_agent);
         let (first, has_opened) = noting_opened(clients.reusing.request(build()?)).await;
         let answer = match first {
             Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
@@ -157,19 +162,18 @@ impl Shared {
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
     }
+}
 
-    /// The header that proves who we are: the token, or what a Secret has.
-    fn credential(
-        &self,
-        request: &HttpRequest,
-        options: &HttpOptions<'_>,
-        token: Option<&HeaderValue>,
-    ) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
-        match (token, options.auth) {
-            (Some(token), _) => Ok(Some((AUTHORIZATION, token.clone()))),
-            (None, Some(auth)) => auth::header(auth, &self.secrets.load(), request),
-            (None, None) => Ok(None),
-        }
+/// The header that proves who we are: the token, or what a Secret has.
+fn credential(
+    (request, options): (&HttpRequest, &HttpOptions<'_>),
+    token: Option<&HeaderValue>,
+    secrets: &LabelledSecrets,
+) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
+    match (token, options.auth) {
+        (Some(token), _) => Ok(Some((AUTHORIZATION, token.clone()))),
+        (None, Some(auth)) => auth::header(auth, secrets, request),
+        (None, None) => Ok(None),
     }
 }
 
