@@ -62,9 +62,10 @@ impl Ledger {
         self.returning.extend(self.owners(api).into_values().filter(|uids| uids.len() > 1).flatten());
     }
 
-    /// The controller has heard of everything, and does nothing that could claim anything: a claim that came back counts from now
-    /// on, unless it came too late.
+    /// The controller has heard of everything, and does nothing that was decided before: a verdict that somebody put back is none
+    /// from now on, and a claim that came back counts, unless it came too late.
     pub(crate) fn note_heard(&mut self, api: &ApiServer) {
+        self.replayed.extend(self.replaying.drain());
         for uids in self.owners(api).into_values().filter(|uids| uids.len() == 1) {
             uids.iter().for_each(|uid| _ = self.returning.remove(uid));
         }

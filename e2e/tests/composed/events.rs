@@ -248,7 +248,7 @@ fn replay(world: &mut World, name: &str) {
         let entry = conditions.and_then(|all| all.iter_mut().find(|entry| entry["type"] == DRIFT_OBSERVED));
         if let Some(entry) = entry.filter(|entry| *entry != verdict) {
             *entry = verdict.clone();
-            ledger.replayed.insert(uid);
+            ledger.replaying.insert(uid);
         }
     });
 }

@@ -103,6 +103,13 @@ fn a_replayed_verdict_is_not_acted_on() {
 }
 
 #[test]
+fn a_replay_that_nobody_saw_is_no_news() {
+    // The Unknown between the verdict and its replay reaches nobody.
+    let events = [RefuseCredential(true), Pass(1), Rest, Pass(192), Advance(Poller, 1), Replay { object: 0 }, Rest];
+    ends_well(one_object(), events, Ending::Free);
+}
+
+#[test]
 fn transition_times_never_go_backwards() {
     ends_well(one_object(), [Rest, SetBack(64), Pass(7), Rest], Ending::Free);
 }

@@ -35,6 +35,8 @@ pub(crate) struct Ledger {
     keys: HashMap<String, (String, bool)>,
     /// Objects whose verdict somebody else wrote last, and in which no poll has seen drift since.
     pub(crate) replayed: HashSet<Uid>,
+    /// The same before the controller has heard of it: it may know the verdict that was put back as the newest still.
+    pub(crate) replaying: HashSet<Uid>,
     /// Objects from which somebody took a condition.
     pub(crate) stripped: HashSet<Uid>,
     /// A controller died: what it had decided may be done again.
@@ -67,10 +69,15 @@ impl Ledger {
     /// A poll was answered truly. Where it saw what a replayed verdict says, the poller has nothing to write.
     pub(crate) fn note_read(&mut self, uid: &Uid, basis: &Basis, differs: bool) {
         if differs {
-            self.replayed.remove(uid);
+            self.note_true_word(uid);
             self.jobs.note_drift(uid);
         }
         self.seen.insert((uid.clone(), basis.wish, basis.correction, differs));
+    }
+
+    fn note_true_word(&mut self, uid: &Uid) {
+        self.replayed.remove(uid);
+        self.replaying.remove(uid);
     }
 
     /// The poller wrote, or tried to.
@@ -82,7 +89,7 @@ impl Ledger {
         api: &ApiServer,
     ) {
         let Some((old, new)) = self.landed(&before.id.uid, standing, api, DRIFT_OBSERVED) else { return };
-        self.replayed.remove(&before.id.uid);
+        self.note_true_word(&before.id.uid);
         let tag = Tag::find(&condition.message).unwrap_or_default();
         let evidence = |drifted| (before.id.uid.clone(), tag.wish, tag.correction, drifted);
         let known = match condition.status {

@@ -120,7 +120,6 @@ impl Outside {
             let identity = resource_of(request);
             // What others had made since the last poll cannot be told from what this request may have made.
             self.adopt(&identity, uid);
-            self.may_have_made.insert((uid.clone(), identity));
         }
         answer
     }
@@ -192,12 +191,13 @@ impl Outside {
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 
-    /// The object claims what others made, as the target allows: also what an object made that lays no claim any more. That
-    /// two claim one resource is checked elsewhere.
+    /// The object claims what others made, as the target allows: also what an object made that lays no claim any more, and, since
+    /// a claim is of a name, what others make in place of it. That two claim one resource is checked elsewhere.
     pub(crate) fn adopt(&mut self, identity: &str, uid: &Uid) {
         if let Some(resource) = self.resources.get_mut(identity) {
             resource.made_by = Some(uid.clone());
         }
+        self.may_have_made.insert((uid.clone(), identity.to_owned()));
     }
 
     /// The object lays no claim any more: what it made is from now on as if others had made it.

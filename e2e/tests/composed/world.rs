@@ -214,6 +214,7 @@ impl World {
             };
             if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
         }
+        // Whatever is under way was decided before.
         if self.controller.under_way() == 0 {
             self.ledger.note_heard(&self.api);
         }
