@@ -42,6 +42,10 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let items: Value = serde_json::from_str(&drifted.output)?;
         ensure!(drifted.code == 1 && items["items"].as_array().is_some_and(|items| items.len() == 1), "{drifted:?}");
         ensure!(items["items"][0]["name"] == "web" && items["items"][0]["target"] == target.name(), "{drifted:?}");
+        let named = get(&["proxies", "-l", "tier!=prod", "--drifted", "-o", "name"]).await?;
+        ensure!(named.code == 1 && named.output == format!("proxy.{}/web\n", world.group()), "{named:?}");
+        let labelled = get(&["proxies", "-l", "tier=prod"]).await?;
+        ensure!(labelled.code == 0 && labelled.complaints.starts_with("no objects found in "), "{labelled:?}");
         let unknown = get(&["--unknown", "-o", "wide"]).await?;
         ensure!(unknown.code == 0 && unknown.complaints.starts_with("no objects found in "), "{unknown:?}");
         let foreign = get(&["services"]).await?;
@@ -49,14 +53,7 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let nowhere = world.run_command(&["get", "-A", "--targets-namespace", "default"]).await?;
         ensure!(nowhere.code == 3 && nowhere.complaints.contains("has no good target"), "{nowhere:?}");
 
-        let help = world.run_kubectl_drift(&["get", "--help"]).await?;
-        ensure!(help.code == 0 && help.output.contains("Usage: kubectl drift get "), "{help:?}");
-        let kubeconfig = world.control_plane().admin_kubeconfig().display().to_string();
-        let cluster = ["get", "-A", "--targets-namespace", world.programs_namespace(), "--kubeconfig", &kubeconfig];
-        let plugin = world.run_kubectl_drift(&cluster).await?;
-        ensure!(plugin.code == 1 && plugin.output.contains(" Proxy/web "), "{plugin:?}");
-        let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
-        ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
+        kubectl_gets_the_same(world).await?;
 
         let mut watch = world.start_command("get-watch", &[&["get", "-w", "--drifted"], &place[..]].concat()).await?;
         let printed = || std::fs::read_to_string(watch.log()).context("reading what get prints");
@@ -81,6 +78,19 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// The plugin of kubectl lists what the program lists.
+async fn kubectl_gets_the_same(world: &World) -> Result<()> {
+    let help = world.run_kubectl_drift(&["get", "--help"]).await?;
+    ensure!(help.code == 0 && help.output.contains("Usage: kubectl drift get "), "{help:?}");
+    let kubeconfig = world.control_plane().admin_kubeconfig().display().to_string();
+    let cluster = ["get", "-A", "--targets-namespace", world.programs_namespace(), "--kubeconfig", &kubeconfig];
+    let plugin = world.run_kubectl_drift(&cluster).await?;
+    ensure!(plugin.code == 1 && plugin.output.contains(" Proxy/web "), "{plugin:?}");
+    let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
+    ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
+    Ok(())
 }
 
 #[tokio::test]
@@ -115,10 +125,18 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         ensure!(told["verdict"]["reason"] == "NotCreated" && told["action"] == "create", "{told}");
 
         let file = world.folder().join("tried.yaml");
-        std::fs::write(&file, target.with("/spec/compare/desired/upstream", json!("127.0.0.1:10")).text()?)?;
+        std::fs::write(&file, target.clone().with("/spec/compare/desired/upstream", json!("127.0.0.1:10")).text()?)?;
         let file = file.display().to_string();
         let tried = explain(&["proxy/good", "-f", &file]).await?;
         ensure!(tried.code == 0, "{tried:?}");
+        let silent = target.with("/spec/read/http/url", json!("http://127.0.0.1:1/x")).text()?;
+        std::fs::write(&file, silent)?;
+        let unread = explain(&["proxy/good", "-f", &file]).await?;
+        ensure!(unread.code == 2 && unread.output.contains("\n            cause: no connection: "), "{unread:?}");
+        let verdict = "verdict     driftObserved Unknown/ExternalUnreachable: ";
+        ensure!(unread.output.contains(verdict) && unread.complaints.is_empty(), "{unread:?}");
+        let told = explain(&["proxy/good", "-f", &file, "-o", "yaml"]).await?;
+        ensure!(told.output.contains("causes:\n- \"no connection: "), "{told:?}");
         std::fs::write(&file, "kind: PollTarget")?;
         let bad = explain(&["proxy/good", "-f", &file]).await?;
         ensure!(bad.code == 3 && bad.complaints.contains("apiVersion"), "{bad:?}");
@@ -207,6 +225,11 @@ async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
     ensure!(suspend.code == 0 && suspend.output.contains(": suspend: true (ConfigMap "), "{suspend:?}");
     ensure!(brake(&["suspend", target]).await?.output.contains("is suspended already"), "it is");
     world.wait_for_verdict("web", "Unknown", "Suspended").await?;
+    let held =
+        world.run_command(&[&["explain", "proxy/web", "-n", world.objects_namespace()], &place[..]].concat()).await?;
+    let expected =
+        format!("held        the target is suspended: no polls and no corrections until `unsuspend {target}`");
+    ensure!(held.code == 2 && held.output.contains(&expected), "{held:?}");
     let unsuspend = brake(&["unsuspend", target]).await?;
     ensure!(unsuspend.code == 0 && unsuspend.output.contains(": suspend: false ("), "{unsuspend:?}");
     world.wait_for_verdict("web", "True", "NotCreated").await?;

@@ -22,12 +22,29 @@ const MOST_CAUSES: usize = 32;
 #[derive(Debug, Default)]
 pub struct Troubles {
     told: Mutex<HashMap<String, HashMap<String, Moment>>>,
+    /// Whether the log is spared: whoever reads them here tells them otherwise.
+    is_silent: bool,
 }
 
 impl Troubles {
+    /// Those of one who tells them by themselves.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self { is_silent: true, ..Self::default() }
+    }
+
+    /// The causes of a target, in order.
+    #[must_use]
+    pub fn causes(&self, target: &str) -> Vec<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut causes: Vec<String> = told.get(target).into_iter().flat_map(HashMap::keys).cloned().collect();
+        causes.sort();
+        causes
+    }
+
     /// A read of the target failed for the reason in this sentence, which holds no value of an object or an answer.
     pub fn note(&self, target: &str, sentence: &str, now: Moment) {
-        if self.is_news(target, sentence, now) {
+        if self.is_news(target, sentence, now) && !self.is_silent {
             tracing::warn!(target_name = target, "reads fail: {sentence}");
         }
     }
@@ -94,6 +111,16 @@ mod tests {
             assert!(!is_news(sentence, minutes), "two causes in turn are told once each");
         }
         assert!(is_news("refused", 70), "it came back");
+    }
+
+    #[test]
+    fn causes_are_kept_for_who_tells_them() {
+        let troubles = Troubles::silent();
+        for sentence in ["refused", "no route", "refused"] {
+            troubles.note("a", sentence, Moment::START);
+        }
+        assert_eq!(troubles.causes("a"), ["no route", "refused"]);
+        assert!(troubles.causes("b").is_empty());
     }
 
     #[test]

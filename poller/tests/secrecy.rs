@@ -178,7 +178,7 @@ fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &
         _ => Vec::new(),
     };
     let facts = Facts { target, is_deployed: true, object: &lean, verdict: &verdict };
-    let poll = Poll { asked: Vec::new(), observed: shown, differing };
+    let poll = Poll { asked: Vec::new(), observed: shown, causes: Vec::new(), differing };
     let explanation = Explanation::new(facts, poll, (steps(facts), Vec::new()));
     let condition = verdict.to_condition(None, "").to_json();
     let published = found.published.map(|published| published.put_on(&Value::Object(Map::new())));

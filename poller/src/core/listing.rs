@@ -174,6 +174,14 @@ impl Row {
         present.map_or(ConditionStatus::Unknown, |observed| observed.status)
     }
 
+    /// `proxy.demo.driftpoller.dev/web`, as kubectl takes it beside a namespace.
+    #[must_use]
+    pub fn qualified_name(&self) -> String {
+        let kind = self.kind.to_ascii_lowercase();
+        let group = self.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
+        format!("{kind}{group}/{}", self.name)
+    }
+
     /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED NEXT, and where `wide` TARGET and MESSAGE.
     #[must_use]
     pub fn cells(&self, now: Timestamp, wide: bool) -> Vec<String> {

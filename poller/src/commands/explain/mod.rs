@@ -13,7 +13,7 @@ use drift_cluster::process::clock;
 use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
 use drift_model::names::CONTROLLER_LEASE;
 use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_target::{Target, to_yaml};
 use serde_json::Value;
 
 use crate::commands::check::read_good_targets;
@@ -76,6 +76,8 @@ enum ExplainOutput {
     Text,
     /// A JSON object
     Json,
+    /// The same as YAML
+    Yaml,
 }
 
 /// Polls and says what it means.
@@ -129,6 +131,9 @@ fn print(explanation: &Explanation, before: Option<&Explanation>, output: Explai
         ExplainOutput::Text if before.is_some() => format!("--- {}\n{}", clock::wall(), explanation.text(before)),
         ExplainOutput::Text => explanation.text(None),
         ExplainOutput::Json => format!("{:#}\n", explanation.json()),
+        ExplainOutput::Yaml => {
+            format!("{}{}", if before.is_some() { "---\n" } else { "" }, to_yaml(&explanation.json()))
+        }
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
 }
@@ -170,7 +175,8 @@ async fn explain(
     };
     let facts = Facts { target: &target, is_deployed: settings.file.is_none(), object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
-    Ok(Explanation::new(facts, shown(&target, &polled, subject), follows))
+    let poll = Poll { causes: outside.troubles.causes(&target.name), ..shown(&target, &polled, subject) };
+    Ok(Explanation::new(facts, poll, follows))
 }
 
 async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {
@@ -199,5 +205,5 @@ fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
         Observation::Present(value) => differing(target, subject, value),
         _ => Vec::new(),
     };
-    Poll { asked, observed, differing }
+    Poll { asked, observed, causes: Vec::new(), differing }
 }

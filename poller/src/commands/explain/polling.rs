@@ -24,6 +24,7 @@ use crate::core::request::Request;
 use crate::outside::Outside;
 use crate::shared_rate::SharedRate;
 use crate::sources::{Look, look_at_all, look_at_one, observe_entry};
+use crate::troubles::Troubles;
 
 /// What one poll came to.
 pub(super) struct Polled {
@@ -60,7 +61,7 @@ pub(super) async fn outside(
         databases: Databases::new(secrets, POLLER_MANAGER),
         resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
         gate: Arc::default(),
-        troubles: Arc::default(),
+        troubles: Arc::new(Troubles::silent()),
     })
 }
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use drift_cluster::process::clock;
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::SeenObject;
+use drift_target::LabelSelector;
 
 use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, is_selected, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
@@ -28,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   drift-poller get proxies -n team-a --drifted
   drift-poller get proxy/web -n team-a
   drift-poller get -A --drifted -w        and each change as it comes
+  drift-poller get proxies -l tier=prod -o name
   drift-poller get -A -o json | jq '.items[] | select(.paused)'
 
 Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell, 3 bad usage";
@@ -53,6 +55,9 @@ pub(crate) struct GetSettings {
     /// Only objects of which nothing can be said
     #[arg(long)]
     unknown: bool,
+    /// Only objects whose labels match, such as tier=prod
+    #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
+    selector: Option<LabelSelector>,
     /// Go on after the list, and tell each change as it comes
     #[arg(long, short)]
     watch: bool,
@@ -67,6 +72,8 @@ struct Looked {
     known: Vec<KnownKind>,
     /// What is wrong with targets.
     troubles: Vec<String>,
+    /// Which of the objects.
+    selector: LabelSelector,
     /// Whether that is all that there is.
     whole: bool,
 }
@@ -76,27 +83,28 @@ struct Looked {
 /// # Errors
 /// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
-    let (kind, names) = one_kind(&settings.objects).map_err(CommandError::BadUsage)?;
+    let (kind, names) = one_kind(&settings.objects, settings.selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
-        let Looked { known, troubles, mut whole } = look_up(&client, settings, kind).await?;
+        let looked = look_up(&client, settings, kind).await?;
+        let (troubles, mut whole) = (&looked.troubles, looked.whole);
         troubles.iter().try_for_each(|trouble| warn(trouble))?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &known, (namespace, &wanted, settings.output)).await?;
+            watch(&client, &looked, (namespace, &wanted, settings.output)).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut rows = Vec::new();
-        for one in &known {
-            whole &= add_rows(&client, (one, &known), namespace, &mut rows).await?;
+        for one in &looked.known {
+            whole &= add_rows(&client, (one, &looked), namespace, &mut rows).await?;
         }
         let rows = arrange(rows, &wanted);
         let missing = wanted.missing_in(&rows).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
         if let Some(missing) = missing {
             // What was found is told all the same.
             if !rows.is_empty() {
-                print(&rows, &troubles, settings.output)?;
+                print(&rows, troubles, settings.output)?;
             }
             return Err(missing);
         }
@@ -107,7 +115,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
                 namespace.unwrap_or("any namespace")
             )?;
         }
-        print(&rows, &troubles, settings.output)?;
+        print(&rows, troubles, settings.output)?;
         Ok(match summarise(&rows) {
             Summary::Drifted => ExitCode::from(DRIFTED),
             Summary::InSync if whole => ExitCode::SUCCESS,
@@ -130,8 +138,8 @@ fn missing_error(kind: &str, name: &str, whole: bool) -> CommandError {
 }
 
 /// The kind that is meant, and the names, where some are.
-fn one_kind(words: &[String]) -> Result<(Option<&str>, BTreeSet<String>), String> {
-    let is_kind = words.len() == 1 && !words[0].contains('/');
+fn one_kind(words: &[String], selects: bool) -> Result<(Option<&str>, BTreeSet<String>), String> {
+    let is_kind = selects || (words.len() == 1 && !words[0].contains('/'));
     if words.is_empty() {
         return Ok((None, BTreeSet::new()));
     }
@@ -164,18 +172,19 @@ async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&st
         }
         known = named;
     }
-    Ok(Looked { known, troubles: live.troubles, whole })
+    let selector = settings.selector.clone().unwrap_or_default();
+    Ok(Looked { known, troubles: live.troubles, selector, whole })
 }
 
 /// Adds the rows of one target; gives whether all its objects were seen.
 async fn add_rows(
     client: &kube::Client,
-    (one, all): (&KnownKind, &[KnownKind]),
+    (one, looked): (&KnownKind, &Looked),
     namespace: Option<&str>,
     rows: &mut Vec<Row>,
 ) -> Result<bool, CommandError> {
     let place = (namespace, FieldPaths::default());
-    let look = |seen: &SeenObject| rows.extend(row_of(one, all, seen));
+    let look = |seen: &SeenObject| rows.extend(looked.row_of(one, seen));
     let listed = each_object(client, (&one.objects, &one.kind), place, look).await;
     if let Err(error) = &listed {
         let (plural, target) = (&one.kind.resource.plural, one.target.name());
@@ -184,15 +193,18 @@ async fn add_rows(
     Ok(listed.is_ok())
 }
 
-/// The row of an object of this kind, where it is one of this target's, and not better known by another.
-fn row_of(one: &KnownKind, all: &[KnownKind], seen: &SeenObject) -> Option<Row> {
-    let is_of_text = |other: &KnownKind| {
-        let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
-        other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
-    };
-    let is_better_known = one.target.text().is_none() && all.iter().any(is_of_text);
-    let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
-    is_listed.then(|| Row::of((&one.target, &one.objects), &seen.object))
+impl Looked {
+    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
+    fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
+        let is_of_text = |other: &KnownKind| {
+            let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
+            other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
+        };
+        let is_better_known = one.target.text().is_none() && self.known.iter().any(is_of_text);
+        let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
+        let is_wanted = is_listed && self.selector.matches(seen.labels.as_ref());
+        is_wanted.then(|| Row::of((&one.target, &one.objects), &seen.object))
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +223,7 @@ mod tests {
     fn objects_of_one_kind_are_named() {
         let named = |text: &str| {
             let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            one_kind(&words).map(|(kind, names)| format!("{kind:?} {names:?}"))
+            one_kind(&words, false).map(|(kind, names)| format!("{kind:?} {names:?}"))
         };
         for (text, expected) in [
             ("", Ok("None {}")),
@@ -223,5 +235,7 @@ mod tests {
         ] {
             assert_eq!(named(text), expected.map(str::to_owned).map_err(str::to_owned), "{text}");
         }
+        assert_eq!(one_kind(&[], true), Ok((None, BTreeSet::new())));
+        assert!(one_kind(&["proxy/web".to_owned()], true).is_err(), "a selector chooses the names");
     }
 }

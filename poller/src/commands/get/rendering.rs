@@ -27,6 +27,8 @@ pub(super) enum GetOutput {
     Json,
     /// The same as YAML; with --watch one document each
     Yaml,
+    /// A line KIND.GROUP/NAME each, as kubectl takes it
+    Name,
 }
 
 impl GetOutput {
@@ -43,6 +45,7 @@ pub(super) fn whole_list((rows, troubles): (&[Row], &[String]), output: GetOutpu
         GetOutput::Table | GetOutput::Wide => table(&heads(output.is_wide()), &cells(rows, output, now), paint),
         GetOutput::Json => format!("{:#}\n", items()),
         GetOutput::Yaml => to_yaml(&items()),
+        GetOutput::Name => rows.iter().map(name_line).collect(),
     }
 }
 
@@ -60,7 +63,7 @@ impl FollowedList {
         let list = Self { output, columns };
         let head = match output {
             GetOutput::Table | GetOutput::Wide => list.columns.line(&heads, |_, head| head),
-            GetOutput::Json | GetOutput::Yaml => String::new(),
+            GetOutput::Json | GetOutput::Yaml | GetOutput::Name => String::new(),
         };
         let text = head + &list.lines(rows, now);
         (list, text)
@@ -72,9 +75,14 @@ impl FollowedList {
             GetOutput::Table | GetOutput::Wide => self.columns.line(&row.cells(now, self.output.is_wide()), paint),
             GetOutput::Json => format!("{}\n", row.json()),
             GetOutput::Yaml => format!("---\n{}", to_yaml(&row.json())),
+            GetOutput::Name => name_line(row),
         };
         rows.iter().map(line).collect()
     }
+}
+
+fn name_line(row: &Row) -> String {
+    format!("{}\n", row.qualified_name())
 }
 
 fn cells(rows: &[Row], output: GetOutput, now: Timestamp) -> Vec<Vec<String>> {

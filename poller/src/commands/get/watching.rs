@@ -10,8 +10,8 @@ use drift_cluster::watch::{Change, follow_objects};
 use drift_model::object::SeenObject;
 use tokio::sync::mpsc;
 
+use super::Looked;
 use super::rendering::{FollowedList, GetOutput};
-use super::row_of;
 use crate::commands::cluster::selected_namespaces;
 use crate::commands::ending::CommandError;
 use crate::commands::live_targets::KnownKind;
@@ -26,12 +26,12 @@ const WAITING_CHANGES: usize = 500;
 /// When nobody does.
 pub(super) async fn watch(
     client: &kube::Client,
-    known: &[KnownKind],
+    looked: &Looked,
     (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
     let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
-    for one @ KnownKind { objects, kind, .. } in known {
+    for one @ KnownKind { objects, kind, .. } in &looked.known {
         let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
         let namespaces = namespaces.into_iter().map(Some);
         let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
@@ -44,7 +44,7 @@ pub(super) async fn watch(
     drop(sender);
     let unlisted = (0..of_collections.len()).collect();
     let mut watching = Watching {
-        known,
+        looked,
         of_collections,
         unlisted,
         wanted,
@@ -65,7 +65,7 @@ pub(super) async fn watch(
 }
 
 struct Watching<'s> {
-    known: &'s [KnownKind],
+    looked: &'s Looked,
     /// Whose objects the collection of each number holds.
     of_collections: Vec<&'s KnownKind>,
     /// Collections whose list has not come yet.
@@ -122,7 +122,7 @@ impl Watching<'_> {
 
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
-        match row_of(self.of_collections.get(number)?, self.known, seen) {
+        match self.looked.row_of(self.of_collections.get(number)?, seen) {
             Some(row) => self.followed.seen(place, row),
             None => self.followed.left(&place),
         }

@@ -63,6 +63,15 @@ pub fn action(facts: Facts<'_>) -> &'static str {
 pub fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     match facts.verdict.status() {
         ConditionStatus::False => return vec!["it is in sync: there is nothing to correct".to_owned()],
+        ConditionStatus::Unknown if facts.target.suspend => {
+            return vec![format!(
+                "the target is suspended: no polls and no corrections until `unsuspend {}`",
+                facts.target.name
+            )];
+        }
+        ConditionStatus::Unknown if facts.verdict.reason == ObservedReason::Suspended => {
+            return vec!["the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned()];
+        }
         ConditionStatus::Unknown => {
             return vec!["nothing can be said of it, and nothing is corrected on a guess".to_owned()];
         }

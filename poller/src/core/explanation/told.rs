@@ -31,6 +31,8 @@ pub struct Poll {
     pub asked: Vec<String>,
     /// What was observed.
     pub observed: Shown,
+    /// Why reads failed, where more is known of that than a condition says.
+    pub causes: Vec<String>,
     /// Each field that differs.
     pub differing: Vec<String>,
 }
@@ -88,8 +90,9 @@ impl Explanation {
             target: target.name.clone(),
             place: "its last good text".to_owned(),
             poll: Poll {
-                asked: vec!["nothing: what to ask stands in a text that cannot be read from here".to_owned()],
+                asked: Vec::new(),
                 observed: Shown::Failed(target.trouble.clone()),
+                causes: Vec::new(),
                 differing: Vec::new(),
             },
             status: ConditionStatus::Unknown,
@@ -126,14 +129,20 @@ impl Explanation {
     }
 
     fn paragraphs(&self) -> Vec<Paragraph> {
-        let asked = match self.poll.asked.as_slice() {
-            [] => vec!["nothing: that is not needed".to_owned()],
-            asked => asked.to_vec(),
+        let asked = match (self.poll.asked.as_slice(), &self.poll.observed) {
+            ([], Shown::Failed(why)) => vec![format!("nothing: {why}")],
+            ([], _) => vec!["nothing: that is not needed".to_owned()],
+            (asked, _) => asked.to_vec(),
         };
         let observed = match &self.poll.observed {
             Shown::Present(value) => format!("{value:#}").lines().map(str::to_owned).collect(),
             Shown::Absent => vec!["the external resource is not there".to_owned()],
-            Shown::Failed(why) => vec![format!("nothing that can be told: {why}")],
+            Shown::Failed(_) if self.poll.asked.is_empty() => Vec::new(),
+            Shown::Failed(why) => {
+                let causes = self.poll.causes.iter().filter(|cause| *cause != why);
+                let causes = causes.map(|cause| format!("cause: {}", printable(cause)));
+                std::iter::once(format!("nothing that can be told: {why}")).chain(causes).collect()
+            }
         };
         let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
         let verdict = || format!("driftObserved {}/{}: {}", part("status"), part("reason"), printable(part("message")));
@@ -168,7 +177,7 @@ impl Explanation {
         };
         json!({
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
-            "asked": self.poll.asked, "observed": observed, "failure": failure, "differs": self.poll.differing,
+            "asked": self.poll.asked, "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
             "action": self.action, "steps": self.steps, "held": self.held,
         })
@@ -199,6 +208,7 @@ mod tests {
         let poll = Poll {
             asked: vec!["GET http://h/x".to_owned(), "accept: x".to_owned()],
             observed,
+            causes: vec!["no connection: refused".to_owned()],
             differing: vec!["/a".to_owned()],
         };
         Explanation::new(
@@ -229,7 +239,7 @@ held        it is paused
         let second = explanation(&[], Shown::Failed("no answer".to_owned()));
         let changed = second.text(Some(&first));
         assert!(
-            changed.starts_with("observed    nothing that can be told: no answer\nfollows     a correction (update)"),
+            changed.starts_with("observed    nothing that can be told: no answer\n            cause: no connection: refused\nfollows     a correction (update)"),
             "{changed}"
         );
     }
@@ -242,8 +252,7 @@ held        it is paused
         let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble };
         let told = Explanation::unread(&target, "Proxy", &object);
         let expected = "Proxy u by target t (its last good text)
-asked       nothing: what to ask stands in a text that cannot be read from here
-observed    nothing that can be told: target t: the text is wrong
+asked       nothing: target t: the text is wrong
 stands      nothing yet
 held        by what that text says; where you have it, -f FILE explains by it
 ";

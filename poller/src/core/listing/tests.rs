@@ -41,6 +41,8 @@ fn a_row_says_what_stands_on_the_object() {
     assert_eq!((heads(true).len(), heads(false).len()), (10, 8));
     assert_eq!(row.json()["driftCorrected"]["correction"], 4);
     assert_eq!(row.json()["driftObserved"]["outdated"], false);
+    assert_eq!(row.qualified_name(), "proxy.g.example/web");
+    assert_eq!(Row { api_version: "v1".to_owned(), ..row }.qualified_name(), "proxy/web");
     let new = super::tests::row("new", &json!([]));
     assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-", "Poll"]);
 }
