@@ -7,11 +7,15 @@ use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use drift_cluster::process::clock;
 use drift_cluster::telemetry::questions;
 use serde_json::{Value, json};
 
 use crate::core::held::Held;
-use crate::core::holdings::{HeldQuestion, Holdings, MOST_HOLDINGS};
+use crate::core::holdings::{HeldQuestion, Holding, Holdings, MOST_HOLDINGS};
+
+/// How a time is told: RFC 3339, and no more exact than people need it.
+const SECONDS: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 /// Where the targets at work are asked.
 pub type Board = questions::Board<HeldQuestion, Holdings>;
@@ -33,11 +37,13 @@ async fn objects(State(board): State<Board>, RawQuery(query): RawQuery) -> Respo
         Err(crowded) => return crowded.into_response(),
     };
     let matching: usize = answers.values().map(|holdings| holdings.matching).sum();
+    let (now, wall) = (clock::now(), clock::wall());
     let rows = answers.iter().flat_map(|(target, holdings)| {
-        holdings
-            .objects
-            .iter()
-            .map(move |(object, why)| json!({"target": target, "object": object, "why": why.as_str()}))
+        holdings.objects.iter().map(move |Holding { object, why, until }| {
+            let until = until.and_then(|until| wall.checked_add(until.saturating_since(now)).ok());
+            let until = until.map(|until| until.strftime(SECONDS).to_string());
+            json!({"target": target, "object": object, "why": why.as_str(), "until": until})
+        })
     });
     let rows = rows.take(MOST_HOLDINGS);
     let text = json!({"matching": matching, "objects": rows.collect::<Vec<Value>>()}).to_string();

@@ -241,7 +241,7 @@ impl TargetActor {
     }
 
     fn answer(&self, asked: Asked) {
-        let object = |uid: &Uid| self.roster.object(uid).map(|object| &object.id);
+        let object = |uid: &Uid| Some((&self.roster.object(uid)?.id, self.queue.due_at(uid)));
         asked.answer_with(|question| holdings(&self.name, self.held_counts.all(), object, question));
     }
 

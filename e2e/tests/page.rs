@@ -62,7 +62,7 @@ async fn the_controller_tells_what_it_holds() -> Result<()> {
         world.create_proxy_with("waits", paused, spec).await?;
         world.start_poller().await?;
         let row =
-            json!({"target": "proxies", "object": format!("{}/waits", world.objects_namespace()), "why": "paused"});
+            json!({"target": "proxies", "object": format!("{}/waits", world.objects_namespace()), "why": "paused", "until": null});
         for path in ["/objects", "/objects?why=paused&search=waits"] {
             wait::until("the held object", wait::DEADLINE, async || {
                 let found = json_of(&controller, path).await?;

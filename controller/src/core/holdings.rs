@@ -4,6 +4,7 @@
 
 use drift_model::first::first;
 use drift_model::identity::Uid;
+use drift_model::moment::Moment;
 use drift_model::object::ObjectId;
 
 use super::held::Held;
@@ -27,27 +28,44 @@ pub struct HeldQuestion {
 pub struct Holdings {
     /// How many objects the question means.
     pub matching: usize,
-    /// The first of them by name, at most [`MOST_HOLDINGS`], each with why.
-    pub objects: Vec<(String, Held)>,
+    /// The first of them by name, at most [`MOST_HOLDINGS`].
+    pub objects: Vec<Holding>,
+}
+
+/// One object for which nothing is done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// `namespace/name`.
+    pub object: String,
+    /// Why.
+    pub why: Held,
+    /// When it is looked at again, where that follows from a time and not from what others do.
+    pub until: Option<Moment>,
 }
 
 /// The objects of the target of that name that are asked for. It takes time in proportion to the objects, and room for those
-/// that are told.
+/// that are told. `object` says which it is, and when it is looked at again.
 pub fn holdings<'a>(
     target: &str,
     held: impl Iterator<Item = (&'a Uid, Held)>,
-    object: impl Fn(&Uid) -> Option<&'a ObjectId>,
+    object: impl Fn(&Uid) -> Option<(&'a ObjectId, Option<Moment>)>,
     question: &HeldQuestion,
 ) -> Holdings {
     if question.target.as_ref().is_some_and(|asked| asked != target) {
         return Holdings::default();
     }
     let is_meant = |why: Held| question.why.map_or_else(|| why.is_noteworthy(), |asked| asked == why);
-    let known = held.filter(|(_, why)| is_meant(*why)).filter_map(|(uid, why)| Some((object(uid)?, why)));
-    let meant: Vec<_> = known.filter(|(id, _)| id.is_found_by(&question.search)).collect();
+    let known = held.filter(|(_, why)| is_meant(*why)).filter_map(|(uid, why)| {
+        let (id, until) = object(uid)?;
+        Some((id, why, until))
+    });
+    let meant: Vec<_> = known.filter(|(id, ..)| id.is_found_by(&question.search)).collect();
     let matching = meant.len();
-    let told = first(meant, MOST_HOLDINGS, Ord::cmp);
-    Holdings { matching, objects: told.into_iter().map(|(id, why)| (id.to_string(), why)).collect() }
+    let told = first(meant, MOST_HOLDINGS, Ord::cmp).into_iter();
+    Holdings {
+        matching,
+        objects: told.map(|(id, why, until)| Holding { object: id.to_string(), why, until }).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -60,13 +78,15 @@ mod tests {
         let held =
             [(Uid::from("c"), Held::BreakerOpen), (Uid::from("a"), Held::Paused), (Uid::from("b"), Held::InSync)];
         let ask = |why, search: &str| {
-            let object = |uid: &Uid| ids.iter().find(|id| *id.uid == *uid.to_string());
+            let object =
+                |uid: &Uid| ids.iter().find(|id| *id.uid == *uid.to_string()).map(|id| (id, Some(Moment::START)));
             let question = HeldQuestion { why, search: search.to_owned(), target: None };
             holdings("t", held.iter().map(|(uid, why)| (uid, *why)), object, &question)
         };
-        let told = [("a".to_owned(), Held::Paused), ("c".to_owned(), Held::BreakerOpen)];
-        assert_eq!(ask(None, ""), Holdings { matching: 2, objects: told.to_vec() });
+        let told = [("a", Held::Paused), ("c", Held::BreakerOpen), ("b", Held::InSync)];
+        let told = told.map(|(object, why)| Holding { object: object.to_owned(), why, until: Some(Moment::START) });
+        assert_eq!(ask(None, ""), Holdings { matching: 2, objects: told[..2].to_vec() });
         assert_eq!(ask(None, "a").objects, told[..1]);
-        assert_eq!(ask(Some(Held::InSync), "").objects, [("b".to_owned(), Held::InSync)]);
+        assert_eq!(ask(Some(Held::InSync), "").objects, told[2..]);
     }
 }

@@ -16,19 +16,28 @@ pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
 /// Checks documents together with the kinds that are defined beside them.
 pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
     let report = check(documents);
-    let (mut refused, mut lacking) = (Refused::new(), Vec::new());
+    let (mut refused, mut said) = (Refused::new(), Vec::new());
     for good in &report.targets {
-        let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else { continue };
-        let name = &good.target.document;
+        let (name, objects) = (&good.target.document, &good.target.objects);
+        let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else {
+            if kinds.lacks(objects) {
+                let message = format!(
+                    "no CustomResourceDefinition among the files defines {} in {}: what targets read and write of it is not checked",
+                    objects.kind, objects.api_version
+                );
+                said.push((name.clone(), (Severity::Warning, message)));
+            }
+            continue;
+        };
         if !unknown.is_empty() {
             refused.insert(name.clone(), unknown);
         }
-        lacking.extend(problems.into_iter().map(|problem| (name.clone(), problem)));
+        said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
     }
     let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
-    for (name, problem) in lacking {
+    for (name, said) in said {
         if let Some(document) = Document::find(documents, &name) {
-            report.say_at(document, &["spec", "objects", "kind"], (Severity::Error, problem));
+            report.say_at(document, &["spec", "objects", "kind"], said);
         }
     }
     report

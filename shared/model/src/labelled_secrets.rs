@@ -133,6 +133,12 @@ impl LabelledSecret {
         Ok(())
     }
 
+    /// Whether its owner named the hosts that it may be sent to.
+    #[must_use]
+    pub fn names_hosts(&self) -> bool {
+        self.hosts != AllowedHosts::Any
+    }
+
     /// The value of one key; where it may be sent is to be checked besides.
     ///
     /// # Errors

@@ -107,6 +107,12 @@ impl WorkQueue {
         if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
     }
 
+    /// When this object is to be worked on, where its time is still to come.
+    #[must_use]
+    pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
+        self.items.get(uid)?.after
+    }
+
     fn add_what_is_due(&mut self, now: Moment) {
         while self.later.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, uid)) = self.later.pop_first() else { return };
@@ -132,6 +138,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_time_of_an_object_can_be_asked() {
+        let (mut queue, uid) = (WorkQueue::default(), Uid::from("a"));
+        assert_eq!(queue.due_at(&uid), None);
+        queue.add_after(&uid, at(9));
+        queue.add_after(&uid, at(5));
+        assert_eq!(queue.due_at(&uid), Some(at(5)));
+        assert!(queue.next(at(5)).is_some() && queue.due_at(&uid).is_none());
+    }
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))

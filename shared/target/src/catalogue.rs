@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::checked::Target;
 use crate::document::{Parsed, parse};
 use crate::field_place::locate_field;
+use crate::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::problem::{DocumentName, Problem};
 use crate::yaml::Position;
 
@@ -42,6 +43,8 @@ struct Good {
     target: Arc<Target>,
     name_at: Position,
     objects_at: Position,
+    /// Where values look like templates and are none.
+    lookalikes: Vec<Position>,
 }
 
 /// What a document offers: its new text, if that is good, and what was in force before.
@@ -73,6 +76,15 @@ impl Catalogue {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// What stands in texts in force and is perhaps not meant, in the order of the documents.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<Problem> {
+        let of = |(name, good): (&DocumentName, &Arc<Good>)| {
+            good.lookalikes.iter().map(|at| Problem::new(name, *at, NO_TEMPLATE)).collect::<Vec<_>>()
+        };
+        self.documents.iter().flat_map(of).collect()
     }
 
     /// The catalogue after the ConfigMaps changed. A target whose text is the same stays the same value.
@@ -200,7 +212,8 @@ fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
 impl Good {
     fn parse(name: &DocumentName, text: &str) -> Result<Arc<Self>, Vec<Problem>> {
         let Parsed { target, name_at, objects_at } = parse(name, text)?;
-        Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at }))
+        let lookalikes = lookalikes(text);
+        Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, lookalikes }))
     }
 
     /// Why this document cannot be in force beside an earlier one.
@@ -294,6 +307,17 @@ mod tests {
                 "{case}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_in_force_may_be_doubtful() {
+        let odd = document("a", "A", "1").replace("{a: 1}", "{a: self.spec.a}");
+        let first = Catalogue::default().update(&texts(&[("m", "a", &odd)]));
+        let doubts: Vec<_> = first.doubts().iter().map(|doubt| (doubt.line, doubt.column)).collect();
+        assert_eq!(doubts, [(8, 26)]);
+        let wrong = odd.replace("identity", "identitie");
+        assert_eq!(first.update(&texts(&[("m", "a", &wrong)])).doubts().len(), 1, "of the text in force");
+        assert!(first.update(&texts(&[("m", "a", &document("a", "A", "1"))])).doubts().is_empty());
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod http;
 mod insecure;
 mod json;
 mod json_schema;
+mod lookalikes;
 mod manifests;
 mod names;
 mod naming;

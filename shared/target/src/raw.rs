@@ -111,7 +111,14 @@ impl<'d> Reader<'d> {
     }
 
     fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
-        self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}", node.kind()))
+        let hint = match &node.content {
+            Content::Map(entries) => match entries.first().filter(|entry| entry.key.starts_with("self.")) {
+                Some(entry) => format!(": did you mean \"${{{}}}\"?", entry.key),
+                None => String::new(),
+            },
+            _ => String::new(),
+        };
+        self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}{hint}", node.kind()))
     }
 
     /// A map that has no other than the known keys.

@@ -238,7 +238,13 @@ impl Node {
             Content::Map(entries) => {
                 for (position, entry) in entries.iter().enumerate() {
                     if let Some(first) = entries[..position].iter().find(|earlier| earlier.key == entry.key) {
-                        let message = format!("`{}` stands here twice, first in line {}", entry.key, first.key_at.line);
+                        // Counted from here, which holds wherever the document itself stands.
+                        let first = match entry.key_at.line.saturating_sub(first.key_at.line) {
+                            0 => "in the same line".to_owned(),
+                            1 => "one line above".to_owned(),
+                            lines => format!("{lines} lines above"),
+                        };
+                        let message = format!("`{}` stands here twice, first {first}", entry.key);
                         found.push(Fault { at: entry.key_at, message });
                     }
                     entry.value.duplicates(found);
@@ -331,7 +337,10 @@ mod tests {
             found.iter().map(|fault| (fault.at.line, fault.at.column, fault.message.as_str())).collect();
         assert_eq!(
             places,
-            [(2, 11, "`c` stands here twice, first in line 2"), (3, 1, "`a` stands here twice, first in line 1")]
+            [
+                (2, 11, "`c` stands here twice, first in the same line"),
+                (3, 1, "`a` stands here twice, first 2 lines above")
+            ]
         );
     }
 

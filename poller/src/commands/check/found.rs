@@ -14,7 +14,7 @@ pub(super) struct Found {
     pub(super) unknown: Vec<UnknownField>,
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
-    pub(super) secrets: Vec<(String, String)>,
+    pub(super) secrets: Vec<(String, (Severity, String))>,
     /// How many the target selects.
     pub(super) objects: Option<u64>,
     /// Why no write of the condition was tried, where that is nobody's mistake.

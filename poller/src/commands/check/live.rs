@@ -23,7 +23,7 @@ use crate::commands::cluster::{connect, each_object, target_maps};
 use crate::commands::ending::CommandError;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::core::check::{
-    Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_trouble,
+    Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_doubt, secret_trouble,
 };
 
 /// After so many objects more it is told how many there are by now: a page of a list.
@@ -83,8 +83,8 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
     for (target, seen) in found {
         let Some(document) = Document::find(documents, &target.document) else { continue };
         seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
-        for (name, trouble) in seen.secrets {
-            report.say_of_secret(document, &name, (Severity::Error, trouble));
+        for (name, said) in seen.secrets {
+            report.say_of_secret(document, &name, said);
         }
         report.is_partial |= seen.is_partial;
         report.note(&target.name, (seen.objects, seen.untried));
@@ -176,10 +176,10 @@ async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, f
     for needed in target.needed_secrets() {
         match read_secret(client, namespace, &needed.name).await {
             Ok(secret) => {
-                let secret = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
-                if let Some(trouble) = secret_trouble(&needed, secret) {
-                    found.secrets.push((needed.name, trouble));
-                }
+                let labelled = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
+                let trouble = secret_trouble(&needed, labelled).map(|trouble| (Severity::Error, trouble));
+                let doubt = || Some((Severity::Warning, secret_doubt(&needed, &secret.as_ref()?.1)?));
+                found.secrets.extend(trouble.or_else(doubt).map(|said| (needed.name.clone(), said)));
             }
             Err(error) => found.unasked(&format!("Secret {}", needed.name), error),
         }

@@ -47,11 +47,11 @@ pub(super) fn summary(report: &Report) -> String {
     text.push_str(&together(report));
     let count = |severity| report.remarks.iter().filter(|remark| remark.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let counted =
-        [(report.targets.len(), "good target"), (errors, "error"), (warnings, "warning")].map(|(count, word)| {
-            let end = if count == 1 { "" } else { "s" };
-            format!("{count} {word}{end}")
-        });
+    let good = report.targets.iter().filter(|good| !good.has_error).count();
+    let counted = [(good, "good target"), (errors, "error"), (warnings, "warning")].map(|(count, word)| {
+        let end = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{end}")
+    });
     // Writing to a text does not fail.
     let _ = writeln!(text, "{}", counted.join(", "));
     text

@@ -7,12 +7,7 @@ use std::sync::Arc;
 
 use drift_target::{Destination, Mode, Target, place_of_key};
 
-use super::lookalikes::lookalikes;
 use super::{Document, Remark, Severity};
-
-/// Said of a text that looks like a template.
-const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool fills \
-                           in is to be filled in before";
 
 /// Said of an identity that every object has.
 const ONE_IDENTITY: &str = "no field of the object stands in it, so that all objects have one identity: one of them has the external resource, the \
@@ -25,10 +20,6 @@ const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observ
 /// What is doubtful about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
-    for (document, _) in targets {
-        let places = lookalikes(&document.text).into_iter();
-        remarks.extend(places.map(|place| document.remark(Severity::Warning, place, NO_TEMPLATE.to_owned())));
-    }
     for (document, target) in targets {
         let mut warn = |path: &[&str], message: &str| {
             let place = place_of_key(&document.text, path);

@@ -31,6 +31,16 @@ pub fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>, &Label
     of_key.map(|error| error.to_string()).or(of_host)
 }
 
+/// That nothing bounds where a Secret that goes to a host may be sent.
+#[must_use]
+pub fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Option<String> {
+    let host = needed.host.as_ref().filter(|_| !secret.names_hosts())?;
+    Some(format!(
+        "Secret {} has no annotation {HOSTS_ANNOTATION}, so that whoever edits targets may send it to any host; it goes to {host} here",
+        needed.name
+    ))
+}
+
 /// That the polls of so many objects need more requests than the target allows itself, so that they come late.
 #[must_use]
 pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
@@ -142,5 +152,10 @@ mod tests {
         for (found, expected) in table {
             assert_eq!(secret_trouble(&needed, found).as_deref(), expected);
         }
+        let doubt = secret_doubt(&needed, &secret(None, "token")).unwrap_or_default();
+        assert!(doubt.contains("any host; it goes to h.example:443 here"), "{doubt}");
+        assert_eq!(secret_doubt(&needed, &good), None);
+        let elsewhere = NeededSecret { host: None, ..needed };
+        assert_eq!(secret_doubt(&elsewhere, &secret(None, "token")), None);
     }
 }

@@ -4,16 +4,16 @@
 
 mod doubts;
 mod live;
-mod lookalikes;
 mod rates;
 
 use std::sync::Arc;
 
 use drift_target::{
-    Catalogue, DocumentName, FoundDocument, Refused, Target, Texts, find_documents, place_of_key, place_of_secret,
+    Catalogue, DocumentName, FoundDocument, Problem, Refused, Target, Texts, find_documents, place_of_key,
+    place_of_secret,
 };
 
-pub use live::{lost_fields, rate_trouble, secret_trouble, trial_condition};
+pub use live::{lost_fields, rate_trouble, secret_doubt, secret_trouble, trial_condition};
 pub use rates::{Rate, Requests, requests_of, total_rates};
 
 use doubts::doubts;
@@ -72,6 +72,8 @@ pub struct Good {
     pub objects: Option<u64>,
     /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
     pub untried: Option<String>,
+    /// Whether it can be read, and would not work all the same.
+    pub has_error: bool,
 }
 
 /// What was found.
@@ -94,17 +96,23 @@ impl Report {
 
     /// Adds to what is said of one document.
     pub fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
-        self.remarks.push(document.remark(severity, (0, 0), message.into()));
+        self.say_here(document, (0, 0), (severity, message.into()));
     }
 
     /// The same about the key at a path of the document, or the nearest one above it.
     pub fn say_at(&mut self, document: &Document, path: &[&str], said: (Severity, String)) {
-        self.remarks.push(document.remark(said.0, place_of_key(&document.text, path), said.1));
+        self.say_here(document, place_of_key(&document.text, path), said);
     }
 
     /// The same about the place where the document names a Secret.
     pub fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
-        self.remarks.push(document.remark(said.0, place_of_secret(&document.text, name), said.1));
+        self.say_here(document, place_of_secret(&document.text, name), said);
+    }
+
+    fn say_here(&mut self, document: &Document, place: (usize, usize), (severity, message): (Severity, String)) {
+        self.remarks.push(document.remark(severity, place, message));
+        let of_document = self.targets.iter_mut().filter(|good| good.target.document == document.name);
+        of_document.for_each(|good| good.has_error |= severity == Severity::Error);
     }
 
     /// Adds remarks.
@@ -202,11 +210,14 @@ pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
     }
     let catalogue = Catalogue::default().update_without(&texts, refused);
     let mut report = Report::default();
-    for problem in catalogue.problems() {
-        let remark = Document::find(documents, &problem.document)
-            .map(|document| document.remark(Severity::Error, (problem.line, problem.column), problem.message.clone()));
-        report.remarks.extend(remark);
-    }
+    let mut tell = |severity, problems: &[Problem]| {
+        for Problem { document, line, column, message } in problems {
+            let document = Document::find(documents, document);
+            report.remarks.extend(document.map(|found| found.remark(severity, (*line, *column), message.clone())));
+        }
+    };
+    tell(Severity::Error, catalogue.problems());
+    tell(Severity::Warning, &catalogue.doubts());
     let good = |target: &Arc<Target>| {
         let document = Document::find(documents, &target.document)?;
         Some((document, target.clone()))
@@ -219,6 +230,7 @@ pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
         source: document.source.name.clone(),
         objects: None,
         untried: None,
+        has_error: false,
     };
     report.targets = good.into_iter().map(of_source).collect();
     report.sort();

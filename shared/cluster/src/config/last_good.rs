@@ -106,6 +106,7 @@ impl Judge for LastGood {
             targets: self.catalogue.targets().clone(),
             whole: documents.keys().filter(is_whole).cloned().collect(),
             problems: problems.iter().filter(|problem| !unsettled.contains(&problem.document)).cloned().collect(),
+            doubts: self.catalogue.doubts(),
             unsettled,
             loaded: true,
             look_again,

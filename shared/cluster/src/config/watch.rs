@@ -18,7 +18,7 @@ use crate::cleanup::InForce;
 use crate::client::WholeObjects;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::news::{News, Told, texts};
-use crate::events::{EventWriter, Notice, NoticeKind};
+use crate::events::{EventWriter, Notice};
 use crate::lease::Leadership;
 use crate::telemetry::health::{Part, Remark};
 use crate::watch::collection::{Change, Collection, Heard, follow};
@@ -40,6 +40,8 @@ pub struct Configuration {
     pub targets: BTreeMap<String, Arc<Target>>,
     /// What is wrong with documents that are not in force.
     pub problems: Vec<Problem>,
+    /// What stands in documents in force and is perhaps not meant.
+    pub doubts: Vec<Problem>,
     /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
     pub unsettled: BTreeSet<DocumentName>,
     /// ConfigMaps that exist and of which every document is in force as it stands: what these do not say is not wanted.
@@ -212,8 +214,10 @@ impl<J: Judge> ConfigWatch<J> {
         let remark = |text: &String| self.settings.part.remark("document", format!("not in force: {text}"));
         self.remarks = bad.values().map(remark).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
-        for news in self.logged.catch_up(&configuration.problems, &configuration.unsettled, is_there) {
+        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
+        for news in self.logged.catch_up((problems, doubts), &configuration.unsettled, is_there) {
             match news {
+                News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
                 News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
                 News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
             }
@@ -226,14 +230,9 @@ impl<J: Judge> ConfigWatch<J> {
         let configuration = Arc::clone(&self.published.borrow());
         let Some((writer, _)) = &self.settings.teller else { return };
         let is_there = |document: &DocumentName| is_there(&self.store, document);
-        for news in self.told.catch_up(&configuration.problems, &configuration.unsettled, is_there) {
-            let (document, kind, reason, note) = match news {
-                News::Invalid(document, text) => (document, NoticeKind::Warning, "TargetInvalid", text),
-                News::Mended(document) => {
-                    let note = format!("{} is in force", document.key);
-                    (document, NoticeKind::Normal, "TargetLoaded", note)
-                }
-            };
+        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
+        for news in self.told.catch_up((problems, doubts), &configuration.unsettled, is_there) {
+            let (document, (kind, reason), note) = news.event();
             let map = self.store.present().get(&document.config_map);
             let regarding = ObjectReference {
                 api_version: Some("v1".to_owned()),
@@ -356,9 +355,14 @@ mod tests {
         async fn judge(&mut self, documents: &Documents) -> Configuration {
             let mut configuration = Configuration::default();
             for (config_map, data) in documents {
-                for (key, text) in data.iter().filter(|(_, text)| text.starts_with("bad")) {
+                for (key, text) in data {
                     let document = DocumentName { config_map: config_map.clone(), key: key.clone() };
-                    configuration.problems.push(Problem { document, line: 0, column: 0, message: text.clone() });
+                    let said = Problem { document, line: 0, column: 0, message: text.clone() };
+                    match text.split(' ').next() {
+                        Some("bad") => configuration.problems.push(said),
+                        Some("odd") => configuration.doubts.push(said),
+                        _ => {}
+                    }
                 }
             }
             configuration
@@ -382,8 +386,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_change_of_a_document_is_published_and_told_once() {
         let (client, log, watch) = api();
-        let health = Health::default();
-        let stop = CancellationToken::new();
+        let (health, stop) = (Health::default(), CancellationToken::new());
         let mut registry = metrics::registry("poller");
         let (writer, event_task) = event_writer(client.clone(), "drift-poller", "i", &mut registry);
         let settings = LeaseSettings {
@@ -422,12 +425,15 @@ mod tests {
             say("MODIFIED", "good");
             until("the mending", || problems().is_empty() && events(&log).len() == 3).await;
             assert!(health.remarks().is_empty());
+            say("MODIFIED", "odd one");
+            until("the doubt", || events(&log).len() == 4).await;
             say("DELETED", "good");
             tokio::time::sleep(Duration::from_secs(1)).await;
             let expected = [
                 ("TargetInvalid", "targets/a: bad one"),
                 ("TargetInvalid", "targets/a: bad three"),
                 ("TargetLoaded", "a is in force"),
+                ("TargetDoubtful", "targets/a: odd one"),
             ];
             assert_eq!(events(&log), expected.map(|(reason, note)| (reason.to_owned(), note.to_owned())));
         };

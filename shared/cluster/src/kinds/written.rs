@@ -8,7 +8,7 @@ use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::kinds::{ExaminedKind, ResolvedKind};
-use drift_target::Target;
+use drift_target::{ObjectSelection, Target};
 
 /// Where Kubernetes' objects of a kind live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,12 @@ impl WrittenKinds {
 
     fn defined(&self, version: &GroupVersion, kind: &str) -> Option<&Defined> {
         self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
+    }
+
+    /// Whether kinds are defined here, and this one is neither among them nor one of Kubernetes' own.
+    #[must_use]
+    pub fn lacks(&self, objects: &ObjectSelection) -> bool {
+        !self.defined.is_empty() && self.find(&objects.api_version, &objects.kind).is_none()
     }
 
     /// What the kind of a target lacks for it, by its definition; `None` where none is written.

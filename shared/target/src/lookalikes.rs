@@ -2,14 +2,20 @@
 //!
 //! It looks at how values begin, outside of templates and comments. It must not know what a document says.
 
+use crate::position::Position;
+
+/// Said of such a text.
+pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool \
+                                      fills in is to be filled in before";
+
 /// What people write where they mean `${self.spec.x}`, and the placeholders of other tools.
 const LOOKALIKES: [&str; 6] = ["self.", "$self.", "$(self.", "$.spec", "$.metadata", "{{"];
 
 /// What stands before a value.
 const BEFORE_VALUES: [&str; 5] = [": ", "- ", "[", "{", ", "];
 
-/// Where values begin like that: line and column.
-pub(super) fn lookalikes(text: &str) -> Vec<(usize, usize)> {
+/// Where values begin like that.
+pub(crate) fn lookalikes(text: &str) -> Vec<Position> {
     let mut found = Vec::new();
     // Of `{` that are open since a template began.
     let mut depth = 0_usize;
@@ -24,7 +30,7 @@ pub(super) fn lookalikes(text: &str) -> Vec<(usize, usize)> {
                 '}' if depth > 0 => depth -= 1,
                 '#' if depth == 0 && before.is_whitespace() => break,
                 _ if depth == 0 && begins_alike(line, at) => {
-                    found.push((number + 1, line[..at].chars().count() + 1));
+                    found.push(Position { line: number + 1, column: line[..at].chars().count() + 1 });
                     // What follows belongs to it.
                     skipped = line.len();
                 }
@@ -48,13 +54,15 @@ mod tests {
 
     #[test]
     fn only_what_begins_a_value_looks_like_a_template() {
-        let table: [(&str, &[(usize, usize)]); 12] = [
+        let table: [(&str, &[(usize, usize)]); 14] = [
             ("a: self.spec.x", &[(1, 4)]),
             ("a: \"$.spec.x\"", &[(1, 5)]),
             ("b: 1\na: {c: '{{ self.spec.x }}', d: $(self.spec.x)}", &[(2, 9)]),
             ("a: [$self.spec.x]", &[(1, 5)]),
             ("- {{ .Values.interval }}", &[(1, 3)]),
             ("ä: self.x", &[(1, 4)]),
+            ("a: {self.spec.x}", &[(1, 5)]),
+            ("a: 'at {self.spec.x}'", &[(1, 9)]),
             ("a: \"${self.spec.x}\"", &[]),
             ("a: \"${self.x ? self.y : self.z}\"", &[]),
             ("a: >-\n  ${has(self.x) ?\n  {'b': self.y}\n  : self.z}\nb: self.w", &[(5, 4)]),
@@ -63,7 +71,8 @@ mod tests {
             ("a: \"$${self.spec.x}\"", &[]),
         ];
         for (text, expected) in table {
-            assert_eq!(lookalikes(text), expected, "{text}");
+            let found: Vec<_> = lookalikes(text).into_iter().map(|at| (at.line, at.column)).collect();
+            assert_eq!(found, expected, "{text}");
         }
     }
 }
