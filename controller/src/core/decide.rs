@@ -2,7 +2,8 @@
 //!
 //! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
 //! correction, the poller vouches for it, the resource is ours or may become so, and delays, limits and the breaker
-//! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how anything is done.
+//! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how
+//! anything is done.
 
 use drift_model::condition::{
     Claim, ConditionStatus, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing,
