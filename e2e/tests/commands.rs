@@ -212,6 +212,7 @@ async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
         }
 
         suspend_and_unsuspend(world, target.name()).await?;
+        suspend_in_a_refused_text(world, &target).await?;
         know_of_the_last_good_text(world, &target).await
     })
     .await
@@ -235,6 +236,28 @@ async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
     world.wait_for_verdict("web", "True", "NotCreated").await?;
     let unknown = brake(&["suspend", "nobody"]).await?;
     ensure!(unknown.code == 3 && unknown.complaints.contains("there are: "), "{unknown:?}");
+    Ok(())
+}
+
+/// A text that parses, and that the programs refuse for what its kind lacks: nobody is told that suspending it is done.
+async fn suspend_in_a_refused_text(world: &World, target: &Target) -> Result<()> {
+    world.apply_target(&target.clone().with("/spec/compare/desired/listen", json!("${self.spec.nothing}"))).await?;
+    let place = ["--targets-namespace", world.programs_namespace()];
+    let suspend = async |more: &[&str]| world.run_command(&[&["suspend", target.name()], more, &place].concat()).await;
+    wait::until("suspend to know of the text in force", wait::DEADLINE, async || {
+        let tried = suspend(&["--dry-run"]).await?;
+        Ok(if tried.code == 2 { Seen::Met(()) } else { Seen::Instead(format!("{tried:?}")) })
+    })
+    .await?;
+    for said in [": suspend: true (ConfigMap ", "is suspended already"] {
+        let refused = suspend(&[]).await?;
+        let is_doubted = refused.complaints.contains("the poller goes by another text than the one in ConfigMap");
+        ensure!(refused.code == 2 && refused.output.contains(said) && is_doubted, "{refused:?}");
+    }
+    world.wait_for_verdict("good", "False", "InSync").await?;
+    let get =
+        world.run_command(&[&["get", "proxies/good", "-n", world.objects_namespace()], &place[..]].concat()).await?;
+    ensure!(get.code == 2 && get.output.contains(" InSync ") && get.complaints.contains("another text"), "{get:?}");
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Thin: it asks, and the core says what is known of targets. It must not know what a command does with them.
 
+use std::collections::BTreeMap;
+
 use drift_cluster::cleanup::{Selection, Selections};
 use drift_cluster::config::documents_in;
 use drift_cluster::kinds::ResolvedKind;
@@ -28,24 +30,27 @@ pub(crate) async fn live_targets(
 ) -> Result<LiveTargets, CommandError> {
     let namespace = &settings.targets_namespace;
     let documents = documents_in(&target_maps(client, namespace).await?);
-    let (lease, unread) = match read_lease(client, namespace, &settings.poller_lease).await {
-        Ok(lease) => (lease, None),
-        Err(sentence) => (None, Some(sentence)),
-    };
-    let mut live = LiveTargets::of(namespace, &documents, &lease_notes(lease.as_ref()));
-    if !live.is_whole {
-        // Else the texts say all that there is to know.
-        live.troubles.extend(unread);
-    }
+    let live = LiveTargets::of(namespace, &documents, &lease_notes(client, namespace, &settings.poller_lease).await);
     if live.good.is_empty() && live.by_last_good.is_empty() {
-        let hint = "name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \"true\"".to_owned();
-        let why = if live.troubles.is_empty() { hint } else { live.troubles.join("; ") };
-        return Err(CommandError::BadUsage(format!("namespace {namespace} has no good target: {why}")));
+        let is_bare = documents.values().all(BTreeMap::is_empty);
+        let hint =
+            is_bare.then_some("name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \"true\"");
+        let why: Vec<&str> = hint.into_iter().chain(live.troubles.iter().map(String::as_str)).collect();
+        let message = format!("namespace {namespace} has no good target: {}", why.join("; "));
+        return Err(CommandError::BadUsage(message));
     }
     Ok(live)
 }
 
-fn lease_notes(lease: Option<&Value>) -> LeaseNotes {
+/// What the poller's Lease of that name says, or why it could not be read.
+pub(crate) async fn lease_notes(client: &kube::Client, namespace: &str, name: &str) -> LeaseNotes {
+    match read_lease(client, namespace, name).await {
+        Ok(lease) => notes_on(lease.as_ref()),
+        Err(why) => LeaseNotes { unread: Some(why), ..LeaseNotes::default() },
+    }
+}
+
+fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let annotations = lease.and_then(|lease| lease.pointer("/metadata/annotations"));
     let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
     let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();
@@ -58,6 +63,7 @@ fn lease_notes(lease: Option<&Value>) -> LeaseNotes {
     LeaseNotes {
         vouched: vouchers(lease, clock::wall()).unwrap_or_default(),
         places: noted.iter().map(place).collect(),
+        unread: None,
     }
 }
 

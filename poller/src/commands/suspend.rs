@@ -14,10 +14,11 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::commands::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered};
-use crate::commands::ending::CommandError;
-use crate::commands::live_targets::live_targets;
+use crate::commands::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered, warn};
+use crate::commands::ending::{CANNOT_TELL, CommandError};
+use crate::commands::live_targets::{lease_notes, live_targets};
 use crate::core::keepers::keeper_of;
+use crate::core::live_targets::{EditDoubt, doubt_of_brake};
 
 /// Shown at the end of `--help` of `suspend`.
 pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:
@@ -55,6 +56,8 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
         let SuspendSettings { namespace, cluster, .. } = settings;
         let client = connect(cluster).await?;
         let Found { target, live, text } = find_target(&client, settings).await?;
+        let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+        let doubt = doubt_of_brake(namespace, (&target, suspend), &notes);
         let Target { name, document, .. } = target;
         let DocumentName { config_map, key } = &document;
         let bad = |message: String| CommandError::BadUsage(format!("target {name} ({config_map}/{key}): {message}"));
@@ -64,7 +67,7 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
                 "target {name} is {}",
                 if suspend { "suspended already" } else { "not suspended" }
             )?;
-            return Ok(ExitCode::SUCCESS);
+            return end_with(doubt);
         };
         if !parse_document(&document, &edited.text).is_ok_and(|target| target.suspend == suspend && target.name == name)
         {
@@ -80,8 +83,17 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
                 "note: {keeper} keeps ConfigMap {config_map} and puts its text back: change it there, too"
             )?;
         }
-        Ok(ExitCode::SUCCESS)
+        end_with(doubt)
     })
+}
+
+/// Says why the brake may have no effect. Where the poller is known to go by another text, nobody is told that it is done.
+fn end_with(doubt: Option<EditDoubt>) -> Result<ExitCode, CommandError> {
+    match doubt {
+        None => Ok(ExitCode::SUCCESS),
+        Some(EditDoubt::Unread(sentence)) => warn(&sentence).map(|()| ExitCode::SUCCESS),
+        Some(EditDoubt::OtherText(sentence)) => warn(&sentence).map(|()| ExitCode::from(CANNOT_TELL)),
+    }
 }
 
 /// A target, and where its text stands.

@@ -19,6 +19,8 @@ pub struct LeaseNotes {
     pub vouched: BTreeMap<String, Voucher>,
     /// Where targets have, or had, objects.
     pub places: Vec<NotedPlace>,
+    /// Why the Lease could not be read, where it could not; then nothing of the above is known.
+    pub unread: Option<String>,
 }
 
 /// Where one target has, or had, objects. Labels are not noted.
@@ -41,8 +43,17 @@ pub struct LiveTargets {
     pub by_last_good: Vec<Arc<ByLastGood>>,
     /// What is wrong, a sentence each.
     pub troubles: Vec<String>,
-    /// Whether every text that stands there is good.
+    /// Whether every text that stands there is good, none is known not to be in force, and the Lease could be asked for others.
     pub is_whole: bool,
+}
+
+/// Why what is written into the good text of a target may have no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditDoubt {
+    /// The poller goes by another text, in a sentence.
+    OtherText(String),
+    /// Whether it does could not be looked at, in a sentence.
+    Unread(String),
 }
 
 /// A target that the programs have by its last good text, which cannot be read.
@@ -88,8 +99,17 @@ impl LiveTargets {
                 format!("{}; an earlier text of it is not known to be in force", wrong.sentence(namespace))
             }),
         );
-        troubles.extend(good.iter().filter_map(|target| other_text(namespace, target, notes)));
-        let is_whole = wrong.is_empty() && by_last_good.is_empty();
+        let other_texts: Vec<_> = good.iter().filter_map(|target| other_text(namespace, target, notes)).collect();
+        let is_whole = wrong.is_empty() && by_last_good.is_empty() && other_texts.is_empty() && notes.unread.is_none();
+        troubles.extend(other_texts.into_iter().map(|sentence| {
+            format!("{sentence}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)")
+        }));
+        troubles.extend(
+            notes
+                .unread
+                .iter()
+                .map(|why| format!("{why}: targets that are in force by an earlier text could not be looked for")),
+        );
         Self { good, by_last_good, troubles, is_whole }
     }
 
@@ -208,15 +228,35 @@ fn by_last_good(
     lost.filter_map(of).collect()
 }
 
-/// What it means that the poller vouches for another text of a target than the one that stands in its ConfigMap.
+/// That the poller vouches for another text of a target than the one that stands in its ConfigMap.
 fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
     notes.vouched.get(&target.name).filter(|voucher| voucher.hash != target.verdict_hash)?;
     let DocumentName { config_map, key } = &target.document;
-    Some(format!(
-        "target {}: the poller goes by another text than the one in ConfigMap {namespace}/{config_map}, key {key}: that was edited a \
-         moment ago, or what the cluster has does not fit it (check --from-cluster says what)",
-        target.name
-    ))
+    let place = format!("ConfigMap {namespace}/{config_map}, key {key}");
+    Some(format!("target {}: the poller goes by another text than the one in {place}", target.name))
+}
+
+/// Why `suspend: true` or `suspend: false` in the text of this target may have no effect; `None` where nothing speaks against it.
+/// The brake is no part of what the poller vouches for, so writing it makes no other text of this one.
+#[must_use]
+pub fn doubt_of_brake(namespace: &str, (target, suspend): (&Target, bool), notes: &LeaseNotes) -> Option<EditDoubt> {
+    if let Some(why) = &notes.unread {
+        return Some(EditDoubt::Unread(format!(
+            "{why}: whether the text of target {} is in force could not be looked at",
+            target.name
+        )));
+    }
+    let sentence = other_text(namespace, target, notes)?;
+    let (instead, brake) = match suspend {
+        true => {
+            (format!("; `drift-poller pause {} --all` holds corrections meanwhile", target.objects.kind), "suspending")
+        }
+        false => (String::new(), "unsuspending"),
+    };
+    Some(EditDoubt::OtherText(format!(
+        "{sentence}: unless that was edited seconds ago it was refused (check --from-cluster says why), and {brake} the target takes effect \
+         once it is mended{instead}"
+    )))
 }
 
 #[cfg(test)]

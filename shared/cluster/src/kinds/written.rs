@@ -90,10 +90,13 @@ impl WrittenKinds {
         self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
     }
 
-    /// Whether kinds are defined here, and this one is neither among them nor one of Kubernetes' own.
+    /// Whether kinds are defined here, and this one is neither among them nor one of Kubernetes' own. The groups of its own have no
+    /// dot or end in `.k8s.io`, also those of kinds that are not listed above.
     #[must_use]
     pub fn lacks(&self, objects: &ObjectSelection) -> bool {
-        !self.defined.is_empty() && self.find(&objects.api_version, &objects.kind).is_none()
+        let group = objects.group();
+        let is_of_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
+        !self.defined.is_empty() && !is_of_kubernetes && self.find(&objects.api_version, &objects.kind).is_none()
     }
 
     /// What the kind of a target lacks for it, by its definition; `None` where none is written.
@@ -199,6 +202,35 @@ mod tests {
             "{other:?}"
         );
         assert_eq!((examined("v1", "Service"), examined("g.example/v1", "Cow")), (None, None));
+    }
+
+    #[test]
+    fn only_kinds_that_somebody_defines_are_lacked() {
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1"}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        for (version, kind, expected) in [
+            ("g.example/v1", "Ox", false),
+            ("g.example/v2", "Ox", true),
+            ("g.example/v1", "Cow", true),
+            ("other.example/v1", "Ox", true),
+            ("notk8s.io/v1", "Ox", true),
+            ("v1", "Event", false),
+            ("apps/v1", "ControllerRevision", false),
+            ("scheduling.k8s.io/v1", "PriorityClass", false),
+            ("coordination.k8s.io/v1", "Lease", false),
+            ("discovery.k8s.io/v1", "EndpointSlice", false),
+        ] {
+            let text = format!(
+                "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+                 {version}, kind: {kind}}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: b}}}}}}}}"
+            );
+            let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            let lacks =
+                |kinds: &WrittenKinds| parse_document(&name, &text).ok().map(|target| kinds.lacks(&target.objects));
+            assert_eq!(lacks(&kinds), Some(expected), "{version} {kind}");
+            assert_eq!(lacks(&WrittenKinds::default()), Some(false), "{version} {kind}");
+        }
     }
 
     #[test]
