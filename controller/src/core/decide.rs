@@ -98,23 +98,10 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if needs_finalizer(situation, status, &resource) {
         return Decision::PutFinalizer;
     }
-    if let Some(moved) = moved_secrets(situation, status, &resource) {
+    if let Some(moved) = situation.with_moved_secrets(status, &resource) {
         return Decision::WriteStatus(moved);
     }
     decide_by_verdict(situation, status, &resource)
-}
-
-/// What is to be said where other secrets have moved since they were sent than the object says. The poller takes it from
-/// there: it alone says what differs.
-fn moved_secrets(
-    situation: &Situation<'_>,
-    status: &CorrectionStatus,
-    resource: &ResourceName,
-) -> Option<CorrectionStatus> {
-    let is_ours = status.owned().is_some_and(|owned| owned.names(resource)) && situation.surroundings.has_identity;
-    let is_known = status.reason.is_some_and(|reason| reason != CorrectedReason::CorrectionStarted);
-    let compared = status.secrets.compared(situation.secrets.filter(|_| is_ours && is_known)?);
-    (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
 }
 
 /// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
@@ -163,7 +150,11 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         Decision::WriteStatus(CorrectionStatus { claim, ..applied })
     };
     match status.reason {
-        Some(CorrectedReason::NotOurs) => Decision::WriteStatus(CorrectionStatus::default()),
+        // It is as wished by the hand of another object, or it is nobody's affair any more.
+        Some(CorrectedReason::NotOurs) => match situation.surroundings.has_identity {
+            true => Decision::WriteStatus(CorrectionStatus::default()),
+            false => Decision::Nothing(Held::IdentityTaken),
+        },
         Some(
             CorrectedReason::CorrectionStarted | CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted,
         ) => cleared(),

@@ -74,6 +74,16 @@ impl Situation<'_> {
         is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }
 
+    /// What is to be said where other secrets have moved since they were sent than the object says. The poller takes it from
+    /// there: it alone says what differs.
+    #[must_use]
+    pub fn with_moved_secrets(&self, status: &CorrectionStatus, resource: &ResourceName) -> Option<CorrectionStatus> {
+        let is_ours = status.owned().is_some_and(|owned| owned.names(resource)) && self.surroundings.has_identity;
+        let is_known = status.reason.is_some_and(|reason| reason != CorrectedReason::CorrectionStarted);
+        let compared = status.secrets.compared(self.secrets.filter(|_| is_ours && is_known)?);
+        (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
+    }
+
     /// A correction of the object as it is now.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {

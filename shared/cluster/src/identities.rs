@@ -127,6 +127,13 @@ impl Identities {
 }
 
 impl State {
+    fn insert(&mut self, selected: &Selected, claimant: Claimant, scope: ScopeId) -> Vec<Selected> {
+        match self.incomplete.is_complete(scope) {
+            true => self.index.insert(selected, claimant),
+            false => self.index.insert_while_incomplete(selected, claimant),
+        }
+    }
+
     fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
         self.in_force = configuration.targets.keys().map(|name| name.as_str().into()).collect();
         let gone: Vec<_> = self.index.targets().difference(&self.in_force).cloned().collect();
@@ -177,7 +184,7 @@ impl Member {
             told.insert(uid.clone());
         }
         let mut state = self.identities.state();
-        let concerned = state.index.insert(&self.selected(uid), claimant);
+        let concerned = state.insert(&self.selected(uid), claimant, self.scope);
         state.tell(concerned, Some(&self.target))
     }
 
@@ -218,7 +225,7 @@ impl Member {
         let has = state.index.rights(uid, &claimant).has;
         if has {
             let owns = claimant.wants.clone();
-            let concerned = state.index.insert(&selected, Claimant { owns, ..claimant });
+            let concerned = state.insert(&selected, Claimant { owns, ..claimant }, self.scope);
             // It had the resource before, so nobody of its own target gains or loses.
             state.tell(concerned, None);
         }

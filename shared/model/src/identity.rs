@@ -5,11 +5,14 @@
 //! object that was out of sight may bring an old claim along: one that came before it counts, and the old one is void.
 //! This file must not know what is done to a resource.
 
+mod contenders;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::short_hash::{parse_short_hash, short_hash};
+use contenders::{Contenders, Rank, Scope, claims};
 
 /// An object's uid.
 pub type Uid = Arc<str>;
@@ -91,96 +94,25 @@ pub struct IdentityIndex {
     /// What each target says of an object, the first target by name first.
     claimants: HashMap<Uid, Vec<(Arc<str>, Claimant)>>,
     by_resource: HashMap<ResourceName, Contenders>,
-}
-
-/// Who names one resource.
-///
-/// Nearly always it is one alone, and a set of one would take ten times its room.
-#[derive(Clone, Debug, Default)]
-struct Contenders {
-    first: Option<Rank>,
-    /// None of them displaces the first.
-    others: BTreeSet<Rank>,
-    /// How many of them are not being deleted.
-    living: usize,
-}
-
-/// The least has the resource, and a claimant keeps it for as long as it claims it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    without_claim: bool,
-    created: i64,
-    uid: Uid,
-}
-
-impl Rank {
-    fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
-        let without_claim = claimant.owns.as_ref() != Some(resource);
-        Self { without_claim, created: claimant.created, uid: uid.clone() }
-    }
-
-    /// Whether it takes the resource from the one who has it: no claim takes it from another.
-    fn displaces(&self, first: &Self) -> bool {
-        first.without_claim && self < first
-    }
-}
-
-impl Contenders {
-    /// Whom a change from `before` concerns: whoever gains or loses the resource, and all when it is shared now or not
-    /// any more.
-    fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
-        let (first, living) = before;
-        if living != self.living && living.min(self.living) <= 1 {
-            return self.ranked().map(|rank| rank.uid.clone()).chain(first).collect();
-        }
-        let now = self.first();
-        if now == first { Vec::new() } else { now.into_iter().chain(first).collect() }
-    }
-
-    fn first(&self) -> Option<Uid> {
-        self.first.as_ref().map(|rank| rank.uid.clone())
-    }
-
-    fn ranked(&self) -> impl Iterator<Item = &Rank> {
-        self.first.iter().chain(&self.others)
-    }
-
-    /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it.
-    fn exchange(&mut self, left: Option<&Rank>, came: Option<Rank>) {
-        let claims = |rank: Option<&Rank>| rank.is_some_and(|rank| !rank.without_claim);
-        if claims(left) && claims(came.as_ref()) && self.first.as_ref() == left {
-            self.first = came;
-            return;
-        }
-        left.iter().for_each(|rank| self.remove(rank));
-        came.into_iter().for_each(|rank| self.insert(rank));
-    }
-
-    fn insert(&mut self, rank: Rank) {
-        match &mut self.first {
-            Some(first) if !rank.displaces(first) => _ = self.others.insert(rank),
-            first => self.others.extend(first.replace(rank)),
-        }
-    }
-
-    fn remove(&mut self, rank: &Rank) {
-        if self.first.as_ref() == Some(rank) {
-            self.first = self.others.pop_first();
-        } else {
-            self.others.remove(rank);
-        }
-    }
+    /// Who came with a claim to what another one had claimed, while everybody was known, and claims it still.
+    late: HashSet<(Uid, ResourceName)>,
 }
 
 impl IdentityIndex {
-    /// Takes an object in as a target sees it now; gives the other objects whose right to act may have changed.
+    /// Takes an object in as a target sees it now, when everybody is known who may have claimed something there; gives the
+    /// other objects whose right to act may have changed.
     pub fn insert(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
-        self.change(selected, Some(claimant))
+        self.change(selected, Some(claimant), Scope::Complete)
+    }
+
+    /// The same while not everybody is known: of two claims that of the older object counts, and neither is void.
+    pub fn insert_while_incomplete(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
+        self.change(selected, Some(claimant), Scope::Incomplete)
     }
 
     /// Drops an object that a target sees no more; gives the others whose right to act may have changed.
     pub fn remove(&mut self, selected: &Selected) -> Vec<Selected> {
-        self.change(selected, None)
+        self.change(selected, None, Scope::Complete)
     }
 
     /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
@@ -205,7 +137,8 @@ impl IdentityIndex {
     /// any claim, if nobody older wants it.
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
-        let claim_void = claimant.owns.as_ref().is_some_and(|owned| !self.may_have(uid, claimant, owned));
+        let is_late = |owned: &ResourceName| self.late.contains(&(uid.clone(), owned.clone()));
+        let claim_void = !self.late.is_empty() && claimant.owns.as_ref().is_some_and(is_late);
         let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
         let living = self.by_resource.get(resource).map_or(0, |contenders| contenders.living);
         let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(own).any(|named| named == resource));
@@ -217,7 +150,7 @@ impl IdentityIndex {
         let Some(contenders) = self.by_resource.get(resource) else { return true };
         let own = Rank::of(uid, claimant, resource);
         let first_other = contenders.ranked().find(|rank| rank.uid != *uid);
-        contenders.first.as_ref() == Some(&own) || first_other.is_none_or(|other| own.displaces(other))
+        contenders.first.as_ref() == Some(&own) || first_other.is_none_or(|other| own.displaces(other, false))
     }
 
     /// The object that has a resource.
@@ -231,7 +164,12 @@ impl IdentityIndex {
         self.claimants.get(uid).and_then(|said| said.first()).map(|(_, claimant)| claimant)
     }
 
-    fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
+    fn change(
+        &mut self,
+        Selected { target, uid }: &Selected,
+        claimant: Option<Claimant>,
+        scope: Scope,
+    ) -> Vec<Selected> {
         let old = self.claimant(uid).cloned();
         // One target sees an object as a rule.
         let said = self.claimants.entry(uid.clone()).or_insert_with(|| Vec::with_capacity(1));
@@ -246,15 +184,20 @@ impl IdentityIndex {
             self.claimants.remove(uid);
         }
         let new = self.claimant(uid).cloned();
-        if old == new { Vec::new() } else { self.exchange(uid, old.as_ref(), new.as_ref()) }
+        if old == new { Vec::new() } else { self.exchange(uid, (old.as_ref(), new.as_ref()), scope) }
     }
 
     /// Puts an object among the contenders for all that it names now, in place of what it named.
-    fn exchange(&mut self, uid: &Uid, old: Option<&Claimant>, new: Option<&Claimant>) -> Vec<Selected> {
+    fn exchange(
+        &mut self,
+        uid: &Uid,
+        (old, new): (Option<&Claimant>, Option<&Claimant>),
+        scope: Scope,
+    ) -> Vec<Selected> {
         let named: BTreeSet<_> = old.into_iter().chain(new).flat_map(resources).collect();
         let mut concerned = BTreeSet::new();
         for resource in named {
-            concerned.extend(self.exchange_one(uid, resource, old, new));
+            concerned.extend(self.exchange_one((uid, resource), (old, new), scope));
         }
         concerned.remove(uid);
         let of_target = |uid: Uid| {
@@ -266,10 +209,9 @@ impl IdentityIndex {
 
     fn exchange_one(
         &mut self,
-        uid: &Uid,
-        resource: &ResourceName,
-        old: Option<&Claimant>,
-        new: Option<&Claimant>,
+        (uid, resource): (&Uid, &ResourceName),
+        (old, new): (Option<&Claimant>, Option<&Claimant>),
+        scope: Scope,
     ) -> Vec<Uid> {
         let names = |claimant: &&Claimant| resources(claimant).any(|named| named == resource);
         let (old, new) = (old.filter(names), new.filter(names));
@@ -277,7 +219,19 @@ impl IdentityIndex {
         let (left, came) = (old.map(rank), new.map(rank));
         let contenders = self.by_resource.entry(resource.clone()).or_default();
         let before = (contenders.first(), contenders.living);
-        contenders.exchange(left.as_ref(), came);
+        let comes_late = scope == Scope::Complete
+            && claims(came.as_ref())
+            && !claims(left.as_ref())
+            && claims(contenders.first.as_ref().filter(|first| first.uid != *uid));
+        if comes_late {
+            self.late.insert((uid.clone(), resource.clone()));
+        } else if !claims(came.as_ref()) && !self.late.is_empty() {
+            self.late.remove(&(uid.clone(), resource.clone()));
+        }
+        contenders.exchange(left.as_ref(), came, scope);
+        if let Some(first) = contenders.first().filter(|_| !self.late.is_empty()) {
+            self.late.remove(&(first, resource.clone()));
+        }
         let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
         contenders.living = contenders.living + is_living(new) - is_living(old);
         let concerned = contenders.concerned(before);

@@ -142,8 +142,13 @@ fn a_void_claim_is_given_up_at_once() {
     let given_up = scene.with(|scene| {
         scene.memory.land_status(status.clone(), at(1000));
         set_corrected(&mut scene.object.conditions, &status);
+        scene.surroundings.claim_void = false;
     });
     assert_eq!(given_up.decide(), Decision::Nothing(Held::IdentityTaken));
+    let in_sync = given_up.observed(ObservedReason::InSync);
+    assert_eq!(in_sync.decide(), Decision::Nothing(Held::IdentityTaken), "it is said until the resource is free");
+    let free = in_sync.with(|scene| scene.surroundings.has_identity = true);
+    assert_eq!(free.decide(), Decision::WriteStatus(CorrectionStatus::default()));
 }
 
 #[test]

@@ -126,6 +126,18 @@ fn an_old_claim_that_comes_back_is_void() {
 }
 
 #[test]
+fn of_claims_seen_at_a_start_the_older_counts() {
+    let (old, young) = (claimant("db", Some("db"), 1), claimant("db", Some("db"), 2));
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    for order in [[(&a, &old), (&b, &young)], [(&b, &young), (&a, &old)]] {
+        let mut index = IdentityIndex::default();
+        order.iter().for_each(|(selected, claimant)| _ = index.insert_while_incomplete(selected, (*claimant).clone()));
+        assert!(has(&index, &a, &old) && !has(&index, &b, &young));
+        assert!([(&a, &old), (&b, &young)].iter().all(|(one, claims)| !index.rights(&one.uid, claims).claim_void));
+    }
+}
+
+#[test]
 fn a_claim_holds_while_the_claimant_wants_something_else() {
     let moved = claimant("new", Some("db"), 3);
     let other = claimant("db", None, 1);
@@ -170,11 +182,12 @@ fn a_change_among_ten_thousand_contenders_concerns_two() {
     assert_eq!(index.remove(&numbered(7)), [numbered(0)]);
 }
 
-/// What the targets say, as a plain list, and who has what was claimed.
+/// What the targets say, as a plain list, who has what was claimed, and who came with a claim to that.
 #[derive(Default)]
 struct Plain {
     claimants: BTreeMap<Selected, Claimant>,
     claimed_by: BTreeMap<ResourceName, Uid>,
+    late: BTreeSet<(Uid, ResourceName)>,
 }
 
 impl Plain {
@@ -187,22 +200,46 @@ impl Plain {
         objects
     }
 
-    fn set(&mut self, selected: &Selected, claimant: Option<Claimant>) {
+    /// Who claims what, the oldest first.
+    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> {
+        let mut claims: BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> = BTreeMap::new();
+        for (uid, (_, claimant)) in self.objects() {
+            let owned = claimant.owns.iter().cloned();
+            owned.for_each(|owned| _ = claims.entry(owned).or_default().insert((claimant.created, uid.clone())));
+        }
+        claims
+    }
+
+    fn set(&mut self, selected: &Selected, claimant: Option<Claimant>, is_complete: bool) {
+        let before = self.claims();
         match claimant {
             Some(claimant) => _ = self.claimants.insert(selected.clone(), claimant),
             None => _ = self.claimants.remove(selected),
         }
-        let mut claimed: BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> = BTreeMap::new();
-        for (uid, (_, claimant)) in self.objects() {
-            let owned = claimant.owns.iter().cloned();
-            owned.for_each(|owned| _ = claimed.entry(owned).or_default().insert((claimant.created, uid.clone())));
+        let mut claimed_by = BTreeMap::new();
+        for (resource, claims) in self.claims() {
+            let claims_it = |claims: &BTreeSet<(i64, Uid)>, uid: &Uid| claims.iter().any(|(_, one)| one == uid);
+            let holder = self.claimed_by.get(&resource).and_then(|uid| claims.iter().find(|(_, one)| one == uid));
+            let came = claims.iter().find(|(_, uid)| {
+                *uid == selected.uid && !before.get(&resource).is_some_and(|before| claims_it(before, uid))
+            });
+            let (_, first) = match (holder, came) {
+                (None, _) => claims.first().unwrap(),
+                (Some(holder), Some(came)) if !is_complete => holder.min(came),
+                (Some(holder), Some(_)) => {
+                    self.late.insert((selected.uid.clone(), resource.clone()));
+                    holder
+                }
+                (Some(holder), None) => holder,
+            };
+            claimed_by.insert(resource, first.clone());
         }
-        let holder = |(resource, claims): (ResourceName, BTreeSet<(i64, Uid)>)| {
-            let before = self.claimed_by.get(&resource).filter(|uid| claims.iter().any(|(_, one)| one == *uid));
-            let holder = before.or_else(|| claims.first().map(|(_, uid)| uid))?.clone();
-            Some((resource, holder))
-        };
-        self.claimed_by = claimed.into_iter().filter_map(holder).collect();
+        self.claimed_by = claimed_by;
+        let claims = self.claims();
+        self.late.retain(|(uid, resource)| {
+            let still = claims.get(resource).is_some_and(|claims| claims.iter().any(|(_, one)| one == uid));
+            still && self.claimed_by.get(resource) != Some(uid)
+        });
     }
 
     /// What each object may do, found the long way.
@@ -220,7 +257,10 @@ impl Plain {
             let rights = Rights {
                 has: claimant.wants.as_ref().and_then(holder) == Some(uid),
                 shared: others.into_iter().any(|(_, (_, theirs))| !theirs.deleting),
-                claim_void: claimant.owns.as_ref().is_some_and(|owned| holder(owned) != Some(uid)),
+                claim_void: claimant
+                    .owns
+                    .as_ref()
+                    .is_some_and(|owned| self.late.contains(&((*uid).clone(), owned.clone()))),
             };
             (selected, rights)
         };
@@ -231,16 +271,16 @@ impl Plain {
 /// What happens to the objects of three targets: one comes or changes, one goes, or a target reads its list anew.
 #[derive(Clone, Debug)]
 enum Step {
-    Seen { target: u8, uid: u8, wants: u8, owns: u8, created: u8, deleting: bool },
+    Seen { at: (u8, u8), names: (u8, u8), created: u8, deleting: bool, is_complete: bool },
     Gone { target: u8, uid: u8 },
     ListedAnew { target: u8, kept: HashSet<u8> },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let seen = (0_u8..3, 0_u8..6, 0_u8..5, 0_u8..5, 0_u8..3, any::<bool>());
+    let seen = ((0_u8..3, 0_u8..6), (0_u8..5, 0_u8..5), 0_u8..3, any::<bool>(), any::<bool>());
     prop_oneof![
-        6 => seen.prop_map(|(target, uid, wants, owns, created, deleting)| {
-            Step::Seen { target, uid, wants, owns, created, deleting }
+        6 => seen.prop_map(|(at, names, created, deleting, is_complete)| {
+            Step::Seen { at, names, created, deleting, is_complete }
         }),
         2 => (0_u8..3, 0_u8..6).prop_map(|(target, uid)| Step::Gone { target, uid }),
         2 => (0_u8..3, proptest::collection::hash_set(0_u8..6, 0..4))
@@ -262,14 +302,17 @@ fn numbered_name(number: u8) -> Option<ResourceName> {
 fn take(index: &mut IdentityIndex, plain: &mut Plain, step: Step) -> Vec<Selected> {
     let at = |target: u8, uid: u8| of(&target.to_string(), &uid.to_string());
     match step {
-        Step::Seen { target, uid, wants, owns, created, deleting } => {
+        Step::Seen { at: (target, uid), names: (wants, owns), created, deleting, is_complete } => {
             let (wants, owns) = (numbered_name(wants), numbered_name(owns));
             let claimant = Claimant { wants, owns, created: created.into(), deleting };
-            plain.set(&at(target, uid), Some(claimant.clone()));
-            index.insert(&at(target, uid), claimant)
+            plain.set(&at(target, uid), Some(claimant.clone()), is_complete);
+            match is_complete {
+                true => index.insert(&at(target, uid), claimant),
+                false => index.insert_while_incomplete(&at(target, uid), claimant),
+            }
         }
         Step::Gone { target, uid } => {
-            plain.set(&at(target, uid), None);
+            plain.set(&at(target, uid), None, true);
             index.remove(&at(target, uid))
         }
         Step::ListedAnew { target, kept } => {
@@ -277,7 +320,7 @@ fn take(index: &mut IdentityIndex, plain: &mut Plain, step: Step) -> Vec<Selecte
             let target = at(target, 0).target;
             let goes = |selected: &&Selected| selected.target == target && !kept.contains(&selected.uid);
             let gone: Vec<Selected> = plain.claimants.keys().filter(goes).cloned().collect();
-            gone.iter().for_each(|selected| plain.set(selected, None));
+            gone.iter().for_each(|selected| plain.set(selected, None, true));
             index.keep_only(&target, &kept)
         }
     }
@@ -289,7 +332,7 @@ proptest! {
         let (mut index, mut plain) = (IdentityIndex::default(), Plain::default());
         for step in steps {
             let before = plain.rights();
-            let is_own = |other: &Selected| matches!(&step, Step::Seen { target, uid, .. }
+            let is_own = |other: &Selected| matches!(&step, Step::Seen { at: (target, uid), .. }
                 if *other == of(&target.to_string(), &uid.to_string()));
             let told = take(&mut index, &mut plain, step.clone());
             let (after, claimants) = (plain.rights(), &plain.claimants);

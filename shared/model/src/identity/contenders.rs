@@ -1,0 +1,100 @@
+//! The objects that name one external resource, and which of them has it.
+//!
+//! The one that claimed it has it and keeps it; without a claim the oldest. This file must not know of targets, nor what is done to a
+//! resource.
+
+use std::collections::BTreeSet;
+
+use super::{Claimant, ResourceName, Uid};
+
+/// Whether everybody is known who may have claimed something where a resource is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Complete,
+    Incomplete,
+}
+
+/// Who names one resource.
+///
+/// Nearly always it is one alone, and a set of one would take ten times its room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contenders {
+    pub(super) first: Option<Rank>,
+    /// None of them displaces the first.
+    others: BTreeSet<Rank>,
+    /// How many of them are not being deleted.
+    pub(super) living: usize,
+}
+
+/// The least has the resource, and a claimant keeps it for as long as it claims it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    without_claim: bool,
+    created: i64,
+    pub(super) uid: Uid,
+}
+
+impl Rank {
+    pub(super) fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
+        let without_claim = claimant.owns.as_ref() != Some(resource);
+        Self { without_claim, created: claimant.created, uid: uid.clone() }
+    }
+
+    /// Whether it takes the resource from the one who has it. What was claimed before is taken only while not everybody is
+    /// known: the order in which lists are read says nothing.
+    pub(super) fn displaces(&self, first: &Self, takes_claimed: bool) -> bool {
+        (first.without_claim || takes_claimed) && self < first
+    }
+}
+
+impl Contenders {
+    /// Whom a change from `before` concerns: whoever gains or loses the resource, and all when it is shared now or not
+    /// any more.
+    pub(super) fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
+        let (first, living) = before;
+        if living != self.living && living.min(self.living) <= 1 {
+            return self.ranked().map(|rank| rank.uid.clone()).chain(first).collect();
+        }
+        let now = self.first();
+        if now == first { Vec::new() } else { now.into_iter().chain(first).collect() }
+    }
+
+    pub(super) fn first(&self) -> Option<Uid> {
+        self.first.as_ref().map(|rank| rank.uid.clone())
+    }
+
+    pub(super) fn ranked(&self) -> impl Iterator<Item = &Rank> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it,
+    /// apart from somebody older who comes with a claim while not everybody is known.
+    pub(super) fn exchange(&mut self, left: Option<&Rank>, came: Option<Rank>, scope: Scope) {
+        if claims(left) && claims(came.as_ref()) && self.first.as_ref() == left {
+            self.first = came;
+            return;
+        }
+        left.iter().for_each(|rank| self.remove(rank));
+        let takes_claimed = scope == Scope::Incomplete && !claims(left);
+        came.into_iter().for_each(|rank| self.insert(rank, takes_claimed));
+    }
+
+    fn insert(&mut self, rank: Rank, takes_claimed: bool) {
+        match &mut self.first {
+            Some(first) if !rank.displaces(first, takes_claimed) => _ = self.others.insert(rank),
+            first => self.others.extend(first.replace(rank)),
+        }
+    }
+
+    fn remove(&mut self, rank: &Rank) {
+        if self.first.as_ref() == Some(rank) {
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(rank);
+        }
+    }
+}
+
+pub(super) fn claims(rank: Option<&Rank>) -> bool {
+    rank.is_some_and(|rank| !rank.without_claim)
+}
