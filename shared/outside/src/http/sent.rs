@@ -40,7 +40,10 @@ impl SentCredentials {
     }
 
     pub(super) fn note_token(&mut self, token: &str) {
-        self.tokens.push(SecretString::from(token));
+        // Each page of a traversal comes with the same one.
+        if !self.tokens.iter().any(|known| known.expose_secret() == token) {
+            self.tokens.push(SecretString::from(token));
+        }
     }
 }
 

@@ -47,8 +47,9 @@ impl SecretValues {
     /// These, and others that may have the same names: what Secrets held before is looked for as what they hold now.
     #[must_use]
     pub fn and_former(self, former: &Self) -> Self {
-        let former: Self = former.texts().map(|text| (format!("former {text}"), text.to_owned())).collect();
-        former.and(&self)
+        let moved = former.texts().filter(|text| !self.texts().any(|own| own == *text));
+        let moved: Self = moved.map(|text| (format!("former {text}"), text.to_owned())).collect();
+        moved.and(&self)
     }
 
     /// Whether a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
