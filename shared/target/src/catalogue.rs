@@ -10,16 +10,17 @@ use crate::checked::Target;
 use crate::document::{Parsed, parse};
 use crate::field_place::locate_field;
 use crate::lookalikes::{NO_TEMPLATE, lookalikes};
+use crate::manifests::place_of_key;
 use crate::problem::{DocumentName, Problem};
 use crate::yaml::Position;
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A field that a target's templates read and that no object of its kind has.
+/// A field that a target's templates read and that no object of its kind has, or a kind that is not there at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField {
-    /// Its path below `self`.
+    /// Its path below `self`; empty where it is the kind.
     pub path: Vec<String>,
     /// What is wrong and what to write instead.
     pub message: String,
@@ -188,7 +189,14 @@ impl Catalogue {
 
 impl UnknownField {
     fn problem(&self, document: &DocumentName, text: &str) -> Problem {
-        Problem::new(document, locate_field(text, &self.path), self.message.clone())
+        let at = match self.path.is_empty() {
+            true => {
+                let (line, column) = place_of_key(text, &["spec", "objects", "kind"]);
+                Position { line, column }
+            }
+            false => locate_field(text, &self.path),
+        };
+        Problem::new(document, at, self.message.clone())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The judge of documents that remembers the last good text of each.
 //!
 //! It joins the watch of the ConfigMaps, which knows no language, to the catalogue, which knows no watch, and to the schemas
-//! of kinds: an edit that reads a field which its kind lacks is a bad document like any other, and its last good text stays.
+//! of kinds: an edit that reads a field which its kind lacks, or that names a kind which the cluster does not have, is a bad
+//! document like any other, and its last good text stays: with a misspelt kind the target would let go of all its objects.
 //! A target that never was in force has none; it waits for its kind, which says the same.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::watch::{Configuration, Documents, Judge};
-use crate::kinds::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
+use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
 use drift_target::{Catalogue, DocumentName, Refused, Target, UnknownField};
 
 /// How long the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
@@ -25,6 +26,11 @@ pub struct LastGood {
     looks: BTreeMap<DocumentName, u32>,
     /// What was refused, by the text that was.
     refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
+}
+
+/// A kind that goes away is not for an edit to answer for.
+fn is_same_kind(before: &Target, after: &Target) -> bool {
+    (before.objects.group(), &before.objects.kind) == (after.objects.group(), &after.objects.kind)
 }
 
 /// The same with the text that was refused.
@@ -46,7 +52,7 @@ impl LastGood {
         Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
     }
 
-    /// The edits of targets in force that read fields which their kinds lack. Where the text in force does so too, neither
+    /// The edits of targets in force that read fields which their kinds lack, or that name kinds which are not there. Where the text in force does so too, neither
     /// works, and the edit may be the way out. An edit that cannot be judged now is refused as it was before, if it was.
     async fn refused(&self, next: &Catalogue) -> Refused {
         let mut refused = Refused::new();
@@ -57,7 +63,13 @@ impl LastGood {
         }
         let ask = async {
             for (before, after) in edits {
-                let Ok(unknown) = unknown_fields(&self.client, after).await else { continue };
+                let unknown = match unknown_fields(&self.client, after).await {
+                    Ok(unknown) => unknown,
+                    Err(missing @ KindError::Missing { .. }) if !is_same_kind(before, after) => {
+                        vec![UnknownField { path: Vec::new(), message: missing.to_string() }]
+                    }
+                    Err(_) => continue,
+                };
                 let is_worse = match unknown.is_empty() {
                     true => false,
                     false => match unknown_fields(&self.client, before).await {
@@ -195,6 +207,24 @@ mod tests {
         let found = judge.judge(&wrong).await;
         assert!(found.targets["records"].document_hash != first && found.problems.is_empty());
         assert_eq!(found.look_again, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_to_a_missing_kind_is_bad() {
+        let (mut judge, _) = judge();
+        let good = documents("self.spec.ttl");
+        let (first, ..) = judged(&mut judge, &good).await;
+        let text = good["m"]["a"].replace("kind: Record", "kind: Records");
+        let misspelt = Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))]);
+        for look in 1..=UNTOLD_LOOKS {
+            let (standing, problems, is_whole) = judged(&mut judge, &misspelt).await;
+            assert!(standing == first && !is_whole, "look {look}");
+            assert_eq!(problems.len(), usize::from(look == UNTOLD_LOOKS), "look {look}: {problems:?}");
+            let told = "m/a line 5 column 42: the cluster has no kind Records in demo.example/v1: ";
+            assert!(problems.iter().all(|problem| problem.starts_with(told)), "{problems:?}");
+        }
+        let (standing, problems, is_whole) = judged(&mut judge, &good).await;
+        assert!(standing == first && problems.is_empty() && is_whole);
     }
 
     #[tokio::test(start_paused = true)]
