@@ -16,16 +16,15 @@ use crate::world::Who::{Controller, Poller};
 /// A target that corrects and deletes, and leaves alone what was there.
 const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
 
+/// Both programs have the first target, and then these happen.
+fn in_force(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+    let begun = [Target { target: 0, text: Some(text) }, Configure(Poller), Configure(Controller)];
+    begun.into_iter().chain(events).collect()
+}
+
 /// The first target, one object of it that wants the first resource, and both programs at work.
 fn one_object() -> Vec<Event> {
-    vec![
-        Target { target: 0, text: Some(PLAIN) },
-        Configure(Poller),
-        Configure(Controller),
-        Create { object: 0, resource: 0, value: 1, labels: 1 },
-        Rest,
-        Pass(10),
-    ]
+    in_force(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(10)])
 }
 
 fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending: Ending) {
@@ -221,16 +220,16 @@ const BY_JOB: Text = Text { by_job: true, ..PLAIN };
 #[test]
 fn a_claim_under_way_is_of_what_was_named() {
     let adopts = Text { adopt: true, ..BY_JOB };
-    let before = vec![
-        Target { target: 0, text: Some(adopts) },
-        Configure(Poller),
-        Configure(Controller),
-        Create { object: 0, resource: 0, value: 1, labels: 3 },
-        Create { object: 1, resource: 0, value: 2, labels: 1 },
-        Rest,
-        Pass(8),
-        Rest,
-    ];
+    let before = in_force(
+        adopts,
+        [
+            Create { object: 0, resource: 0, value: 1, labels: 3 },
+            Create { object: 1, resource: 0, value: 2, labels: 1 },
+            Rest,
+            Pass(8),
+            Rest,
+        ],
+    );
     let events = [Strip { object: 0, observed: false }, Edit { object: 0, resource: 1, value: 2 }, Rest];
     ends_well(before, events, Ending::Free);
 }
@@ -240,18 +239,18 @@ const ADOPTING: Text = Text { adopt: true, ..PLAIN };
 
 /// An object that owns the first resource leaves its target, and another one adopts the resource.
 fn adopted_meanwhile() -> Vec<Event> {
-    vec![
-        Target { target: 0, text: Some(ADOPTING) },
-        Configure(Poller),
-        Configure(Controller),
-        Create { object: 0, resource: 0, value: 1, labels: 1 },
-        Create { object: 1, resource: 0, value: 2, labels: 3 },
-        Rest,
-        Pass(2),
-        Rest,
-        Relabel { object: 0, labels: 0 },
-        Rest,
-    ]
+    in_force(
+        ADOPTING,
+        [
+            Create { object: 0, resource: 0, value: 1, labels: 1 },
+            Create { object: 1, resource: 0, value: 2, labels: 3 },
+            Rest,
+            Pass(2),
+            Rest,
+            Relabel { object: 0, labels: 0 },
+            Rest,
+        ],
+    )
 }
 
 #[test]
@@ -268,17 +267,17 @@ fn an_old_claim_that_comes_back_is_void() {
 
 #[test]
 fn a_claim_is_of_a_name_whoever_made_it() {
-    let before = vec![
-        Target { target: 0, text: Some(Text { edition: 1, ..ADOPTING }) },
-        Configure(Poller),
-        Configure(Controller),
-        Create { object: 0, resource: 0, value: 1, labels: 1 },
-        Create { object: 1, resource: 0, value: 2, labels: 3 },
-        Make { resource: 0, value: 2 },
-        Rest,
-        Delete { object: 0 },
-        Rest,
-    ];
+    let before = in_force(
+        Text { edition: 1, ..ADOPTING },
+        [
+            Create { object: 0, resource: 0, value: 1, labels: 1 },
+            Create { object: 1, resource: 0, value: 2, labels: 3 },
+            Make { resource: 0, value: 2 },
+            Rest,
+            Delete { object: 0 },
+            Rest,
+        ],
+    );
     let events = [
         Target { target: 0, text: None },
         Remove { resource: 0 },

@@ -126,7 +126,7 @@ pub(crate) async fn find_object(
         others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
     }
     let message = format!("no target is about {word}/{name}; there are targets about {}", others.join(", "));
-    if live.is_whole && whole {
+    if live.is_whole() && whole {
         return Err(CommandError::BadUsage(message));
     }
     live.troubles.iter().try_for_each(|trouble| warn(trouble))?;

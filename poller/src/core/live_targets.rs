@@ -43,8 +43,6 @@ pub struct LiveTargets {
     pub by_last_good: Vec<Arc<ByLastGood>>,
     /// What is wrong, a sentence each.
     pub troubles: Vec<String>,
-    /// Whether every text that stands there is good, none is known not to be in force, and the Lease could be asked for others.
-    pub is_whole: bool,
 }
 
 /// Why what is written into the good text of a target may have no effect.
@@ -99,9 +97,8 @@ impl LiveTargets {
                 format!("{}; an earlier text of it is not known to be in force", wrong.sentence(namespace))
             }),
         );
-        let other_texts: Vec<_> = good.iter().filter_map(|target| other_text(namespace, target, notes)).collect();
-        let is_whole = wrong.is_empty() && by_last_good.is_empty() && other_texts.is_empty() && notes.unread.is_none();
-        troubles.extend(other_texts.into_iter().map(|sentence| {
+        let other_texts = good.iter().filter_map(|target| other_text(namespace, target, notes));
+        troubles.extend(other_texts.map(|sentence| {
             format!("{sentence}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)")
         }));
         troubles.extend(
@@ -110,13 +107,19 @@ impl LiveTargets {
                 .iter()
                 .map(|why| format!("{why}: targets that are in force by an earlier text could not be looked for")),
         );
-        Self { good, by_last_good, troubles, is_whole }
+        Self { good, by_last_good, troubles }
     }
 
     /// Targets that are not those of a cluster.
     #[must_use]
     pub fn tried(good: Vec<Arc<Target>>) -> Self {
-        Self { good, is_whole: true, ..Self::default() }
+        Self { good, ..Self::default() }
+    }
+
+    /// Whether every text that stands there is good, none is known not to be in force, and the Lease could be asked for others.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.troubles.is_empty()
     }
 
     /// Each target with the objects of one kind, those with a text first.

@@ -161,7 +161,7 @@ async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&st
     let live = live_targets(client, &settings.targets).await?;
     // A document that is wrong, and a kind that cannot be listed, make the whole uncertain.
     let (mut known, all_told) = known_kinds(client, &live).await?;
-    let whole = live.is_whole && all_told;
+    let whole = live.is_whole() && all_told;
     if let Some(word) = kind {
         let meant = KindWord::look_up(client, word).await;
         let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|one| meant.means(&one.kind));

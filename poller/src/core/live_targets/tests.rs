@@ -42,7 +42,7 @@ fn what_is_wrong_is_told_with_what_goes_on() {
         let live = LiveTargets::of("ns", texts, &notes(vouched));
         let all = live.troubles.join("\n");
         assert!(said.iter().all(|part| all.contains(part)) && said.is_empty() == all.is_empty(), "{all}");
-        assert_eq!(live.is_whole, all.is_empty(), "{all}");
+        assert_eq!(live.is_whole(), all.is_empty(), "{all}");
         live.by_last_good.iter().map(|target| target.name.clone()).collect::<Vec<_>>()
     };
     let none: [&str; 0] = [];
@@ -71,7 +71,7 @@ fn where_its_objects_are_is_as_noted() {
 fn a_lease_that_cannot_be_read_leaves_holes() {
     let unread = LeaseNotes { unread: Some("the Lease cannot be read".to_owned()), ..LeaseNotes::default() };
     let live = LiveTargets::of("ns", &texts(&[("m", "k", TEXT)]), &unread);
-    assert!(!live.is_whole && live.good.len() == 1 && live.by_last_good.is_empty());
+    assert!(!live.is_whole() && live.good.len() == 1 && live.by_last_good.is_empty());
     assert_eq!(
         live.troubles,
         ["the Lease cannot be read: targets that are in force by an earlier text could not be looked for"]
