@@ -32,14 +32,16 @@ pub struct PollOrder {
     pub uid: Uid,
     /// What the result will be held against.
     pub begun: BegunPoll,
-    /// The object as the templates see it, and the first request, which there is.
+    /// The object as the templates see it.
+    pub view: ObjectView,
+    /// Its first request, which there is.
     pub prepared: Arc<Prepared>,
     /// The names of the secrets that moved since they were sent.
     pub moved: Vec<String>,
     /// What the state was called that need not be sent again.
     pub tag: Option<EntityTag>,
-    /// What was found before.
-    pub known: Option<Arc<KnownFinding>>,
+    /// What was found before of the object as it is.
+    pub known: Option<KnownFinding>,
 }
 
 /// What one traversal of a collection needs.
@@ -80,7 +82,7 @@ pub enum PollOutcome {
         /// What the server calls the state in which the object is in sync.
         tagged: Option<Tagged>,
         /// What the same answers would give again.
-        known: Option<Arc<KnownFinding>>,
+        known: Option<KnownFinding>,
     },
     /// It was not begun.
     Postponed(Postponed),
@@ -121,10 +123,9 @@ pub struct EndedTraversal {
 
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {
-    let PollOrder { uid, begun, prepared, moved, tag, known } = order;
-    let known = known.filter(|known| known.is_of(prepared.view(), &moved));
-    let view = prepared.view().open();
-    let look = look_at_one(outside, target, (&uid, &prepared, &view), (tag, known.as_deref())).await;
+    let PollOrder { uid, begun, view, prepared, moved, tag, known } = order;
+    let view = view.open();
+    let look = look_at_one(outside, target, (&uid, &prepared, &view), (tag, known.as_ref())).await;
     let Look { found, told, took, tagged, judged, sent } = look;
     let outcome = match found {
         Err(postponed) => PollOutcome::Postponed(postponed),
@@ -143,9 +144,7 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
             tell(told, outside, target, &found);
             let tagged = tagged.filter(|_| found.finding == Finding::InSync);
             let judged = judged.filter(|_| is_new);
-            let known = judged.map_or(known, |answers| {
-                Some(Arc::new(KnownFinding::new(prepared.view().clone(), moved, answers, found.clone())))
-            });
+            let known = judged.map_or(known, |answers| Some(KnownFinding::new(answers, &found)));
             PollOutcome::Found { found, pause, tagged, known }
         }
     };

@@ -376,7 +376,7 @@ impl World {
 
     fn rendered(&self) -> Rendered {
         let barred = self.barred.then(|| Failure::of(ObservedReason::Suspended));
-        Rendered { barred, ..rendered(&self.object) }
+        Rendered { barred: barred.map(Box::new), ..rendered(&self.object) }
     }
 
     fn is_deleting(&self) -> bool {

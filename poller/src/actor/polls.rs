@@ -47,12 +47,13 @@ impl TargetActor {
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
         let _ = self.read_rate.take(now.moment);
         let Some(track) = self.roster.track(uid) else { return };
-        let (moved, tag) = (track.object().conditions.moved_secrets(), track.known_tag().cloned());
+        let (view, moved) = (track.object().view.clone(), track.object().conditions.moved_secrets());
+        let tag = track.known_tag().cloned();
         let known = track.known_finding().filter(|_| !self.context.judges_every_answer).cloned();
         let Some(begun) = self.roster.begin_poll(turn, now) else { return };
         match prepared.first() {
             Ok(_) => {
-                let order = PollOrder { uid: uid.clone(), begun, prepared, moved, tag, known };
+                let order = PollOrder { uid: uid.clone(), begun, view, prepared, moved, tag, known };
                 let (context, target) = (self.context.clone(), self.target.clone());
                 self.polls.push(Box::pin(async move { poll(&context.outside, &target, order).await }));
             }

@@ -16,12 +16,13 @@ use super::verdict::Basis;
 pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
 
 /// Findings of one class in a row.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Confirmation {
-    run: Option<Run>,
+    /// None of what is in sync, which needs no confirmation; that is nearly always so of nearly all objects.
+    run: Option<Box<Run>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Run {
     class: FindingClass,
     basis: Basis,
@@ -47,9 +48,10 @@ impl Confirmation {
         confirm: &Confirm,
     ) -> Belief {
         let class = finding.class();
-        let before = self.run.filter(|run| run.class == class && run.basis == *basis).map_or(0, |run| run.count);
+        let run = self.run.take().filter(|run| run.class == class && run.basis == *basis);
+        let before = run.map_or(0, |run| run.count);
         let count = before.saturating_add(1);
-        self.run = Some(Run { class, basis: *basis, count });
+        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis: *basis, count }));
         if count >= needed(finding, basis, standing, confirm) {
             Belief::Confirmed
         } else {

@@ -16,34 +16,31 @@ pub const HONEST_CHANGES: u32 = 6;
 pub const HONEST_PACE: Duration = Duration::from_secs(60);
 
 /// The changes of one object's status.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Flapping {
-    changes: TokenBucket,
+    /// Full where there is none, which is so of nearly all objects.
+    changes: Option<Box<TokenBucket>>,
     last: Option<ConditionStatus>,
     state: State,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Calm,
     Untold,
     Told,
 }
 
 impl Flapping {
-    /// Nothing has changed yet.
-    #[must_use]
-    pub const fn calm(now: Moment) -> Self {
-        Self { changes: TokenBucket::full(HONEST_CHANGES, HONEST_PACE, now), last: None, state: State::Calm }
-    }
-
     /// Takes in the status that is believed now.
     pub fn note(&mut self, status: ConditionStatus, now: Moment) {
         if !self.lasts(now) {
             self.state = State::Calm;
         }
+        self.changes.take_if(|changes| changes.is_full(now));
         let changed = self.last.replace(status).is_some_and(|last| last != status);
-        if changed && self.changes.take(now).is_err() && self.state == State::Calm {
+        if changed && self.take_change(now).is_err() && self.state == State::Calm {
             self.state = State::Untold;
         }
     }
@@ -56,7 +53,12 @@ impl Flapping {
     /// Whether it flaps: too many changes came, and the rest since then was not long enough.
     #[must_use]
     pub fn lasts(&self, now: Moment) -> bool {
-        self.state != State::Calm && !self.changes.is_full(now)
+        self.state != State::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
+    }
+
+    fn take_change(&mut self, now: Moment) -> Result<(), Moment> {
+        let full = || Box::new(TokenBucket::full(HONEST_CHANGES, HONEST_PACE, now));
+        self.changes.get_or_insert_with(full).take(now)
     }
 
     /// Whether people have not been told yet; they count as told with this.
@@ -93,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_fourth_healed_drift_in_a_minute_is_flapping() {
-        let mut flapping = Flapping::calm(at(0));
+        let mut flapping = Flapping::default();
         assert_eq!(changes(&mut flapping, (0, 5), 6), 0);
         assert!(!flapping.lasts(at(30)));
         flapping.note(True, at(31));
@@ -104,12 +106,12 @@ mod tests {
 
     #[test]
     fn a_change_a_minute_is_no_flapping() {
-        assert_eq!(changes(&mut Flapping::calm(at(0)), (0, 60), 500), 0);
+        assert_eq!(changes(&mut Flapping::default(), (0, 60), 500), 0);
     }
 
     #[test]
     fn rest_ends_it_and_the_next_time_is_told_again() {
-        let mut flapping = Flapping::calm(at(0));
+        let mut flapping = Flapping::default();
         assert_eq!(changes(&mut flapping, (0, 1), 10), 1);
         assert!(flapping.lasts(at(200)));
         assert!(!flapping.lasts(at(10 + 6 * 60)), "six minutes of rest");
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn edits_are_no_flapping() {
-        let mut flapping = Flapping::calm(at(0));
+        let mut flapping = Flapping::default();
         for step in 0..50 {
             flapping.begin_anew();
             flapping.note(True, at(step));
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_same_status_is_no_change() {
-        let mut flapping = Flapping::calm(at(0));
+        let mut flapping = Flapping::default();
         (0..100).for_each(|step| flapping.note(True, at(step)));
         assert!(!flapping.lasts(at(100)) && !flapping.is_news());
     }

@@ -3,19 +3,18 @@
 //!
 //! What is found follows from the target's text, the object as its templates see it, the secrets that moved and the
 //! answers: no template may read a clock, and credentials are seen by none. The text is the same for as long as an object
-//! is followed. What is shown of a finding, and what is withheld, depends besides on the credentials that the read went
+//! is followed, and its [`Track`](super::track::Track) forgets what was found where the object or those secrets change. What is shown of a finding, and what is withheld, depends besides on the credentials that the read went
 //! out with and on the Secrets as they stood then. Where these change and nothing else does, nothing is judged again and
 //! the same is shown: an answer that repeats a new credential is another answer, unless it had that value before. This
 //! file must not know when an object is polled, nor what comes of a finding.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::HttpRead;
 
-use super::finding::Found;
+use super::finding::{Finding, Found};
 
 /// Of this process alone, so that nobody outside can make two answers that look alike.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -61,33 +60,28 @@ impl SeenAnswers {
     }
 }
 
-/// What was found, and of what.
-#[derive(Debug)]
+/// What nearly every poll finds, kept once for all objects.
+static IN_SYNC: LazyLock<Arc<Found>> = LazyLock::new(|| Arc::new(Finding::InSync.into()));
+
+/// What was found of an object as it is, and in which answers. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct KnownFinding {
-    /// Not only an equal one: it cannot change, so what was found of it stays true.
-    view: ObjectView,
-    moved: Vec<String>,
     answers: Fingerprint,
-    found: Found,
+    found: Arc<Found>,
 }
 
 impl KnownFinding {
-    /// This was found of that object, with these secrets moved, in these answers.
+    /// This was found in these answers.
     #[must_use]
-    pub const fn new(view: ObjectView, moved: Vec<String>, answers: Fingerprint, found: Found) -> Self {
-        Self { view, moved, answers, found }
-    }
-
-    /// Whether it was found of the object as it is.
-    #[must_use]
-    pub fn is_of(&self, view: &ObjectView, moved: &[String]) -> bool {
-        self.view.is(view) && self.moved == moved
+    pub fn new(answers: Fingerprint, found: &Found) -> Self {
+        let found = if *found == **IN_SYNC { IN_SYNC.clone() } else { Arc::new(found.clone()) };
+        Self { answers, found }
     }
 
     /// What was found, if these are the answers that it was found in.
     #[must_use]
     pub fn in_answers(&self, answers: Fingerprint) -> Option<&Found> {
-        (self.answers == answers).then_some(&self.found)
+        (self.answers == answers).then_some(&*self.found)
     }
 }
 

@@ -15,7 +15,6 @@ use super::request::Request;
 /// The first request of an object's polls, or what can be said without one.
 #[derive(Debug)]
 pub struct Prepared {
-    view: ObjectView,
     first: Result<Request, Found>,
 }
 
@@ -23,19 +22,7 @@ impl Prepared {
     /// Renders the request for the object as templates see it.
     #[must_use]
     pub fn of(target: &Target, view: &ObjectView) -> Self {
-        Self { view: view.clone(), first: first_request(target, &view.open()) }
-    }
-
-    /// Whether it was made of just this state.
-    #[must_use]
-    pub fn is_of(&self, view: &ObjectView) -> bool {
-        self.view.is(view)
-    }
-
-    /// The object as the templates saw it.
-    #[must_use]
-    pub const fn view(&self) -> &ObjectView {
-        &self.view
+        Self { first: first_request(target, &view.open()) }
     }
 
     /// The first request.

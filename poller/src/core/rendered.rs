@@ -24,14 +24,14 @@ pub struct Rendered {
     /// Name of its external resource; `None` where it cannot be rendered.
     pub identity: Option<String>,
     /// Why it is not polled.
-    pub barred: Option<Failure>,
+    pub barred: Option<Box<Failure>>,
 }
 
 impl Rendered {
     /// Another object has the external resource. What bars a poll by itself comes before that.
     pub fn bar_as_taken(&mut self, target: &Target) {
         let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
-        self.barred.get_or_insert_with(taken);
+        self.barred.get_or_insert_with(|| Box::new(taken()));
     }
 }
 
@@ -40,7 +40,7 @@ impl Rendered {
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     if object.is_oversized {
         let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
-        return Rendered { wish: None, identity: None, barred: Some(barred) };
+        return Rendered { wish: None, identity: None, barred: Some(Box::new(barred)) };
     }
     let view = object.view.open();
     let wish = target.wish_of(&view).map(|wished| wished.wish);
@@ -48,7 +48,7 @@ pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     let barred = find_bar(target, &view)
         .or_else(|| identity.as_ref().err().map(rule_error))
         .or_else(|| wish.as_ref().err().map(rule_error));
-    Rendered { wish: wish.ok(), identity: identity.ok(), barred }
+    Rendered { wish: wish.ok(), identity: identity.ok(), barred: barred.map(Box::new) }
 }
 
 /// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.

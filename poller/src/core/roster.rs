@@ -19,7 +19,7 @@ use drift_target::{Mode, Target};
 use super::poll_turns::{PollTurn, PollTurns};
 use super::prepared::Prepared;
 use super::rendered::{Rendered, appraise};
-use super::schedule::{Now, phase_of};
+use super::schedule::{Now, Phase};
 use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
 use super::urgency::Urgency;
 
@@ -266,7 +266,7 @@ fn pace_of(target: &Target) -> Pace {
         corrects,
         settles_edits: corrects && target.correct.actions().nudge,
         confirm: target.confirm,
-        shared_phase: target.read.keys().map(|_| phase_of(&target.name, target.interval)),
+        shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
     }
 }
 

@@ -51,8 +51,7 @@ pub fn tick_of(interval: Duration) -> Duration {
 /// The next poll of one object, as the earliest of what is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    interval: Duration,
-    phase: Duration,
+    phase: Phase,
     regular: Moment,
     wanted: Option<Moment>,
     last_prompt: Option<Moment>,
@@ -62,24 +61,19 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of the object with that uid, its first regular poll at its next phase.
+    /// Its first regular poll comes at its next phase.
     #[must_use]
-    pub fn new(uid: &str, interval: Duration, now: Now) -> Self {
-        Self::at_phase(phase_of(uid, interval), interval, now)
-    }
-
-    /// With a phase that others have too.
-    #[must_use]
-    pub fn at_phase(phase: Duration, interval: Duration, now: Now) -> Self {
-        let regular = next_regular(phase, interval, now);
-        Self { interval, phase, regular, wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None }
+    pub fn new(phase: Phase, now: Now) -> Self {
+        let regular = phase.next(now);
+        Self { phase, regular, wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None }
     }
 
     /// Whether its last regular moment may have passed while nobody polled: a process that just began cannot know whether
     /// the one before still did. A short interval makes up for that by itself.
     #[must_use]
     pub fn may_have_been_missed(&self, now: Moment) -> bool {
-        self.interval > TAKEOVER && self.interval.saturating_sub(self.regular - now) <= TAKEOVER
+        let interval = self.phase.interval();
+        interval > TAKEOVER && interval.saturating_sub(self.regular - now) <= TAKEOVER
     }
 
     /// Asks for a poll as soon as prompt polls of this object may begin.
@@ -90,7 +84,7 @@ impl Schedule {
 
     /// Asks for a poll after `wait`, or at the next regular one if that comes first.
     pub fn want_after(&mut self, wait: Duration, now: Moment) {
-        self.want_at(now + wait.min(self.interval));
+        self.want_at(now + wait.min(self.phase.interval()));
     }
 
     /// Has the next regular poll now; those after it stay at their phase.
@@ -129,7 +123,7 @@ impl Schedule {
         if self.wanted.take().is_some_and(|wanted| wanted < self.regular) {
             self.last_prompt = Some(now.moment);
         }
-        self.regular = next_regular(self.phase, self.interval, now);
+        self.regular = self.phase.next(now);
         self.edited_at = None;
     }
 
@@ -138,21 +132,32 @@ impl Schedule {
     }
 }
 
-/// The next moment whose wall time lies at `phase` within `interval`; never now, so that no poll follows itself.
-fn next_regular(phase: Duration, interval: Duration, now: Now) -> Moment {
-    let period = interval.as_nanos().max(1);
-    let into = (now.wall.as_nanos() + period - phase.as_nanos() % period) % period;
-    now.moment + nanoseconds(period - into)
+/// An interval, and the place within it at which regular polls lie on the wall clock. In nanoseconds: each object has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    interval: u64,
+    place: u64,
 }
 
-/// The place within the interval that follows from a name alone.
-#[must_use]
-pub fn phase_of(name: &str, interval: Duration) -> Duration {
-    nanoseconds(u128::from(stable_hash(name)) * 1_000 % interval.as_nanos().max(1))
-}
+impl Phase {
+    /// The place that follows from a name alone.
+    #[must_use]
+    pub fn of(name: &str, interval: Duration) -> Self {
+        let interval = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let place = u128::from(stable_hash(name)) * 1_000 % u128::from(interval);
+        Self { interval, place: u64::try_from(place).unwrap_or_default() }
+    }
 
-fn nanoseconds(count: u128) -> Duration {
-    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
+    const fn interval(self) -> Duration {
+        Duration::from_nanos(self.interval)
+    }
+
+    /// The next moment whose wall time lies there; never now, so that no poll follows itself.
+    fn next(self, now: Now) -> Moment {
+        let period = u128::from(self.interval);
+        let into = (now.wall.as_nanos() + period - u128::from(self.place)) % period;
+        now.moment + Duration::from_nanos(u64::try_from(period - into).unwrap_or(u64::MAX))
+    }
 }
 
 /// FNV-1a with a final mix: the same in every build and process, and spread evenly even for uids that differ in one digit.
@@ -187,7 +192,7 @@ mod tests {
 
     #[test]
     fn prompt_polls_coalesce_and_keep_their_distance() {
-        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        let mut schedule = Schedule::new(Phase::of("uid", INTERVAL), at(0));
         schedule.regular = at(30_000).moment;
         schedule.want_promptly(at(10).moment);
         schedule.want_promptly(at(20).moment);
@@ -201,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_regular_poll_brought_forward_shifts_no_phase() {
-        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        let mut schedule = Schedule::new(Phase::of("uid", INTERVAL), at(0));
         let phase = schedule.due();
         schedule.bring_forward(at(10).moment);
         assert_eq!((schedule.due(), schedule.is_wanted()), (at(10).moment, false));
@@ -212,18 +217,18 @@ mod tests {
     #[test]
     fn only_what_fell_into_a_takeover_is_prompt() {
         let began = at(1_000_000);
-        let schedules = (0..3000).map(|number| Schedule::new(&format!("uid-{number}"), INTERVAL, began));
+        let schedules = (0..3000).map(|number| Schedule::new(Phase::of(&format!("uid-{number}"), INTERVAL), began));
         let missed: Vec<_> = schedules.filter(|schedule| schedule.may_have_been_missed(began.moment)).collect();
         assert!((1350..1650).contains(&missed.len()), "half of the interval is takeover: {}", missed.len());
         assert!(missed.iter().all(|schedule| schedule.due() - began.moment >= INTERVAL - TAKEOVER));
-        let quick = Schedule::new("uid", Duration::from_secs(15), began);
+        let quick = Schedule::new(Phase::of("uid", Duration::from_secs(15)), began);
         assert!(!quick.may_have_been_missed(began.moment));
     }
 
     #[test]
     fn endless_edits_put_no_poll_off_for_ever() {
         let settle = Duration::from_secs(30);
-        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        let mut schedule = Schedule::new(Phase::of("uid", INTERVAL), at(0));
         schedule.want_promptly(at(0).moment);
         for second in (0..300).step_by(20) {
             schedule.settle_edit(settle, at(second * 1_000).moment);
@@ -235,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_correction_settles_before_any_poll() {
-        let mut schedule = Schedule::new("uid", INTERVAL, at(0));
+        let mut schedule = Schedule::new(Phase::of("uid", INTERVAL), at(0));
         schedule.want_promptly(at(0).moment);
         schedule.hold_until(at(5_000).moment);
         assert_eq!(schedule.due(), at(5_000).moment);
@@ -245,7 +250,7 @@ mod tests {
     fn a_thousand_objects_spread_over_the_interval() {
         let mut tenths = [0; 10];
         for number in 0..1_000 {
-            let due = Schedule::new(&format!("5b1f0c1e-0000-4000-8000-{number:012}"), INTERVAL, at(0)).due();
+            let due = Schedule::new(Phase::of(&format!("5b1f0c1e-0000-4000-8000-{number:012}"), INTERVAL), at(0)).due();
             tenths[(due.since_start().as_millis() * 10 / 30_001) as usize] += 1;
         }
         assert!(tenths.iter().all(|count| (60..140).contains(count)), "{tenths:?}");
@@ -254,14 +259,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_restart_does_not_shift_the_phase(uid in "[a-f0-9]{8}", start in 0..100_000u64, restart in 0..100_000u64) {
-            let wall_of = |now: Now| now.wall + (Schedule::new(&uid, INTERVAL, now).due() - now.moment);
+            let wall_of = |now: Now| now.wall + (Schedule::new(Phase::of(&uid, INTERVAL), now).due() - now.moment);
             let (first, second) = (wall_of(at(start)), wall_of(at(restart)));
             prop_assert_eq!(first.as_nanos() % INTERVAL.as_nanos(), second.as_nanos() % INTERVAL.as_nanos());
         }
 
         #[test]
         fn regular_polls_are_one_interval_apart(uid in "[a-f0-9]{8}", late in 0..5_000u64) {
-            let mut schedule = Schedule::new(&uid, INTERVAL, at(0));
+            let mut schedule = Schedule::new(Phase::of(&uid, INTERVAL), at(0));
             let first = schedule.due();
             let begun = at(u64::try_from(first.since_start().as_millis()).unwrap_or(0) + 1 + late);
             schedule.begin(begun);

@@ -25,8 +25,8 @@ use super::flapping::Flapping;
 use super::known_finding::KnownFinding;
 use super::prepared::Prepared;
 use super::rendered::Rendered;
-use super::schedule::{Now, Schedule};
-use super::urgency::{Definite, Urgency, quiet_bucket};
+use super::schedule::{Now, Phase, Schedule};
+use super::urgency::{LastDefinite, Urgency};
 use super::verdict::Basis;
 use super::write_attempts::WriteAttempts;
 
@@ -51,7 +51,7 @@ pub struct Pace {
     /// How often a finding must repeat.
     pub confirm: Confirm,
     /// Where one read answers for many objects: the phase at which all of them are polled.
-    pub shared_phase: Option<Duration>,
+    pub shared_phase: Option<Phase>,
 }
 
 /// How an object came into sight.
@@ -97,7 +97,8 @@ struct Believed {
     accepted: bool,
 }
 
-/// One object and all that is remembered of it.
+/// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has its own
+/// room.
 #[derive(Debug)]
 pub struct Track {
     object: LeanObject,
@@ -109,12 +110,12 @@ pub struct Track {
     pace: Arc<Pace>,
     schedule: Schedule,
     confirmation: Confirmation,
-    /// What should stand.
-    believed: Option<Believed>,
-    /// The state at which this process saw the object in sync.
-    seen_in_sync: Option<Basis>,
-    last_definite: Option<Definite>,
-    last_failure: Option<Failure>,
+    /// What should stand, until it does; for good where fields are published with it.
+    believed: Option<Box<Believed>>,
+    /// Whether this process saw the object in sync at this spec.
+    seen_in_sync: bool,
+    last_definite: LastDefinite,
+    last_failure: Option<Box<Failure>>,
     last_heard: Moment,
     /// When the poll under way began.
     polling: Option<Moment>,
@@ -122,12 +123,13 @@ pub struct Track {
     edited_meanwhile: bool,
     /// What the state is called in which it was last in sync.
     tag: Option<RememberedTag>,
-    /// What its polls begin with.
+    /// What its polls begin with, made of the object as it is.
     prepared: Option<Arc<Prepared>>,
-    /// What the last one found.
-    known: Option<Arc<KnownFinding>>,
+    /// What the last one found of the object as it is.
+    known: Option<KnownFinding>,
     writes: WriteAttempts,
-    quiet: TokenBucket,
+    /// Of writes that only inform people; full where there is none.
+    quiet: Option<Box<TokenBucket>>,
     flapping: Flapping,
     /// Somebody else wrote or removed our condition since it last stood as it should.
     disturbed: bool,
@@ -150,13 +152,13 @@ impl Track {
         };
         let mut track = Self {
             schedule: match pace.shared_phase {
-                Some(phase) => Schedule::at_phase(phase, pace.interval, now),
-                None => Schedule::new(&object.id.uid, pace.interval, now),
+                Some(phase) => Schedule::new(phase, now),
+                None => Schedule::new(Phase::of(&object.id.uid, pace.interval), now),
             },
             confirmation: Confirmation::default(),
             believed: None,
-            seen_in_sync: None,
-            last_definite: standing.as_ref().and_then(Definite::of),
+            seen_in_sync: false,
+            last_definite: LastDefinite::default(),
             last_failure: None,
             last_heard: now.moment,
             polling: None,
@@ -165,8 +167,8 @@ impl Track {
             prepared: None,
             known: None,
             writes: WriteAttempts::default(),
-            quiet: quiet_bucket(now.moment),
-            flapping: Flapping::calm(now.moment),
+            quiet: None,
+            flapping: Flapping::default(),
             disturbed: false,
             owing: owes.then_some(owing),
             basis: Basis::of(&object, rendered.wish),
@@ -230,8 +232,10 @@ impl Track {
         let before = self.basis;
         let view_differs = object.view != self.object.view;
         let edited = view_differs && !self.writes.explain_view(&self.object.view.open(), &object.view.open());
-        if !view_differs {
-            // What was made of the view is known by it.
+        if view_differs {
+            self.prepared = None;
+        } else {
+            // Traversals know by it what was made of it, and two that are equal take twice the room.
             object.view = self.object.view.clone();
         }
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
@@ -250,6 +254,7 @@ impl Track {
         }
         if !after.has_the_spec_of(&before) {
             self.flapping.begin_anew();
+            self.seen_in_sync = false;
         }
         if unbarred {
             // It was not to be polled until now, so that is no silence.
@@ -258,6 +263,7 @@ impl Track {
         if view_differs || after != before {
             // A request, a wish or a correction later the name says nothing, were it by our own hand.
             self.tag = None;
+            self.known = None;
             self.edited_meanwhile = true;
         }
         if edited || asked || unbarred || after != before {

@@ -52,6 +52,28 @@ impl Definite {
     }
 }
 
+/// Where the last verdict on an object that was not Unknown is found. Nearly always it stands, and there are very many
+/// objects.
+#[derive(Debug, Default)]
+pub enum LastDefinite {
+    /// It is what stands, if that is not Unknown; otherwise there was none.
+    #[default]
+    Standing,
+    /// Another came to stand since.
+    Former(Option<Box<Definite>>),
+}
+
+impl LastDefinite {
+    /// The verdict, where that one stands.
+    #[must_use]
+    pub fn find(&self, standing: Option<&Standing>) -> Option<Definite> {
+        match self {
+            Self::Standing => standing.and_then(Definite::of),
+            Self::Former(former) => former.as_deref().cloned(),
+        }
+    }
+}
+
 /// Whether `verdict` changes anything of what stands, whoever wrote that.
 #[must_use]
 pub fn is_change(standing: Option<&Condition>, verdict: &Verdict) -> bool {

@@ -51,7 +51,7 @@ async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Op
     roster.see(object, at(0), |_| true);
     let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
     let prepared = Arc::new(Prepared::of(target, &view));
-    super::poll(outside, target, PollOrder { uid, begun, prepared, moved: Vec::new(), tag, known: None })
+    super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None })
         .await
         .results
         .remove(0)

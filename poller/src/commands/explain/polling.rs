@@ -69,7 +69,7 @@ pub(super) async fn outside(
 pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
     let unasked = |observation| Polled { request: None, observation, sent: SentCredentials::default() };
     if let Some(barred) = &rendered.barred {
-        return unasked(Observation::Failed(barred.clone()));
+        return unasked(Observation::Failed((**barred).clone()));
     }
     let prepared = Prepared::of(target, &object.view);
     let request = match prepared.first() {

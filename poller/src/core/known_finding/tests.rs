@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use drift_model::identity::Uid;
+use drift_model::names;
+use drift_model::object::LeanObject;
+use drift_model::object_view::ObjectView;
 use drift_target::Target;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
@@ -9,9 +13,12 @@ use serde_json::json;
 
 use super::*;
 use crate::core::finding::Finding;
-use crate::core::fixtures::{TEXT, target};
+use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::reading::{Progress, Reading};
 use crate::core::reply::{Observation, Subject, compare};
+use crate::core::roster::Roster;
+use crate::core::schedule::Now;
+use crate::core::track::Track;
 
 const ONE: &str = r#"{url: "http://h/${self.spec.id}"}"#;
 const RULES: &str = r#"{url: "http://h/x", absentWhen: "${response.status == 404 || response.body == null}",
@@ -30,22 +37,31 @@ fn read(
     target: &Target,
     (view, moved): (&ObjectView, &[String]),
     answers: &[HttpReply],
-    known: Option<&Arc<KnownFinding>>,
-) -> (Found, Option<Arc<KnownFinding>>) {
+    known: Option<&KnownFinding>,
+) -> (Found, Option<KnownFinding>) {
     let read = target.read.http().unwrap();
-    let of_this = known.filter(|known| known.is_of(view, moved));
     let open = view.open();
-    let mut reading = Reading::new(read, &open).knowing(of_this.map(|known| &**known));
+    let mut reading = Reading::new(read, &open).knowing(known);
     for answer in answers {
         if let Progress::Done(observed) = reading.take(answer) {
             let observation = observed.unwrap_or_else(Observation::Failed);
             let found = compare(target, Subject { moved, ..Subject::from(&*open) }, observation);
-            let known = |seen| Arc::new(KnownFinding::new(view.clone(), moved.to_vec(), seen, found.clone()));
-            let known = reading.judged().map(known);
+            let known = reading.judged().map(|seen| KnownFinding::new(seen, &found));
             return (found, known);
         }
     }
     (Finding::from(drift_model::condition::ObservedReason::PollTimedOut).into(), known.cloned())
+}
+
+/// The object in its `version`, with this field, and with its password moved or not.
+fn object(target: &Target, version: usize, (a, moved): (i64, bool)) -> LeanObject {
+    let moved = if moved { ", moved password" } else { "" };
+    let message = format!("correction 1, owns \"web\": done [scope 00000000, secrets 9f31c2d4{moved}]");
+    let corrected =
+        json!({"type": names::DRIFT_CORRECTED, "status": "True", "reason": "CorrectionApplied", "message": message});
+    let status = json!({"conditions": [corrected]});
+    let object = fixtures::object(target, "x", &json!({"id": "web", "a": a}), &status);
+    LeanObject { resource_version: version.to_string(), ..object }
 }
 
 fn answer() -> impl Strategy<Value = HttpReply> {
@@ -68,39 +84,102 @@ fn answer() -> impl Strategy<Value = HttpReply> {
 enum Event {
     Edit(i64),
     Moved(bool),
-    Poll(Vec<HttpReply>),
+    /// What is answered, and an edit between the request and the answers.
+    Poll(Vec<HttpReply>, Option<i64>),
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
+    let edit = 0..3_i64;
+    let answers = proptest::collection::vec(answer(), 0..3);
     let event = prop_oneof![
-        1 => (0..3_i64).prop_map(Event::Edit),
+        1 => edit.clone().prop_map(Event::Edit),
         1 => any::<bool>().prop_map(Event::Moved),
-        6 => proptest::collection::vec(answer(), 0..3).prop_map(Event::Poll),
+        6 => (answers, proptest::option::weighted(0.1, edit)).prop_map(|(answers, edit)| Event::Poll(answers, edit)),
     ];
     proptest::collection::vec(event, 1..40)
+}
+
+/// One object that is polled while it changes.
+struct Polled {
+    target: Arc<Target>,
+    roster: Roster,
+    uid: Uid,
+    version: usize,
+    state: (i64, bool),
+}
+
+impl Polled {
+    fn new(text: &str) -> Self {
+        let target = reading(text);
+        let roster = Roster::new(target.clone());
+        let mut polled = Self { target, roster, uid: Uid::from("x"), version: 0, state: (0, false) };
+        polled.change((0, false));
+        polled
+    }
+
+    fn now(&self) -> Now {
+        at(self.version as u64)
+    }
+
+    fn track(&self) -> &Track {
+        self.roster.track(&self.uid).unwrap()
+    }
+
+    fn change(&mut self, state: (i64, bool)) {
+        (self.state, self.version) = (state, self.version + 1);
+        self.roster.see(object(&self.target, self.version, state), self.now(), |_| true);
+        assert_eq!(self.track().object().conditions.moved_secrets().is_empty(), !state.1);
+    }
+
+    /// What is found with what is known, and what is judged without.
+    fn poll(&mut self, answers: &[HttpReply], edit: Option<i64>) -> (Found, Found) {
+        let (view, moved) = (self.track().object().view.clone(), self.track().object().conditions.moved_secrets());
+        let (known, now) = (self.track().known_finding().cloned(), self.now());
+        let begun = self.roster.update(&self.uid, now.moment, |track| track.begin_poll(now)).unwrap();
+        edit.into_iter().for_each(|a| self.change((a, self.state.1)));
+        let (judged, _) = read(&self.target, (&view, &moved), answers, None);
+        let (found, after) = read(&self.target, (&view, &moved), answers, known.as_ref());
+        self.roster.update(&self.uid, now.moment, |track| {
+            if track.finish_poll(begun, found.clone(), now.moment) {
+                track.remember_finding(after);
+            }
+        });
+        (found, judged)
+    }
 }
 
 proptest! {
     #[test]
     fn what_is_known_never_differs_from_what_is_judged(events in events()) {
         for text in [ONE, RULES, HEADERS, STEPS] {
-            let target = reading(text);
-            let object = |a: i64| ObjectView::of(&json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": a}}));
-            let (mut view, mut moved, mut known) = (object(0), Vec::new(), None);
+            let mut polled = Polled::new(text);
             for event in &events {
                 match event {
-                    Event::Edit(a) => view = object(*a),
-                    Event::Moved(true) => moved = vec!["password".to_owned()],
-                    Event::Moved(false) => moved = Vec::new(),
-                    Event::Poll(answers) => {
-                        let (judged, _) = read(&target, (&view, &moved), answers, None);
-                        let (found, after) = read(&target, (&view, &moved), answers, known.as_ref());
+                    Event::Edit(a) => polled.change((*a, polled.state.1)),
+                    Event::Moved(moved) => polled.change((polled.state.0, *moved)),
+                    Event::Poll(answers, edit) => {
+                        let (found, judged) = polled.poll(answers, *edit);
                         prop_assert_eq!(found, judged, "{}", text);
-                        known = after;
                     }
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_was_found_is_remembered_until_the_object_changes() {
+    let mut polled = Polled::new(ONE);
+    let answer =
+        HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body: ReplyBody::Whole(b"{\"a\": 0}".to_vec()) };
+    for (state, edit) in [((0, true), None), ((1, true), None), ((1, false), Some(2))] {
+        polled.poll(std::slice::from_ref(&answer), None);
+        assert!(polled.track().known_finding().is_some());
+        match edit {
+            Some(_) => _ = polled.poll(std::slice::from_ref(&answer), edit),
+            None => polled.change(state),
+        }
+        assert!(polled.track().known_finding().is_none(), "{state:?}");
     }
 }
 

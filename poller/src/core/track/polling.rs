@@ -95,7 +95,7 @@ impl Track {
             Some(_) => return,
             None => {}
         }
-        self.last_failure = Some(cause);
+        self.last_failure = Some(Box::new(cause));
         self.schedule.hold_until(until);
     }
 
@@ -122,21 +122,18 @@ impl Track {
     /// What its next poll begins with.
     pub fn prepare(&mut self, target: &Target) -> Arc<Prepared> {
         let view = &self.object.view;
-        let known = self.prepared.take_if(|prepared| prepared.is_of(view));
-        let prepared = known.unwrap_or_else(|| Arc::new(Prepared::of(target, view)));
-        self.prepared = Some(prepared.clone());
-        prepared
+        self.prepared.get_or_insert_with(|| Arc::new(Prepared::of(target, view))).clone()
     }
 
     /// What the last poll found, which the same answers would give again.
     #[must_use]
-    pub const fn known_finding(&self) -> Option<&Arc<KnownFinding>> {
+    pub const fn known_finding(&self) -> Option<&KnownFinding> {
         self.known.as_ref()
     }
 
-    /// Remembers what the last poll found.
-    pub fn remember_finding(&mut self, known: Option<Arc<KnownFinding>>) {
-        self.known = known;
+    /// Remembers what the last poll found, unless the object has changed since it began.
+    pub fn remember_finding(&mut self, known: Option<KnownFinding>) {
+        self.known = known.filter(|_| !self.edited_meanwhile);
     }
 
     /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether
@@ -153,7 +150,7 @@ impl Track {
         }
         self.last_heard = now;
         self.last_failure = match &finding {
-            Finding::Failed(failure) => Some(failure.clone()),
+            Finding::Failed(failure) => Some(Box::new(failure.clone())),
             _ => None,
         };
         match self.confirmation.count(&finding, &basis, self.standing.as_ref(), &self.pace.confirm) {
@@ -170,7 +167,7 @@ impl Track {
     pub fn notice_silence(&mut self, now: Moment) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;
-            let failure = self.last_failure.clone();
+            let failure = self.last_failure.as_deref().cloned();
             let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
             self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), now);
         }
@@ -212,32 +209,29 @@ impl Track {
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
         let standing = self.object.conditions.observed();
-        self.believed.take_if(|Believed { verdict, .. }| is_change(standing, verdict));
+        self.believed.take_if(|believed| is_change(standing, &believed.verdict));
     }
 
     fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, now: Moment) {
         self.believe(finding, published);
-        if let Some(Believed { verdict, .. }) = &self.believed {
-            self.flapping.note(verdict.status(), now);
+        if let Some(believed) = &self.believed {
+            self.flapping.note(believed.verdict.status(), now);
         }
     }
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
         let basis = self.basis;
-        let seen = self.seen_in_sync.is_some_and(|seen| seen.has_the_spec_of(&basis));
-        if *finding == Finding::InSync {
-            self.seen_in_sync = Some(basis);
-        }
-        let verdict = reach_verdict(finding, &basis, self.standing.as_ref(), seen);
+        let verdict = reach_verdict(finding, &basis, self.standing.as_ref(), self.seen_in_sync);
+        self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.believed.take();
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();
         let accepted = before.is_some_and(|before| before.accepted && before.published == published);
-        self.believed = Some(Believed { basis, verdict, published, accepted });
+        self.believed = Some(Box::new(Believed { basis, verdict, published, accepted }));
     }
 
     pub(super) fn believe_bar(&mut self) {
-        if let Some(failure) = self.rendered.barred.clone() {
+        if let Some(failure) = self.rendered.barred.as_deref().cloned() {
             self.believe(&Finding::Failed(failure), Some(StatusFields::NONE));
         }
     }

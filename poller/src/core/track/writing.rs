@@ -8,7 +8,7 @@ use drift_model::object::LeanObject;
 
 use super::{Believed, NextWrite, Owing, Track, stands_true};
 use crate::core::announcement::{Announcement, announce};
-use crate::core::urgency::{Definite, Urgency, is_change, weigh};
+use crate::core::urgency::{Definite, LastDefinite, Urgency, is_change, quiet_bucket, weigh};
 use crate::core::write_attempts::{AFTER_LOST_RACES, WriteOutcome};
 
 /// A write that begins.
@@ -25,7 +25,7 @@ pub struct BegunWrite {
 impl Track {
     /// What is to be written now.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
-        let Some(Believed { basis, verdict, .. }) = &self.believed else { return NextWrite::Nothing };
+        let Some(Believed { basis, verdict, .. }) = self.believed.as_deref() else { return NextWrite::Nothing };
         if self.object.deleting || *basis != self.basis || self.writes.is_under_way() {
             return NextWrite::Nothing;
         }
@@ -33,20 +33,22 @@ impl Track {
         if !is_change {
             self.owing = None;
             self.disturbed = false;
+            self.quiet.take_if(|quiet| quiet.is_full(now));
             if self.unpublished().is_empty() {
+                self.believed.take_if(|believed| believed.published.is_empty());
                 self.writes.reset();
                 return NextWrite::Nothing;
             }
         }
         let urgency = match is_change {
-            true => weigh(self.standing.as_ref(), self.last_definite.as_ref(), verdict, self.disturbed),
+            true => weigh(self.standing.as_ref(), self.last_definite().as_ref(), verdict, self.disturbed),
             // The controller waits for no field that is published.
             false => Urgency::Quiet,
         };
         let allowed = match urgency {
             Urgency::News => self.writes.ready_at(),
-            Urgency::Quiet | Urgency::Slow if is_change => self.writes.ready_at().max(self.quiet.available_at(now)),
-            Urgency::Quiet | Urgency::Slow => self.writes.fields_ready_at().max(self.quiet.available_at(now)),
+            Urgency::Quiet | Urgency::Slow if is_change => self.writes.ready_at().max(self.quiet_at(now)),
+            Urgency::Quiet | Urgency::Slow => self.writes.fields_ready_at().max(self.quiet_at(now)),
         };
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }
@@ -55,13 +57,13 @@ impl Track {
     pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> BegunWrite {
         if urgency != Urgency::News {
             // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
-            let _ = self.quiet.take(moment);
+            let _ = self.quiet.get_or_insert_with(|| Box::new(quiet_bucket(moment))).take(moment);
         }
         let condition = verdict.to_condition(self.object.conditions.observed(), wall);
         let alone = self.writes.fields_are_refused() && is_change(self.object.conditions.observed(), verdict);
         let fields = if alone { StatusFields::NONE } else { self.unpublished() };
         self.writes.begin(condition.clone(), fields.clone());
-        let announcement = announce(self.last_definite.as_ref().map(Definite::reason), verdict.reason);
+        let announcement = announce(self.last_definite().as_ref().map(Definite::reason), verdict.reason);
         BegunWrite { condition, fields, announcement }
     }
 
@@ -90,11 +92,25 @@ impl Track {
         }
     }
 
+    /// When a write that only informs people may be made.
+    fn quiet_at(&self, now: Moment) -> Moment {
+        self.quiet.as_ref().map_or(now, |quiet| quiet.available_at(now))
+    }
+
+    fn last_definite(&self) -> Option<Definite> {
+        self.last_definite.find(self.standing.as_ref())
+    }
+
+    /// The last one, where another verdict comes to stand.
+    fn former_definite(&self) -> LastDefinite {
+        LastDefinite::Former(self.last_definite().map(Box::new))
+    }
+
     /// The fields that do not stand as they are to be published.
     fn unpublished(&self) -> StatusFields {
         // Most targets publish nothing, and then nobody looks at the object.
         let awaits = |believed: &&Believed| !believed.accepted && !believed.published.is_empty();
-        let believed = self.believed.as_ref().filter(awaits);
+        let believed = self.believed.as_deref().filter(awaits);
         believed.map(|believed| believed.published.missing_in(&self.object.view.open())).unwrap_or_default()
     }
 
@@ -104,17 +120,18 @@ impl Track {
     pub(super) fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
         let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
         if before == after || self.writes.explains(after) {
-            self.last_definite =
-                after.and_then(Standing::read).as_ref().and_then(Definite::of).or(self.last_definite.take());
+            let is_definite = after.and_then(Standing::read).is_some_and(|standing| Definite::of(&standing).is_some());
+            self.last_definite = if is_definite { LastDefinite::Standing } else { self.former_definite() };
             return;
         }
+        self.last_definite = self.former_definite();
         self.disturbed = true;
         self.believed = None;
         if stands_true(object) {
             // Nobody here said so: it is not vouched for until this process has looked.
             self.owing = self.owing.or(Some(Owing::ForItself));
         }
-        let when = if stands_true(object) { now } else { self.quiet.available_at(now) };
+        let when = if stands_true(object) { now } else { self.quiet_at(now) };
         self.schedule.want_promptly(when);
     }
 }
