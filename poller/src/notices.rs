@@ -62,7 +62,7 @@ pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, r
         },
         reason: announcement.reason(),
         action: "Poll",
-        note: result.begun.condition.message.clone(),
+        note: result.begun.condition.message.to_string(),
     });
 }
 

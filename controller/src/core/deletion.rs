@@ -186,7 +186,7 @@ mod tests {
             }
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1030), why: Held::Unsendable });
-        let asked = scene.with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+        let asked = scene.with(|scene| scene.object.retry_requested = Some("now".into()));
         assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
     }
 

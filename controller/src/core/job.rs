@@ -50,7 +50,7 @@ pub struct CorrectionJob {
     pub was_begun: bool,
     /// Since when the verdict stands that asks for it. None for a deletion, which needs no verdict, and none where the object says
     /// that this very Job was begun: it is followed to its end, whatever verdict came meanwhile and by whatever clock.
-    asked_at: Option<String>,
+    asked_at: Option<Box<str>>,
 }
 
 /// What is to be done with the API server, one after the other.

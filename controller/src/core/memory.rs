@@ -49,7 +49,7 @@ pub struct ObjectMemory {
     /// The retry request that the last correction answers, once one ends for which something was sent.
     retry_answered: Option<String>,
     /// The newest transition time of all verdicts that were seen on the object.
-    newest_verdict: String,
+    newest_verdict: Box<str>,
     /// The verdict that is not acted on yet, and since when.
     held_verdict: Option<(Condition, Moment)>,
 }
@@ -91,7 +91,7 @@ impl ObjectMemory {
             written: None,
             retry_seen: retry_requested.map(str::to_owned),
             retry_answered: None,
-            newest_verdict: String::new(),
+            newest_verdict: Box::default(),
             held_verdict: None,
         }
     }

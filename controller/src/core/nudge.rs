@@ -27,7 +27,7 @@ pub struct Nudge {
     patch: Value,
     is_numbered: bool,
     /// The object as it was when this was made of it.
-    resource_version: String,
+    resource_version: Box<str>,
 }
 
 /// What became of a nudge at the API server.
@@ -161,7 +161,7 @@ spec:
     fn a_patch_that_changes_nothing_wakes_nobody() {
         let taken = |version: &str| {
             let mut object = Scene::new().object;
-            object.resource_version = version.to_owned();
+            object.resource_version = version.into();
             NudgeReply::Taken(Box::new(object))
         };
         let numbered = nudge(r#"{annotations: {a: "n${correction}"}}"#).unwrap();

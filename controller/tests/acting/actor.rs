@@ -151,7 +151,7 @@ async fn a_live_read_of_a_smaller_version_is_decided_on() {
     paused["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
     let running = Running::begin(Bench::new(paused, "Refuse").await);
     let mut known = running.bench.lean();
-    (known.resource_version, known.paused) = ("500".to_owned(), false);
+    (known.resource_version, known.paused) = ("500".into(), false);
     running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
     running.list().await;
     running.vouch();
@@ -163,7 +163,7 @@ async fn a_live_read_of_a_smaller_version_is_decided_on() {
 async fn a_list_of_a_smaller_version_is_checked_live() {
     let running = Running::begin(Bench::new(owned(), "Refuse").await);
     let mut known = running.bench.lean();
-    (known.resource_version, known.paused) = ("500".to_owned(), true);
+    (known.resource_version, known.paused) = ("500".into(), true);
     running.vouch();
     running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
     running.list().await;

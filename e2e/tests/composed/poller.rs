@@ -38,8 +38,6 @@ struct AtWork {
     target: Arc<Target>,
     roster: Roster,
     resources: Resources,
-    /// What polls found before.
-    known: BTreeMap<Uid, KnownFinding>,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
 }
@@ -54,10 +52,17 @@ struct Task {
 }
 
 enum Step {
-    Poll { begun: BegunPoll, view: ObjectView, moved: Vec<String>, request: Box<HttpRequest> },
-    Answered { begun: BegunPoll, finding: Finding },
+    Poll { begun: BegunPoll, look: Look, request: Box<HttpRequest> },
+    Answered { begun: BegunPoll, finding: Finding, known: Option<KnownFinding> },
     Write { before: Box<LeanObject>, condition: Condition },
     Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
+}
+
+/// The object as a poll of it begins.
+struct Look {
+    view: ObjectView,
+    moved: Vec<String>,
+    known: Option<KnownFinding>,
 }
 
 /// One process of the poller.
@@ -93,13 +98,7 @@ impl Poller {
                 let roster = Roster::new(target.clone());
                 self.targets.insert(
                     name,
-                    AtWork {
-                        target: target.clone(),
-                        roster,
-                        resources: self.resources.clone(),
-                        known: BTreeMap::new(),
-                        text: self.texts,
-                    },
+                    AtWork { target: target.clone(), roster, resources: self.resources.clone(), text: self.texts },
                 );
             }
         }
@@ -167,22 +166,26 @@ impl Poller {
         let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.text == task.text);
         let now = scene.clock.moment;
         match (task.step, at_work) {
-            (Step::Poll { begun, view, moved, request }, Some(at_work)) => {
+            (Step::Poll { begun, look, request }, Some(at_work)) => {
                 let reply = scene.outside.read(&resource_of(&request), fault);
                 if fault == Fault::None {
                     let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
                     // What cannot be read back counts only where it would be sent.
                     let is_sent = !at_work.target.compare.write_only.is_empty();
-                    let has_moved = at_work.target.correct.mode == Mode::Correct && is_sent && !moved.is_empty();
-                    let differs = real != view.open()["spec"]["value"].as_i64() || has_moved;
+                    let has_moved = at_work.target.correct.mode == Mode::Correct && is_sent && !look.moved.is_empty();
+                    let differs = real != look.view.open()["spec"]["value"].as_i64() || has_moved;
                     scene.ledger.note_read(&task.uid, &begun.basis, differs);
                 }
-                let finding = at_work.judge(&task.uid, (&view, &moved), reply.as_ref());
-                task.step = Step::Answered { begun, finding };
+                let (finding, known) = find(&at_work.target, look, reply.as_ref());
+                task.step = Step::Answered { begun, finding, known };
                 self.tasks.push(task);
             }
-            (Step::Answered { begun, finding }, Some(at_work)) => {
-                at_work.roster.update(&task.uid, now, |track| track.finish_poll(begun, finding, now));
+            (Step::Answered { begun, finding, known }, Some(at_work)) => {
+                at_work.roster.update(&task.uid, now, |track| {
+                    if track.finish_poll(begun, finding, now) {
+                        track.remember_finding(known);
+                    }
+                });
             }
             (Step::Write { before, condition }, _) => {
                 // What was sent lands even where nobody waits for it any more.
@@ -249,33 +252,34 @@ impl AtWork {
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: clock.moment, step })
     }
 
-    /// What an answer says: as it is judged, and as it is known where the same one was judged before.
-    fn judge(&mut self, uid: &Uid, (view, moved): (&ObjectView, &[String]), reply: Option<&HttpReply>) -> Finding {
-        let Some(reply) = reply else { return ObservedReason::PollTimedOut.into() };
-        let open = view.open();
-        let subject = Subject { moved, ..Subject::from(&*open) };
-        let known = self.known.get(uid).filter(|known| known.is_of(view, moved));
-        let by_fingerprint = judge(&self.target, (&open, subject), reply, known);
-        let judged = judge(&self.target, (&open, subject), reply, None);
-        assert_eq!(by_fingerprint, judged, "what was found before is found no more");
-        let Some((found, answers)) = judged else { return ObservedReason::ResponseInvalid.into() };
-        let finding = found.finding.clone();
-        self.known.insert(uid.clone(), KnownFinding::new(view.clone(), moved.to_vec(), answers, found));
-        finding
-    }
-
     fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
         let uid = &turn.uid;
-        let view = self.roster.track(uid)?.object().view.clone();
-        let moved = self.roster.track(uid)?.object().conditions.moved_secrets();
+        let track = self.roster.track(uid)?;
+        let (view, moved) = (track.object().view.clone(), track.object().conditions.moved_secrets());
+        let known = track.known_finding().cloned();
         let begun = self.roster.begin_poll(turn, now)?;
         let read = self.target.read.http()?;
         let step = match read.render(&view.open()) {
-            Ok(request) => Step::Poll { begun, view, moved, request: Box::new(request) },
-            Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into() },
+            Ok(request) => Step::Poll { begun, look: Look { view, moved, known }, request: Box::new(request) },
+            Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into(), known: None },
         };
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })
     }
+}
+
+/// What an answer says, as it is judged, which is what is known where the same one was judged before; and what is known
+/// afterwards.
+fn find(target: &Target, look: Look, reply: Option<&HttpReply>) -> (Finding, Option<KnownFinding>) {
+    let Look { view, moved, known } = look;
+    let Some(reply) = reply else { return (ObservedReason::PollTimedOut.into(), known) };
+    let open = view.open();
+    let subject = Subject { moved: &moved, ..Subject::from(&*open) };
+    let by_fingerprint = judge(target, (&open, subject), reply, known.as_ref());
+    let judged = judge(target, (&open, subject), reply, None);
+    assert_eq!(by_fingerprint, judged, "what was found before is found no more");
+    let Some((found, answers)) = judged else { return (ObservedReason::ResponseInvalid.into(), None) };
+    let known = KnownFinding::new(answers, &found);
+    (found.finding, Some(known))
 }
 
 /// What an answer says, and the answer's fingerprint.

@@ -139,7 +139,7 @@ impl Row {
             let (text, _) = Tag::split(&condition.message);
             Observed {
                 status: condition.status,
-                since: condition.last_transition_time.clone(),
+                since: condition.last_transition_time.to_string(),
                 reason: condition.reason.clone().into_owned(),
                 text: text.to_owned(),
                 fields: named_fields(text).into_iter().map(str::to_owned).collect(),
@@ -149,7 +149,7 @@ impl Row {
         let corrected = object.conditions.corrected().map(|condition| Corrected {
             status: condition.status,
             reason: condition.reason.clone().into_owned(),
-            message: condition.message.clone(),
+            message: condition.message.to_string(),
             correction: CorrectionStatus::parse(&condition.message).correction,
         });
         Self {

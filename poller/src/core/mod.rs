@@ -24,6 +24,7 @@ pub mod listing;
 pub mod live_targets;
 pub mod named_objects;
 pub mod overview;
+pub mod pace;
 pub mod poll_turns;
 pub mod prepared;
 pub mod read_rules;

@@ -223,6 +223,6 @@ fn row_condition(condition: &Condition, text: &str) -> RowCondition {
         reason: condition.reason.clone().into_owned(),
         // Ours is no longer; another writer's may be.
         text: text.chars().take(MAX_MESSAGE_BYTES).collect(),
-        since: condition.last_transition_time.clone(),
+        since: condition.last_transition_time.to_string(),
     }
 }

@@ -14,13 +14,14 @@ use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::voucher::MOST_EXCEPTIONS;
 use drift_model::work_queue::WorkQueue;
-use drift_target::{Mode, Target};
+use drift_target::Target;
 
+use super::pace::Pace;
 use super::poll_turns::{PollTurn, PollTurns};
 use super::prepared::Prepared;
 use super::rendered::{Rendered, appraise};
-use super::schedule::{Now, Phase};
-use super::track::{Arrival, BegunPoll, NextWrite, Pace, Track};
+use super::schedule::Now;
+use super::track::{Arrival, BegunPoll, NextWrite, Track};
 use super::urgency::Urgency;
 
 /// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
@@ -48,7 +49,7 @@ impl Roster {
     #[must_use]
     pub fn new(target: Arc<Target>) -> Self {
         Self {
-            pace: Arc::new(pace_of(&target)),
+            pace: Arc::new(Pace::of(&target)),
             target,
             tracks: HashMap::new(),
             wakes: WorkQueue::default(),
@@ -254,19 +255,6 @@ impl Roster {
         if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
             self.wakes.add_after(uid, wake);
         }
-    }
-}
-
-/// What the target says of all its objects.
-fn pace_of(target: &Target) -> Pace {
-    let corrects = target.correct.mode == Mode::Correct;
-    Pace {
-        interval: target.interval,
-        settle: target.correct.settle,
-        corrects,
-        settles_edits: corrects && target.correct.actions().nudge,
-        confirm: target.confirm,
-        shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
     }
 }
 

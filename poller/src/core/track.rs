@@ -13,7 +13,6 @@ use drift_model::condition::{ConditionStatus, ObservedReason, Standing, StatusFi
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::token_bucket::TokenBucket;
-use drift_target::Confirm;
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
@@ -23,6 +22,7 @@ use super::entity_tag::RememberedTag;
 use super::finding::Failure;
 use super::flapping::Flapping;
 use super::known_finding::KnownFinding;
+use super::pace::Pace;
 use super::prepared::Prepared;
 use super::rendered::Rendered;
 use super::schedule::{Now, Phase, Schedule};
@@ -36,23 +36,6 @@ pub const SILENT_INTERVALS: u32 = 3;
 /// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what hinders
 /// it is its own. Longer than any poll with three tries at the usual deadline of ten seconds.
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
-
-/// What a target says of all its objects.
-#[derive(Debug)]
-pub struct Pace {
-    /// Time between polls.
-    pub interval: Duration,
-    /// How long a correction needs until a read shows it.
-    pub settle: Duration,
-    /// Whether corrections are made where drift stands.
-    pub corrects: bool,
-    /// Whether an edit of the object has to settle as a correction has: another operator has its turn then.
-    pub settles_edits: bool,
-    /// How often a finding must repeat.
-    pub confirm: Confirm,
-    /// Where one read answers for many objects: the phase at which all of them are polled.
-    pub shared_phase: Option<Phase>,
-}
 
 /// How an object came into sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +86,9 @@ struct Believed {
 pub struct Track {
     object: LeanObject,
     rendered: Rendered,
-    /// See [`Track::basis`].
-    basis: Basis,
+    /// K, and which secrets moved, as the [`Basis`] has them.
+    correction: u64,
+    moved: u64,
     /// The verdict that stands, read once.
     standing: Option<Standing>,
     pace: Arc<Pace>,
@@ -150,6 +134,7 @@ impl Track {
             Arrival::Later if !means_something_else => Owing::ForItself,
             Arrival::Later | Arrival::Listed => Owing::Since(now.moment),
         };
+        let basis = Basis::of(&object, rendered.wish);
         let mut track = Self {
             schedule: match pace.shared_phase {
                 Some(phase) => Schedule::new(phase, now),
@@ -171,7 +156,8 @@ impl Track {
             flapping: Flapping::default(),
             disturbed: false,
             owing: owes.then_some(owing),
-            basis: Basis::of(&object, rendered.wish),
+            correction: basis.correction,
+            moved: basis.moved,
             standing,
             object,
             rendered,
@@ -182,9 +168,9 @@ impl Track {
             track.schedule.want_promptly(now.moment);
         }
         let standing = track.standing.as_ref();
-        let is_verified = standing.is_some_and(|standing| standing.tag.correction >= track.basis.correction);
-        let is_judged = standing.is_some_and(|standing| standing.generation == track.basis.generation);
-        if track.basis.correction > 0 && !is_verified || track.pace.settles_edits && !is_judged {
+        let is_verified = standing.is_some_and(|standing| standing.tag.correction >= track.correction);
+        let is_judged = standing.is_some_and(|standing| standing.generation == track.object.generation);
+        if track.correction > 0 && !is_verified || track.pace.settles_edits && !is_judged {
             track.settle_from(now.moment);
         }
         track.believe_bar();
@@ -221,7 +207,8 @@ impl Track {
     /// The state that a poll begun now would speak of.
     #[must_use]
     pub const fn basis(&self) -> Basis {
-        self.basis
+        let Self { object, rendered, correction, moved, .. } = self;
+        Basis { generation: object.generation, wish: rendered.wish, correction: *correction, moved: *moved }
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
@@ -229,7 +216,7 @@ impl Track {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
-        let before = self.basis;
+        let before = self.basis();
         let view_differs = object.view != self.object.view;
         let edited = view_differs && !self.writes.explain_view(&self.object.view.open(), &object.view.open());
         if view_differs {
@@ -243,7 +230,8 @@ impl Track {
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
         let after = Basis::of(&object, rendered.wish);
         self.standing = object.conditions.observed().and_then(Standing::read);
-        (self.object, self.rendered, self.basis) = (object, rendered, after);
+        (self.object, self.rendered) = (object, rendered);
+        (self.correction, self.moved) = (after.correction, after.moved);
         if after.correction > before.correction {
             self.settle_from(now);
         } else if self.pace.settles_edits && !after.has_the_spec_of(&before) {
@@ -280,7 +268,7 @@ impl Track {
     }
 
     fn is_in_sync_as_wished(&self) -> bool {
-        let basis = self.basis;
+        let basis = self.basis();
         self.standing.as_ref().is_some_and(|standing| {
             standing.reason == ObservedReason::InSync
                 && basis.is_spoken_of_by(standing)

@@ -60,7 +60,7 @@ pub enum LastDefinite {
     #[default]
     Standing,
     /// Another came to stand since.
-    Former(Option<Box<Definite>>),
+    Former(Box<Option<Definite>>),
 }
 
 impl LastDefinite {
@@ -69,7 +69,7 @@ impl LastDefinite {
     pub fn find(&self, standing: Option<&Standing>) -> Option<Definite> {
         match self {
             Self::Standing => standing.and_then(Definite::of),
-            Self::Former(former) => former.as_deref().cloned(),
+            Self::Former(former) => (**former).clone(),
         }
     }
 }

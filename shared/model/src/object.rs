@@ -49,10 +49,10 @@ pub struct LeanObject {
     /// Which object.
     pub id: ObjectId,
     /// `metadata.resourceVersion` it was read at.
-    pub resource_version: String,
+    pub resource_version: Box<str>,
     /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
     /// that was known before it was read live. Without one, its own.
-    pub current_at: Option<u128>,
+    pub current_at: Option<VersionNumber>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`, seconds since 1970; the least number where there is none.
@@ -66,9 +66,9 @@ pub struct LeanObject {
     /// Whether a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
     /// The value of the annotation that asks for a poll at once.
-    pub poll_requested: Option<String>,
+    pub poll_requested: Option<Box<str>>,
     /// The value of the annotation that asks for one more correction.
-    pub retry_requested: Option<String>,
+    pub retry_requested: Option<Box<str>>,
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
@@ -93,7 +93,7 @@ impl LeanObject {
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
         let annotation = |name: &str| {
-            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(str::to_owned)
+            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(Box::from)
         };
         Self {
             id: ObjectId {
@@ -101,7 +101,7 @@ impl LeanObject {
                 name: text("name").into(),
                 uid: text("uid").into(),
             },
-            resource_version: text("resourceVersion").to_owned(),
+            resource_version: text("resourceVersion").into(),
             current_at: None,
             generation: metadata.get("generation").and_then(Value::as_i64),
             created: text("creationTimestamp").parse::<Timestamp>().map_or(i64::MIN, Timestamp::as_second),
@@ -142,7 +142,7 @@ impl LeanObject {
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
         match (version_number(&self.resource_version), version_number(&other.resource_version)) {
-            (Some(ours), Some(theirs)) => self.current_at.unwrap_or_default().max(ours) >= theirs,
+            (Some(ours), Some(theirs)) => self.current_at.map_or(ours, |current| current.max(ours)) >= theirs,
             _ => true,
         }
     }
@@ -167,13 +167,18 @@ impl LeanObject {
     }
 }
 
-fn version_number(version: &str) -> Option<u128> {
-    version.parse().ok()
+/// A resource version as the number that the API server promises it is, of up to 128 bits: by its bytes, the most
+/// significant first, which need no alignment of every object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VersionNumber([u8; 16]);
+
+fn version_number(version: &str) -> Option<VersionNumber> {
+    version.parse().ok().map(|number: u128| VersionNumber(number.to_be_bytes()))
 }
 
 /// Whoever mistypes the value of a brake wants it to hold.
-fn is_on(brake: Option<String>) -> bool {
-    brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
+fn is_on(brake: Option<Box<str>>) -> bool {
+    brake.is_some_and(|value| !matches!(&*value, "" | "false"))
 }
 
 fn finalizers(metadata: &Value) -> Vec<String> {

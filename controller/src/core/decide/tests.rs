@@ -225,7 +225,7 @@ fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
     assert_eq!(written.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted });
     let later = written.clone().with(|scene| scene.now = at(3600));
     assert_eq!(acted(later.decide()), correct(Action::Update, false));
-    let asked = written.with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+    let asked = written.with(|scene| scene.object.retry_requested = Some("now".into()));
     assert_eq!(acted(asked.decide()), correct(Action::Update, false));
 }
 
@@ -258,7 +258,7 @@ fn what_could_not_be_sent_is_tried_again_soon() {
         for exhausted in [false, true] {
             let scene = tried(times, exhausted);
             assert_eq!(scene.decide(), Decision::Wait { until: at(until), why: Held::Unsendable }, "{times}");
-            let asked = scene.clone().with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+            let asked = scene.clone().with(|scene| scene.object.retry_requested = Some("now".into()));
             assert_eq!(acted(asked.decide()), correct(Action::Update, false), "somebody asks");
             let mended = scene.with(|scene| _ = scene.memory.delay.send_anew());
             assert_eq!(acted(mended.decide()), correct(Action::Update, false), "a Secret changed");
@@ -382,7 +382,7 @@ fn a_replayed_verdict_is_held_for_ten_seconds() {
         let time = time.to_owned();
         scene.with(|scene| {
             let observed = scene.object.conditions.observed.as_mut();
-            observed.into_iter().for_each(|placed| placed.condition.last_transition_time = time.clone());
+            observed.into_iter().for_each(|placed| placed.condition.last_transition_time = time.as_str().into());
             scene.memory.observe(&scene.object.clone(), Some(wish()), 10, scene.now);
         })
     };
@@ -442,7 +442,7 @@ fn what_is_lost_is_made_again_after_an_hour() {
     let held = Decision::Wait { until: at(4600), why: Held::AttemptsExhausted };
     assert_eq!(scene(60).decide(), held);
     assert_eq!(acted(scene(3600).decide()), Some((Action::Create, 9, false)));
-    let asked = scene(60).with(|scene| scene.object.retry_requested = Some("now".to_owned()));
+    let asked = scene(60).with(|scene| scene.object.retry_requested = Some("now".into()));
     assert_eq!(acted(asked.decide()), Some((Action::Create, 9, false)));
     let mended = scene(60).with(|scene| scene.target.correct_hash = CORRECT_HASH + 1);
     assert_eq!(acted(mended.decide()), Some((Action::Create, 9, false)), "other steps may know it");

@@ -76,7 +76,7 @@ impl World {
         if is_later(&self.newest_seen, &time) {
             self.replayed_at.get_or_insert(self.now);
         } else {
-            self.newest_seen = time;
+            self.newest_seen = time.into_string();
             self.replayed_at = None;
         }
     }

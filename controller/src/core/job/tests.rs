@@ -28,7 +28,7 @@ fn a_job_belongs_to_its_object() {
 fn a_correction_has_one_name() {
     let name = |change: fn(&mut LeanObject, &mut Correction)| job_of(change).unwrap().name;
     let one = name(|_, _| {});
-    assert_eq!(one, name(|object, _| object.resource_version = "9".to_owned()));
+    assert_eq!(one, name(|object, _| object.resource_version = "9".into()));
     assert_eq!(one, name(|_, correction| correction.was_in_doubt = true));
     assert_ne!(one, name(|object, _| object.id.uid = "u-2".into()), "an object made anew");
     assert_ne!(one, name(|_, correction| correction.generation = Some(4)));
@@ -190,7 +190,7 @@ fn an_end_of_before_the_verdict_is_none() {
         job_of(|object, _| {
             let scene = Scene::new().observed(ObservedReason::FieldsDiffer);
             object.conditions = scene.object.conditions;
-            object.conditions.observed.as_mut().unwrap().condition.last_transition_time = time.to_owned();
+            object.conditions.observed.as_mut().unwrap().condition.last_transition_time = time.into();
         })
         .unwrap()
     };
@@ -217,8 +217,7 @@ fn a_job_that_was_announced_is_followed_to_its_end() {
     let turn = |change: fn(&mut Correction)| {
         let job = job_of(|object, correction| {
             object.conditions = Scene::new().object.conditions;
-            object.conditions.observed.as_mut().unwrap().condition.last_transition_time =
-                "2026-01-01T00:00:10Z".to_owned();
+            object.conditions.observed.as_mut().unwrap().condition.last_transition_time = "2026-01-01T00:00:10Z".into();
             change(correction);
         })
         .unwrap();

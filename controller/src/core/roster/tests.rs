@@ -56,7 +56,7 @@ fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
         let identity = format!("db{number}");
         let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns(&identity));
         let mut object = numbered(scene.observed(ObservedReason::InSync), number);
-        object.resource_version = "9".to_owned();
+        object.resource_version = "9".into();
         object
     };
     for number in 0..9 {
@@ -138,11 +138,11 @@ fn a_claim_that_is_being_written_counts_already() {
     let decision = first.decide(&older, around(&first, &index, &older), at(1));
     assert_eq!(decision, Some(Decision::Nothing(Held::IdentityTaken)), "the older comes too late");
     let mut object = second.object(&younger).unwrap().clone();
-    object.resource_version = "9".to_owned();
+    object.resource_version = "9".into();
     second.see(object, facts(), None, at(2));
     assert!(second.claimant(&younger).unwrap().owns.is_some(), "another change of the object ends no claim");
     let mut edited = second.object(&younger).unwrap().clone();
-    edited.resource_version = "10".to_owned();
+    edited.resource_version = "10".into();
     second.see(edited, named(7), None, at(3));
     let claimant = second.claimant(&younger).unwrap();
     assert_ne!(claimant.wants, claimant.owns, "nor does an edit turn it to what the object names since then");
@@ -173,7 +173,7 @@ fn an_earlier_processs_note_is_put_back() {
     let mut object = drifted(0);
     roster.see(object.clone(), named(0), None, at(1));
     object.conditions.corrected = None;
-    object.resource_version = "9".to_owned();
+    object.resource_version = "9".into();
     roster.see(object.clone(), named(0), None, at(2));
     let restored = |decision: Option<Decision>| match decision {
         Some(Decision::WriteStatus(status)) => Some((status.correction, status.claim)),
@@ -192,7 +192,7 @@ fn a_claim_that_was_taken_back_stays_so() {
     for (version, correction) in [("8", 8), ("9", 7)] {
         let refused = Scene::new().corrected(CorrectedReason::CorrectionFailed, correction, None);
         let mut object = numbered(refused.observed(ObservedReason::NotCreated), 0);
-        object.resource_version = version.to_owned();
+        object.resource_version = version.into();
         roster.see(object, named(0), None, at(2));
         let decision = roster.decide(&"u0".into(), CALM, at(20));
         assert!(!matches!(decision, Some(Decision::WriteStatus(_))), "{decision:?}");
@@ -209,10 +209,10 @@ fn a_note_without_an_answer_is_put_back() {
     roster.see(drifted(0), named(0), None, at(1));
     let newer = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns("db0"));
     let mut object = numbered(newer.observed(ObservedReason::FieldsDiffer), 0);
-    object.resource_version = "8".to_owned();
+    object.resource_version = "8".into();
     roster.see(object.clone(), named(0), None, at(2));
     object.conditions.corrected = None;
-    object.resource_version = "9".to_owned();
+    object.resource_version = "9".into();
     roster.see(object, named(0), None, at(3));
     let Some(Decision::WriteStatus(status)) = roster.decide(&"u0".into(), CALM, at(20)) else { unreachable!() };
     assert_eq!(status.correction, 8);
@@ -222,11 +222,11 @@ fn a_note_without_an_answer_is_put_back() {
 fn an_older_state_does_not_replace_a_newer_one() {
     let mut roster = roster();
     let mut newer = bare_object();
-    newer.resource_version = "9".to_owned();
+    newer.resource_version = "9".into();
     let uid = newer.id.uid.clone();
     roster.see(newer, facts(), None, at(1));
     assert!(!roster.see(bare_object(), facts(), None, at(1)));
-    assert_eq!(roster.object(&uid).map(|object| object.resource_version.as_str()), Some("9"));
+    assert_eq!(roster.object(&uid).map(|object| &*object.resource_version), Some("9"));
 }
 
 #[test]

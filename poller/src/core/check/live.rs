@@ -58,12 +58,12 @@ pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
 #[must_use]
 pub fn trial_condition(object: &LeanObject, now: &str) -> Condition {
     Condition {
-        kind: DRIFT_OBSERVED.into(),
+        kind: DRIFT_OBSERVED,
         status: ConditionStatus::True,
         reason: ObservedReason::FieldsDiffer.as_str().into(),
-        message: "1 field differs: /size desired 2, observed 1 [wish 00000000]".to_owned(),
+        message: "1 field differs: /size desired 2, observed 1 [wish 00000000]".into(),
         observed_generation: object.generation,
-        last_transition_time: now.to_owned(),
+        last_transition_time: now.into(),
     }
 }
 
@@ -98,12 +98,12 @@ mod tests {
     #[test]
     fn what_is_not_kept_of_a_condition_is_told() {
         let sent = Condition {
-            kind: DRIFT_OBSERVED.into(),
+            kind: DRIFT_OBSERVED,
             status: ConditionStatus::True,
             reason: "FieldsDiffer".into(),
-            message: "m".to_owned(),
+            message: "m".into(),
             observed_generation: Some(3),
-            last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
+            last_transition_time: "2026-01-01T00:00:00Z".into(),
         };
         let object = |entry: Value| json!({"status": {"conditions": [{"type": "Ready"}, entry]}});
         let mut kept = sent.to_json();

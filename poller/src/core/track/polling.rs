@@ -84,7 +84,7 @@ impl Track {
         self.polling = Some(now.moment);
         self.edited_meanwhile = false;
         self.schedule.begin(now);
-        BegunPoll { basis: self.basis, at: now.moment }
+        BegunPoll { basis: self.basis(), at: now.moment }
     }
 
     /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed,
@@ -144,7 +144,7 @@ impl Track {
             return false;
         }
         let basis = begun.basis;
-        if basis != self.basis || self.rendered.barred.is_some() {
+        if basis != self.basis() || self.rendered.barred.is_some() {
             self.schedule.want_promptly(now);
             return false;
         }
@@ -220,7 +220,7 @@ impl Track {
     }
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
-        let basis = self.basis;
+        let basis = self.basis();
         let verdict = reach_verdict(finding, &basis, self.standing.as_ref(), self.seen_in_sync);
         self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.believed.take();

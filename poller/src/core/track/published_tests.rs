@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_target::Target;
+use drift_target::{Confirm, Target};
 use serde_json::{Value, json};
 
 use super::*;

@@ -10,6 +10,7 @@ use crate::core::rendered::appraise;
 use drift_model::condition::Wish;
 use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
+use drift_target::Confirm;
 
 const PACE: Pace = Pace {
     interval: Duration::from_secs(30),
@@ -38,7 +39,7 @@ fn object(spec: &Value, correction: u64, version: u32) -> LeanObject {
     let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "observedGeneration": 1,
         "message": format!("correction {correction}: done")});
     let mut object = fixtures::object(&target(TEXT), "u", spec, &json!({"conditions": [observed, corrected]}));
-    object.resource_version = version.to_string();
+    object.resource_version = version.to_string().into();
     object
 }
 
@@ -75,7 +76,7 @@ fn only_what_is_in_sync_is_asked_for_by_name() {
         ("a correction", |track| see(track, object(&spec(), 1, 2))),
         ("a poll that was asked for", |track| {
             let mut asked = object(&spec(), 0, 2);
-            asked.poll_requested = Some("now".to_owned());
+            asked.poll_requested = Some("now".into());
             see(track, asked);
         }),
         ("drift", |track| poll(track, 1, Finding::Differs("x".into()), None)),
@@ -153,7 +154,7 @@ fn a_secret_that_moved_is_polled_for_at_once() {
     let noted = |track: &Track, ending: &str, version: u32| {
         let mut object = object(&spec(), 0, version);
         let condition = object.conditions.corrected.as_mut().unwrap();
-        condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]");
+        condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]").into();
         (object, track.rendered().clone())
     };
     let (sent, rendered) = noted(&track, "", 2);
@@ -171,4 +172,10 @@ fn a_secret_that_moved_is_polled_for_at_once() {
     );
     poll(&mut track, 34, Finding::InSync, named("\"a\""));
     assert_eq!(track.known_tag(), None, "it still stands as moved");
+}
+
+#[test]
+fn a_track_stays_small() {
+    // There is one for each object, and the allocator that is shipped has a class of blocks for 668 bytes and none below 800.
+    assert!(size_of::<Track>() <= 668, "{} bytes", size_of::<Track>());
 }

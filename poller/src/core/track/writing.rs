@@ -26,7 +26,7 @@ impl Track {
     /// What is to be written now.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         let Some(Believed { basis, verdict, .. }) = self.believed.as_deref() else { return NextWrite::Nothing };
-        if self.object.deleting || *basis != self.basis || self.writes.is_under_way() {
+        if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
             return NextWrite::Nothing;
         }
         let is_change = is_change(self.object.conditions.observed(), verdict);
@@ -103,7 +103,7 @@ impl Track {
 
     /// The last one, where another verdict comes to stand.
     fn former_definite(&self) -> LastDefinite {
-        LastDefinite::Former(self.last_definite().map(Box::new))
+        LastDefinite::Former(Box::new(self.last_definite()))
     }
 
     /// The fields that do not stand as they are to be published.

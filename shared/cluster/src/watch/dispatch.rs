@@ -119,7 +119,10 @@ struct Watch {
     fields: FieldPaths,
     /// By namespace, or one for all.
     collections: BTreeMap<Option<String>, Followed>,
-    known: HashMap<Uid, Known>,
+    /// Boxed: a table has room for up to twice its entries.
+    known: HashMap<Uid, Box<Known>>,
+    /// Who was told of an object last: of the next one it is the same, as a rule.
+    last_told: Told,
     needs_list: bool,
 }
 
@@ -140,14 +143,14 @@ struct Followed {
 #[derive(Debug)]
 struct Known {
     id: ObjectId,
-    version: String,
+    version: Box<str>,
     /// The last list that had it, or after which it was heard of.
     list: u64,
     told: Told,
 }
 
 /// Who was told, as what.
-type Told = Vec<(Arc<str>, Role)>;
+type Told = Arc<[(Arc<str>, Role)]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -257,7 +260,9 @@ impl Dispatch {
     fn forget_told(&mut self, target: &Arc<str>) {
         for watch in self.watches.values_mut() {
             watch.known.retain(|_, known| {
-                known.told.retain(|(one, _)| one != target);
+                if known.told.iter().any(|(one, _)| one == target) {
+                    known.told = known.told.iter().filter(|(one, _)| one != target).cloned().collect();
+                }
                 !known.told.is_empty()
             });
         }

@@ -198,10 +198,10 @@ impl CorrectionStatus {
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
         let reason = self.reason?;
         Some(Condition {
-            kind: DRIFT_CORRECTED.into(),
+            kind: DRIFT_CORRECTED,
             status: reason.status(),
             reason: reason.as_str().into(),
-            message: self.message(),
+            message: self.message().into(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(standing, reason.status(), now),
         })

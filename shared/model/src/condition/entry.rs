@@ -48,31 +48,31 @@ impl ConditionStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition's type.
-    pub kind: Cow<'static, str>,
+    pub kind: &'static str,
     /// Its status.
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
     pub reason: Cow<'static, str>,
     /// Its message, for people; ours end with a tag or begin with K and the claim.
-    pub message: String,
+    pub message: Box<str>,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
     pub observed_generation: Option<i64>,
     /// When the status last changed, RFC 3339.
-    pub last_transition_time: String,
+    pub last_transition_time: Box<str>,
 }
 
 impl Condition {
-    /// Reads an entry; a missing or ill-typed field reads as empty, since another writer may have left it so.
+    /// Reads an entry of that type; a missing or ill-typed field reads as empty, since another writer may have left it so.
     #[must_use]
-    pub fn from_json(entry: &Value) -> Self {
+    pub fn from_json(kind: &'static str, entry: &Value) -> Self {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
         Self {
-            kind: kept_word(text("type")),
+            kind,
             status: ConditionStatus::parse(text("status")),
             reason: kept_word(text("reason")),
-            message: text("message").to_owned(),
+            message: text("message").into(),
             observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
-            last_transition_time: text("lastTransitionTime").to_owned(),
+            last_transition_time: text("lastTransitionTime").into(),
         }
     }
 
@@ -80,25 +80,25 @@ impl Condition {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut entry = Map::new();
-        entry.insert("type".to_owned(), self.kind.clone().into());
+        entry.insert("type".to_owned(), self.kind.into());
         entry.insert("status".to_owned(), self.status.as_str().into());
         entry.insert("reason".to_owned(), self.reason.clone().into());
-        entry.insert("message".to_owned(), self.message.clone().into());
+        entry.insert("message".to_owned(), (*self.message).into());
         if let Some(generation) = self.observed_generation {
             entry.insert("observedGeneration".to_owned(), generation.into());
         }
-        entry.insert("lastTransitionTime".to_owned(), self.last_transition_time.clone().into());
+        entry.insert("lastTransitionTime".to_owned(), (*self.last_transition_time).into());
         Value::Object(entry)
     }
 
     /// The transition time of a condition with this status that is written over `standing` at `now` (RFC 3339). It moves
     /// only with the status, and never backwards where the clock does.
     #[must_use]
-    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> String {
+    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> Box<str> {
         let standing = standing.filter(|standing| !standing.last_transition_time.is_empty());
         let kept =
             standing.filter(|standing| standing.status == status || is_later(&standing.last_transition_time, now));
-        kept.map_or_else(|| now.to_owned(), |standing| standing.last_transition_time.clone())
+        kept.map_or_else(|| now.into(), |standing| standing.last_transition_time.clone())
     }
 
     /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
@@ -115,7 +115,7 @@ impl Condition {
 fn kept_word(word: &str) -> Cow<'static, str> {
     let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
     let corrected = CorrectedReason::ALL.iter().map(|reason| reason.as_str());
-    let mut ours = [DRIFT_OBSERVED, DRIFT_CORRECTED].into_iter().chain(observed).chain(corrected);
+    let mut ours = observed.chain(corrected);
     ours.find(|ours| *ours == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
 }
 
@@ -155,10 +155,10 @@ impl Conditions {
     #[must_use]
     pub fn from_status(status: Option<&Value>) -> Self {
         let list = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
-        let find = |kind: &str| {
+        let find = |kind| {
             let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind);
             let index = list?.iter().position(is_it)?;
-            list?.get(index).map(|entry| Placed { index, condition: Condition::from_json(entry) })
+            list?.get(index).map(|entry| Placed { index, condition: Condition::from_json(kind, entry) })
         };
         Self {
             status_exists: status.is_some_and(Value::is_object),

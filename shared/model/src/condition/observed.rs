@@ -83,10 +83,10 @@ impl Verdict {
     #[must_use]
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
         Condition {
-            kind: DRIFT_OBSERVED.into(),
+            kind: DRIFT_OBSERVED,
             status: self.status(),
             reason: self.reason.as_str().into(),
-            message: fit_message(&self.text, &self.tag),
+            message: fit_message(&self.text, &self.tag).into(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(standing, self.status(), now),
         }
@@ -105,10 +105,10 @@ mod tests {
             [("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"), ("2026-01-01T00:00:11Z", "2026-01-01T00:00:11Z")]
         {
             let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&standing), now);
-            assert_eq!(next.last_transition_time, expected);
+            assert_eq!(&*next.last_transition_time, expected);
         }
-        let foreign = Condition { last_transition_time: "yesterday".to_owned(), ..standing };
+        let foreign = Condition { last_transition_time: "yesterday".into(), ..standing };
         let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&foreign), "2026-01-01T00:00:09Z");
-        assert_eq!(next.last_transition_time, "2026-01-01T00:00:09Z", "no time is no bound");
+        assert_eq!(&*next.last_transition_time, "2026-01-01T00:00:09Z", "no time is no bound");
     }
 }

@@ -89,7 +89,7 @@ fn place_path(placed: &Placed) -> String {
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
     let Condition { kind, reason, message, .. } = &placed.condition;
     let path = place_path(placed);
-    [("type", &**kind), ("reason", &**reason), ("message", message.as_str())]
+    [("type", *kind), ("reason", &**reason), ("message", &**message)]
         .into_iter()
         // A foreign entry may lack a field, and a test of what is not there fails for ever.
         .filter(|(_, value)| !value.is_empty())
@@ -109,12 +109,12 @@ mod tests {
 
     fn condition(reason: &str) -> Condition {
         Condition {
-            kind: crate::names::DRIFT_OBSERVED.into(),
+            kind: crate::names::DRIFT_OBSERVED,
             status: ConditionStatus::True,
             reason: reason.to_owned().into(),
-            message: "m".to_owned(),
+            message: "m".into(),
             observed_generation: Some(3),
-            last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
+            last_transition_time: "2026-01-01T00:00:00Z".into(),
         }
     }
 

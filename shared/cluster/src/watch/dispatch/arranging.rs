@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Command, Dispatch, Effects, Followed, Known, Member, Subscriber, Watch, WatchKey};
+use super::{Command, Dispatch, Effects, Followed, Known, Member, Subscriber, Told, Watch, WatchKey};
 use crate::kinds::KindName;
 use drift_model::field_paths::FieldPaths;
 use drift_target::ObjectSelection;
@@ -41,6 +41,7 @@ impl Dispatch {
                     fields: FieldPaths::default(),
                     collections: BTreeMap::new(),
                     known: HashMap::new(),
+                    last_told: Told::default(),
                     needs_list: true,
                 };
                 self.watches.entry(member.key.clone()).or_insert(watch).needs_list = true;
@@ -52,7 +53,7 @@ impl Dispatch {
     /// All watches of a kind, in whatever version, that know an object like this are to list it again.
     pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Known) -> bool) {
         for ((api_version, kind), watch) in &mut self.watches {
-            if KindName::new(api_version, kind).is_of(selection) && watch.known.values().any(&concerns) {
+            if KindName::new(api_version, kind).is_of(selection) && watch.known.values().any(|known| concerns(known)) {
                 watch.needs_list = true;
             }
         }

@@ -36,7 +36,7 @@ impl Dispatch {
             && followed.is_repeated
             && before.as_ref().is_some_and(|known| known.version == object.resource_version);
         let told = before.map(|known| known.told).unwrap_or_default();
-        for (target, role) in &roles {
+        for (target, role) in &*roles {
             let was = told.iter().find(|(one, _)| one == target).map(|(_, role)| *role);
             let Some(member) = self.members.get(target) else { continue };
             let narrow = || Box::new(narrowed(object, &member.subscriber.fields, &watch.fields));
@@ -56,8 +56,12 @@ impl Dispatch {
             effects.orphans.push(Orphan { kind, object, has_left: had_owner });
         }
         if !roles.is_empty() {
+            if watch.last_told != roles {
+                watch.last_told = roles;
+            }
             let (id, version) = (object.id.clone(), object.resource_version.clone());
-            watch.known.insert(object.id.uid.clone(), Known { id, version, list: followed.list, told: roles });
+            let known = Known { id, version, list: followed.list, told: watch.last_told.clone() };
+            watch.known.insert(object.id.uid.clone(), Box::new(known));
         }
     }
 
@@ -80,8 +84,8 @@ impl Dispatch {
 
     pub(super) fn drop_known(&mut self, key: &WatchKey, uid: &Uid, effects: &mut Effects) {
         let known = self.watches.get_mut(key).and_then(|watch| watch.known.remove(uid));
-        if let Some(Known { id, told, .. }) = known {
-            effects.words.extend(told.into_iter().map(|(target, _)| (target, ObjectEvent::Left(id.clone()))));
+        if let Some(Known { id, told, .. }) = known.map(|known| *known) {
+            effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(id.clone()))));
         }
     }
 

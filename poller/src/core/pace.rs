@@ -1,0 +1,43 @@
+//! What a target says of all its objects: how often they are polled, how often a finding must repeat, and how long what was
+//! changed outside takes until a read shows it.
+//!
+//! It must not know of any one object.
+
+use std::time::Duration;
+
+use drift_target::{Confirm, Mode, Target};
+
+use super::schedule::Phase;
+
+/// What a target says of all its objects.
+#[derive(Debug)]
+pub struct Pace {
+    /// Time between polls.
+    pub interval: Duration,
+    /// How long a correction needs until a read shows it.
+    pub settle: Duration,
+    /// Whether corrections are made where drift stands.
+    pub corrects: bool,
+    /// Whether an edit of the object has to settle as a correction has: another operator has its turn then.
+    pub settles_edits: bool,
+    /// How often a finding must repeat.
+    pub confirm: Confirm,
+    /// Where one read answers for many objects: the phase at which all of them are polled.
+    pub shared_phase: Option<Phase>,
+}
+
+impl Pace {
+    /// What this target says.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        let corrects = target.correct.mode == Mode::Correct;
+        Self {
+            interval: target.interval,
+            settle: target.correct.settle,
+            corrects,
+            settles_edits: corrects && target.correct.actions().nudge,
+            confirm: target.confirm,
+            shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
+        }
+    }
+}
