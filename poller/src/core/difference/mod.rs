@@ -153,7 +153,6 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
     fn walk_list(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
         match place.list() {
             ListKind::Ordered if self.comparison.fulfils_ordered(place, wished, real) => {}
-            ListKind::Set if self.comparison.fulfils_set_in_place(place, wished, real) => {}
             ListKind::Map(keys) if are_in_place(place, keys, wished, real) => {
                 self.walk_pairs(place, keys, wished.iter().zip(real));
             }

@@ -1,8 +1,9 @@
 //! Sets: every item of the wish is there, and nothing else, in any order and however often.
 //!
-//! Items are maps that may have more fields outside, so they are not simply equal. What all items of the wish have in common,
-//! the scalars at the same fields, sorts both sides into small groups, and only within a group is item held against item.
-//! It must not know of other kinds of lists.
+//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the wish has them, and
+//! a few others are held against all. Where there are many, what all items of the wish have in common, the scalars at the
+//! same fields, sorts both sides into small groups, and only within a group is item held against item. It must not know of
+//! other kinds of lists.
 
 use std::collections::HashMap;
 
@@ -10,6 +11,9 @@ use drift_target::{Form, Meaning, Place};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;
+
+/// Places at which two sets are unlike, up to which the items there are held against all: that takes less time than groups.
+const MAX_HELD_AGAINST_ALL: usize = 4;
 
 /// Which items of two sets have no counterpart, by their places.
 pub(super) struct SetMatch {
@@ -26,16 +30,38 @@ impl SetMatch {
 impl Comparison {
     pub(super) fn match_sets(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> SetMatch {
         let item = place.any_item();
-        let features = self.common_features(&item, wished);
+        let is_unlike = |position: &usize| match (wished.get(*position), real.get(*position)) {
+            (Some(wish), Some(observed)) => !self.fulfils(&item, wish, Some(observed)),
+            _ => true,
+        };
+        let unlike: Vec<_> = (0..wished.len().max(real.len())).filter(is_unlike).collect();
+        match unlike.len() <= MAX_HELD_AGAINST_ALL {
+            true => self.match_against_all(&item, wished, real, &unlike),
+            false => self.match_in_groups(&item, wished, real),
+        }
+    }
+
+    fn match_against_all(&self, item: &Place<'_>, wished: &[Value], real: &[Value], unlike: &[usize]) -> SetMatch {
+        let fulfils = |wish: &Value, observed: &Value| self.fulfils(item, wish, Some(observed));
+        let is_missing = |wish: &Value| !real.iter().any(|observed| fulfils(wish, observed));
+        let is_unexpected = |observed: &Value| !wished.iter().any(|wish| fulfils(wish, observed));
+        let of = |items: &[Value], is_alone: &dyn Fn(&Value) -> bool| {
+            unlike.iter().copied().filter(|position| items.get(*position).is_some_and(is_alone)).collect()
+        };
+        SetMatch { missing: of(wished, &is_missing), unexpected: of(real, &is_unexpected) }
+    }
+
+    fn match_in_groups(&self, item: &Place<'_>, wished: &[Value], real: &[Value]) -> SetMatch {
+        let features = self.common_features(item, wished);
         let mut groups: HashMap<Vec<Meaning<'_>>, Group> = HashMap::new();
         for (position, wish) in wished.iter().enumerate() {
-            if let Some(key) = self.features_of(&item, wish, &features) {
+            if let Some(key) = self.features_of(item, wish, &features) {
                 groups.entry(key).or_default().wished.push(position);
             }
         }
         let mut unexpected = Vec::new();
         for (position, observed) in real.iter().enumerate() {
-            match self.features_of(&item, observed, &features).and_then(|key| groups.get_mut(&key)) {
+            match self.features_of(item, observed, &features).and_then(|key| groups.get_mut(&key)) {
                 Some(group) => group.real.push(position),
                 None => unexpected.push(position),
             }
@@ -44,7 +70,7 @@ impl Comparison {
         for group in groups.values() {
             // Without work left all pass for counterparts, so that nothing is searched for any more.
             let fulfils = |wish: usize, observed: usize| match wished.get(wish) {
-                Some(wish) => self.fulfils(&item, wish, real.get(observed)) || self.is_exhausted(),
+                Some(wish) => self.fulfils(item, wish, real.get(observed)) || self.is_exhausted(),
                 None => false,
             };
             unexpected.extend(group.settle(&mut is_there, fulfils));

@@ -121,6 +121,24 @@ proptest! {
         prop_assert_eq!(found.is_empty(), is_fulfilled(&rules.root(), &desired, Some(&observed)), "{}", describe(&found, None));
     }
 
+    /// Whether a few items are out of place or all.
+    #[test]
+    fn an_item_is_alone_just_where_nothing_stands_for_it(
+        wished in proptest::collection::vec(values(), 0..12),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), values()), 0..8),
+        rules in prop_oneof![Just(""), Just(", {path: '/*', as: number}"), Just(", {path: '/*/set', list: set}")],
+    ) {
+        let mut real = wished.clone();
+        changes.into_iter().filter(|_| !wished.is_empty()).for_each(|(at, value)| real[at.index(wished.len())] = value);
+        let target = ruled(&format!("{{path: '', list: set}}{rules}"));
+        let (place, comparison) = (target.compare.rules.root(), Comparison::default());
+        let holds = |wish: &Value, observed: &Value| comparison.fulfils(&place.any_item(), wish, Some(observed));
+        let missing = (0..wished.len()).filter(|at| !real.iter().any(|observed| holds(&wished[*at], observed)));
+        let unexpected = (0..real.len()).filter(|at| !wished.iter().any(|wish| holds(wish, &real[*at])));
+        let found = comparison.match_sets(&place, &wished, &real);
+        prop_assert_eq!((found.missing, found.unexpected), (missing.collect::<Vec<_>>(), unexpected.collect::<Vec<_>>()));
+    }
+
     #[test]
     fn anything_fulfils_itself(value in values()) {
         for rules in ["", "{path: '', list: set}", "{path: '/*', list: set}, {path: '/*', extra: drift}"] {
