@@ -230,13 +230,15 @@ impl Roster {
     }
 }
 
-/// What an object says of external resources. A claim that another writer took from it stands in our memory.
+/// What an object says of external resources. A claim that another writer took from it stands in our memory, and is put back.
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
+    let is_standing = object.conditions.correction_status().owned().is_some();
     Claimant {
         wants: facts.identity.clone().map(|identity| target.named(identity)),
         owns: memory.status_of(object).owned().map(|owned| owned.resource(target.scope)),
         created: object.created,
+        claimed: if is_standing { object.conditions.noted_at() } else { u32::MAX },
         deleting: object.deleting,
     }
 }

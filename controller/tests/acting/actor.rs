@@ -397,7 +397,7 @@ async fn a_claim_holds_from_its_write_on() {
     running.bench.replace(move |line, object| {
         if line.contains("creating") {
             let (wants, created) = (Some(resource.clone()), 0);
-            member.lock().unwrap().insert(&older, Claimant { wants, owns: None, created, deleting: false });
+            member.lock().unwrap().insert(&older, Claimant { wants, owns: None, created, claimed: 0, deleting: false });
             // So nothing is sent, and the claim cannot be taken back.
             object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
         }

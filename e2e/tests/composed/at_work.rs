@@ -36,6 +36,8 @@ pub(crate) struct AtWork {
     pub(crate) text: Text,
     pub(crate) roster: Roster,
     resources: Resources,
+    /// Its list cannot be read yet, so that it hears of nothing.
+    pub(crate) awaits_list: bool,
     pub(crate) memories: HashMap<Uid, ObjectMemory>,
     pub(crate) queue: WorkQueue,
     pub(crate) limited: BTreeSet<Uid>,
@@ -73,6 +75,7 @@ impl AtWork {
             text,
             roster,
             resources,
+            awaits_list: false,
             secret: Some(0),
             memories,
             queue: WorkQueue::default(),
@@ -132,7 +135,7 @@ impl AtWork {
         let (own, beside) = (secrets(self.secret), LabelledSecrets::from_iter([]));
         let object = self.roster.object(uid)?;
         let secrets = watched_marks(&self.target, object, Known { own: &own, beside: &beside });
-        let around = Around { vouched, rights, scope_complete: true, secrets };
+        let around = Around { vouched, rights, scope_complete: self.resources.is_complete(), secrets };
         let decision = self.roster.decide(uid, around, now)?;
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {

@@ -59,6 +59,11 @@ impl Ledger {
     /// The controller died. Of two claims that stand by then, the next process cannot tell which came first.
     pub(crate) fn note_death(&mut self, api: &ApiServer) {
         self.died = true;
+        self.note_undecided(api);
+    }
+
+    /// The controller does not know everybody since it began. Of two claims that it finds it cannot tell which came first.
+    pub(crate) fn note_undecided(&mut self, api: &ApiServer) {
         self.returning.extend(self.owners(api).into_values().filter(|uids| uids.len() > 1).flatten());
     }
 

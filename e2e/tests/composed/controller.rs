@@ -30,6 +30,8 @@ pub(crate) struct Controller {
     tasks: Vec<Task>,
     texts: u64,
     pub(crate) vouching: Vouching,
+    /// The scope was complete when it was looked at last.
+    was_complete: bool,
 }
 
 impl Controller {
@@ -59,9 +61,27 @@ impl Controller {
             }
             let handover = self.handovers.remove(name).map(|(_, handover)| handover).unwrap_or_default();
             self.texts += 1;
-            let at_work = AtWork::new(target, *text, (handover, self.resources.clone()), self.texts);
+            self.resources.join(target);
+            let mut at_work = AtWork::new(target, *text, (handover, self.resources.clone()), self.texts);
+            at_work.awaits_list = true;
             self.targets.insert(name, at_work);
         }
+        self.read_lists(watch, clock);
+    }
+
+    /// Whether each target has read its list.
+    pub(crate) fn has_all_lists(&self) -> bool {
+        self.resources.is_complete()
+    }
+
+    /// Whether that was so at some time since the process began.
+    pub(crate) fn had_all_lists(&self) -> bool {
+        self.resources.was_complete()
+    }
+
+    /// Tells everybody whose list can be read of all objects.
+    pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
+        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_barred(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
         if watch.listed {
             self.take(&Event::Listed, clock);
@@ -71,7 +91,7 @@ impl Controller {
     /// Takes in what the watch says.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        for (name, at_work) in &mut self.targets {
+        for (name, at_work) in self.targets.iter_mut().filter(|(_, at_work)| !at_work.awaits_list) {
             match &dispatch {
                 Dispatch::Owner(owner, object) if owner == name => {
                     let object = LeanObject::prune(object, &at_work.target.all_fields);
@@ -84,6 +104,7 @@ impl Controller {
                 Dispatch::Owner(_, object) | Dispatch::Nobody(object) => at_work.forget(&uid_of(object)),
                 Dispatch::Listed => {
                     at_work.roster.note_listed();
+                    self.resources.note_listed(&at_work.target);
                     at_work.memories.clear();
                     at_work.add_all();
                 }
@@ -112,6 +133,10 @@ impl Controller {
             if let Some(at_work) = self.targets.get_mut(&*target) {
                 at_work.queue.add(&uid);
             }
+        }
+        // Whoever waited for the scope is decided anew.
+        if std::mem::replace(&mut self.was_complete, self.resources.is_complete()) != self.was_complete {
+            self.reconsider();
         }
         for task in &mut self.tasks {
             let at_work = self.targets.get(task.target).filter(|at_work| at_work.number == task.text);

@@ -29,6 +29,12 @@ pub(crate) enum Event {
     Repeat(Who, u8),
     List(Who),
     Configure(Who),
+    /// Whoever begins to work by a text of the target cannot read its list, or can again.
+    Bar {
+        who: Who,
+        target: usize,
+        barred: bool,
+    },
     Crash(Who),
     Renew,
     /// So many seconds pass.
@@ -119,6 +125,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Repeat(who, events) => world.repeat(who, usize::from(events)),
         Event::List(who) => world.list(who),
         Event::Configure(who) => world.configure(who),
+        Event::Bar { who, target, barred } => world.bar(who, NAMES[target], barred),
         Event::Crash(who) => world.crash(who),
         Event::Renew => world.renew(),
         Event::Pass(seconds) => world.pass(u64::from(seconds)),
@@ -276,11 +283,12 @@ fn two(random: &mut Random) -> usize {
 /// A random event.
 pub(crate) fn event(random: &mut Random) -> Event {
     match random.below(100) {
-        0..28 => {
+        0..26 => {
             let faulty = random.one_in(4);
             let fault = if faulty { FAULTS[usize::from(random.below(11))] } else { Fault::None };
             Event::Step(who(random), random.below(8), fault)
         }
+        26..28 => Event::Bar { who: who(random), target: two(random), barred: !random.one_in(3) },
         28..34 => Event::Advance(who(random), 1 + random.below(12)),
         34..44 => Event::Attend(who(random)),
         44..52 => Event::Deliver(who(random), 1 + random.below(6)),

@@ -4,7 +4,7 @@
 
 use crate::events::Event;
 use crate::events::Event::{
-    Absence, Advance, Alter, Attend, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
+    Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
     RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, TakeSecret, Target,
 };
 use crate::history::History;
@@ -247,6 +247,7 @@ fn adopted_meanwhile() -> Vec<Event> {
             Rest,
             Pass(2),
             Rest,
+            Pass(2),
             Relabel { object: 0, labels: 0 },
             Rest,
         ],
@@ -263,6 +264,56 @@ fn an_old_claim_that_comes_back_is_void() {
     ends_well(adopted_meanwhile(), [back(), Edit { object: 0, resource: 1, value: 2 }], Ending::Free);
     let change = Event::Change { resource: 0, value: 2 };
     ends_well(adopted_meanwhile(), [back(), change, Rest, Strip { object: 0, observed: false }], Ending::Free);
+}
+
+#[test]
+fn what_is_only_looked_at_takes_nothing_back() {
+    let looking = Target { target: 1, text: Some(Text { correct: false, ..PLAIN }) };
+    let back = [looking, Configure(Poller), Configure(Controller), Relabel { object: 0, labels: 2 }, Rest];
+    let change = Event::Change { resource: 0, value: 7 };
+    for crashes in [vec![Crash(Poller)], vec![Crash(Controller)], vec![Crash(Poller), Crash(Controller)]] {
+        let events = back.iter().cloned().chain(crashes).chain([change.clone(), Rest]);
+        ends_well(adopted_meanwhile(), events, Ending::Free);
+    }
+}
+
+#[test]
+fn of_two_claims_at_a_death_both_find_the_same() {
+    for who in [Poller, Controller] {
+        let back = [RefuseStatus(true), Relabel { object: 0, labels: 3 }, Rest, Crash(who), Rest, RefuseStatus(false)];
+        ends_well(adopted_meanwhile(), back, Ending::Free);
+    }
+}
+
+/// Two targets, and an object of each that wants the first resource; the first target is removed, and the other object adopts.
+fn adopted_by_another_target() -> Vec<Event> {
+    let begun = [
+        Target { target: 1, text: Some(ADOPTING) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 0, value: 2, labels: 2 },
+        Rest,
+        Pass(2),
+        Rest,
+        Target { target: 0, text: None },
+        Configure(Poller),
+        Configure(Controller),
+        Rest,
+        Pass(2),
+        Rest,
+    ];
+    in_force(ADOPTING, begun)
+}
+
+#[test]
+fn a_target_that_returns_takes_nothing_back() {
+    let back = || Target { target: 0, text: Some(ADOPTING) };
+    let configured = [back(), Configure(Poller), Configure(Controller), Rest];
+    ends_well(adopted_by_another_target(), configured, Ending::Free);
+    let barred =
+        [Bar { who: Controller, target: 0, barred: true }, back(), Configure(Controller), Configure(Poller), Rest];
+    ends_well(adopted_by_another_target(), barred, Ending::Free);
 }
 
 #[test]

@@ -40,6 +40,8 @@ struct AtWork {
     resources: Resources,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
+    /// Its list cannot be read yet, so that it hears of nothing.
+    awaits_list: bool,
 }
 
 /// A poll or a write that is under way.
@@ -96,12 +98,25 @@ impl Poller {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
                 let roster = Roster::new(target.clone());
+                self.resources.join(target);
                 self.targets.insert(
                     name,
-                    AtWork { target: target.clone(), roster, resources: self.resources.clone(), text: self.texts },
+                    AtWork {
+                        target: target.clone(),
+                        roster,
+                        resources: self.resources.clone(),
+                        text: self.texts,
+                        awaits_list: true,
+                    },
                 );
             }
         }
+        self.read_lists(watch, clock);
+    }
+
+    /// Tells everybody whose list can be read of all objects.
+    pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
+        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_barred(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
         if watch.listed {
             self.take(&Event::Listed, clock);
@@ -112,7 +127,7 @@ impl Poller {
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let now = now_of(clock);
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        for (name, at_work) in &mut self.targets {
+        for (name, at_work) in self.targets.iter_mut().filter(|(_, at_work)| !at_work.awaits_list) {
             match &dispatch {
                 Dispatch::Owner(owner, object) if owner == name => {
                     at_work.see(LeanObject::prune(object, &at_work.target.poll_fields), now);
@@ -121,7 +136,10 @@ impl Poller {
                     let uid = Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default());
                     at_work.forget(&uid);
                 }
-                Dispatch::Listed => at_work.roster.note_listed(now.moment),
+                Dispatch::Listed => {
+                    at_work.roster.note_listed(now.moment);
+                    self.resources.note_listed(&at_work.target);
+                }
                 Dispatch::Alive => at_work.roster.note_alive(now.moment),
             }
         }

@@ -2,6 +2,8 @@
 //!
 //! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
 
+use std::cmp::Reverse;
+
 use drift_model::identity::Uid;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
 use crate::jobs::JobEvent;
 use crate::ledger::{entry, owns};
-use crate::targets::{Text, owner_of, target};
+use crate::targets::{NAMES, Text, owner_of, target};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
@@ -129,6 +131,9 @@ fn lift_bars(world: &mut World, ending: Ending) {
     world.api.refuses_status = ending == Ending::StatusRefused;
     world.outside.refuses_credential = false;
     world.take_secret(false);
+    for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
+        world.bar(who, name, false);
+    }
     world.happen_to_jobs(JobEvent::StandStill(false));
     world.happen_to_jobs(JobEvent::Hold(false));
     for text in world.documents.values_mut() {
@@ -194,13 +199,17 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
 }
 
-/// The first object that names a resource has it, and makes it as it wishes where it may.
+/// The first object that names a resource has it, and makes it as it wishes where it may. Of two that claim it that is the one that
+/// did not come back with its claim, else the one whose note is younger.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let wants = |object: &Value| object["spec"]["resource"] == resource;
     let owned = |object: &Value| owns(object).as_deref() == Some(resource);
     let rank = |object: &&Value| {
         let metadata = &object["metadata"];
-        (!owned(object), metadata["creationTimestamp"].to_string(), metadata["uid"].to_string())
+        let noted = entry(object, DRIFT_CORRECTED).filter(|_| owned(object));
+        let noted = Reverse(noted.map(|noted| noted["lastTransitionTime"].to_string()));
+        let is_returning = owned(object) && world.ledger.returning.contains(&uid_of(object));
+        (!owned(object), is_returning, noted, metadata["creationTimestamp"].to_string(), uid_of(object))
     };
     let named = world.api.objects.values().filter(|object| wants(object) || owned(object));
     let holder = named.filter(|object| target_of(object).is_some()).min_by_key(rank)?;

@@ -1,9 +1,10 @@
 //! The external resources of one program's objects, as its targets share them.
 //!
-//! What the shell keeps behind a lock and tells by mailboxes is a value here, and whom a change concerns is asked for.
+//! What the shell keeps behind a lock and tells by mailboxes is a value here, and whom a change concerns is asked for. Both
+//! targets read alike, so they share one scope: it is complete once both have read their lists.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use drift_model::identity::{Claimant, IdentityIndex, Rights, Selected, Uid};
@@ -12,38 +13,101 @@ use drift_target::Target;
 /// The resources of one program's objects. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Resources {
-    index: Rc<RefCell<IdentityIndex>>,
-    concerned: Rc<RefCell<Vec<Selected>>>,
+    state: Rc<RefCell<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    index: IdentityIndex,
+    concerned: Vec<Selected>,
+    /// What each target at work took in before its list was read; `None` once it is.
+    told: BTreeMap<String, Option<HashSet<Uid>>>,
+    /// Everybody was known at some time since the process began.
+    was_complete: bool,
+}
+
+impl State {
+    fn is_complete(&self) -> bool {
+        self.told.values().all(Option::is_none)
+    }
+
+    fn note_complete(&mut self) {
+        if self.is_complete() {
+            self.was_complete = true;
+            let void = self.index.note_complete(|_| true);
+            self.concerned.extend(void);
+        }
+    }
 }
 
 impl Resources {
+    /// The target works by another text from now on, whose list is not read yet. What its former text told stays until then.
+    pub(crate) fn join(&self, target: &Target) {
+        let mut state = self.state.borrow_mut();
+        state.told.insert(target.name.clone(), Some(HashSet::new()));
+    }
+
+    /// The target's list is read: its objects are those that it took in.
+    pub(crate) fn note_listed(&self, target: &Target) {
+        let mut state = self.state.borrow_mut();
+        if let Some(kept) = state.told.insert(target.name.clone(), None).flatten() {
+            let concerned = state.index.keep_only(&target.name.as_str().into(), &kept);
+            state.concerned.extend(concerned);
+        }
+        state.note_complete();
+    }
+
+    /// Whether everybody is known who may have claimed something.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state.borrow().is_complete()
+    }
+
+    /// Whether everybody was known at some time since the process began: before, the order in which claims were read says nothing.
+    pub(crate) fn was_complete(&self) -> bool {
+        self.state.borrow().was_complete
+    }
+
     /// Takes an object in as it is now; gives what it may do.
     pub(crate) fn insert(&self, target: &Target, uid: &Uid, claimant: Claimant) -> Rights {
-        let concerned = self.index.borrow_mut().insert(&selected(target, uid), claimant.clone());
-        self.concerned.borrow_mut().extend(concerned);
-        self.rights(uid, &claimant)
+        let mut state = self.state.borrow_mut();
+        if let Some(Some(told)) = state.told.get_mut(&target.name) {
+            told.insert(uid.clone());
+        }
+        let concerned = match state.is_complete() {
+            true => state.index.insert(&selected(target, uid), claimant.clone()),
+            false => state.index.insert_while_incomplete(&selected(target, uid), claimant.clone()),
+        };
+        state.concerned.extend(concerned);
+        state.index.rights(uid, &claimant)
     }
 
     /// Drops an object.
     pub(crate) fn remove(&self, target: &Target, uid: &Uid) {
-        let concerned = self.index.borrow_mut().remove(&selected(target, uid));
-        self.concerned.borrow_mut().extend(concerned);
+        let mut state = self.state.borrow_mut();
+        if let Some(Some(told)) = state.told.get_mut(&target.name) {
+            told.remove(uid);
+        }
+        let concerned = state.index.remove(&selected(target, uid));
+        state.concerned.extend(concerned);
     }
 
-    /// Drops what a target saw.
+    /// Drops what a target saw that is no more.
     pub(crate) fn drop_target(&self, name: &str) {
-        let concerned = self.index.borrow_mut().keep_only(&name.into(), &HashSet::new());
-        self.concerned.borrow_mut().extend(concerned);
+        let mut state = self.state.borrow_mut();
+        state.told.remove(name);
+        let concerned = state.index.keep_only(&name.into(), &HashSet::new());
+        state.concerned.extend(concerned);
+        state.note_complete();
     }
 
     /// What an object may do.
     pub(crate) fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
-        self.index.borrow().rights(uid, claimant)
+        self.state.borrow().index.rights(uid, claimant)
     }
 
     /// Whose rights may have changed since this was asked last.
     pub(crate) fn take_concerned(&self) -> Vec<Selected> {
-        self.concerned.take()
+        std::mem::take(&mut self.state.borrow_mut().concerned)
     }
 }
 

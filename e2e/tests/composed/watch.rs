@@ -2,7 +2,7 @@
 //!
 //! It must not know who listens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_model::identity::Uid;
 use serde_json::Value;
@@ -24,9 +24,30 @@ pub(crate) struct Watch {
     next: usize,
     kept: BTreeMap<Uid, Value>,
     pub(crate) listed: bool,
+    /// Targets whose lists cannot be read by whoever begins to work for them.
+    barred: BTreeSet<&'static str>,
 }
 
 impl Watch {
+    /// The next process begins; what cannot be read cannot be read by it.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Self { barred: std::mem::take(&mut self.barred), ..Self::default() };
+    }
+
+    /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
+    pub(crate) fn bar(&mut self, target: &'static str, barred: bool) {
+        if barred {
+            self.barred.insert(target)
+        } else {
+            self.barred.remove(target)
+        };
+    }
+
+    /// Whether the target's list cannot be read.
+    pub(crate) fn is_barred(&self, target: &str) -> bool {
+        self.barred.contains(target)
+    }
+
     /// The objects as it knows them.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Value> {
         self.kept.values()

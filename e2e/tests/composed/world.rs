@@ -132,6 +132,20 @@ impl World {
         }
     }
 
+    /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
+    pub(crate) fn bar(&mut self, who: Who, name: &'static str, barred: bool) {
+        match who {
+            Who::Poller => {
+                self.poller_watch.bar(name, barred);
+                self.poller.read_lists(&self.poller_watch, self.clock);
+            }
+            Who::Controller => {
+                self.controller_watch.bar(name, barred);
+                self.controller.read_lists(&self.controller_watch, self.clock);
+            }
+        }
+    }
+
     /// The poller writes its word to its Lease, and the controller reads it.
     pub(crate) fn renew(&mut self) {
         self.lease.clone_from(&self.poller.in_force);
@@ -162,13 +176,13 @@ impl World {
         match who {
             Who::Poller => {
                 self.poller = std::mem::take(&mut self.poller).die();
-                self.poller_watch = Watch::default();
+                self.poller_watch.begin_anew();
                 self.lease.clear();
             }
             Who::Controller => {
                 self.note_doubt();
                 self.controller = Controller::default();
-                self.controller_watch = Watch::default();
+                self.controller_watch.begin_anew();
                 self.ledger.note_death(&self.api);
             }
         }
@@ -215,7 +229,7 @@ impl World {
             if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
         }
         // Whatever is under way was decided before.
-        if self.controller.under_way() == 0 {
+        if self.controller.under_way() == 0 && self.controller.has_all_lists() {
             self.ledger.note_heard(&self.api);
         }
         self.poller.take(&Event::Alive, self.clock);
@@ -273,6 +287,9 @@ impl World {
             return;
         }
         self.checked = self.api.log.len();
+        if !self.controller.had_all_lists() {
+            self.ledger.note_undecided(&self.api);
+        }
         self.ledger.check_objects(&self.api);
         for object in self.api.objects.values() {
             let observed = crate::ledger::entry(object, drift_model::names::DRIFT_OBSERVED);

@@ -267,6 +267,7 @@ fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claima
         wants: rendered.identity.clone().map(name),
         owns: noted.owned().map(|owned| owned.resource(target.scope.id)),
         created: object.created,
+        claimed: object.conditions.noted_at(),
         deleting: object.deleting,
     }
 }

@@ -145,6 +145,8 @@ impl State {
         };
         if incomplete != self.incomplete {
             self.incomplete = incomplete;
+            let void = self.index.note_complete(|scope| self.incomplete.is_complete(scope));
+            self.tell(void, None);
             // An actor that has ended needs no word.
             self.mailboxes.values().for_each(|mailbox| _ = mailbox.send(Wake::Scopes));
         }

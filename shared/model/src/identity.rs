@@ -2,7 +2,8 @@
 //!
 //! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that
 //! claimed it has it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An
-//! object that was out of sight may bring an old claim along: one that came before it counts, and the old one is void.
+//! object that was out of sight may bring an old claim along: one that came before it counts, and the old one is void. Where
+//! nobody saw which came first, as at a start, the one whose note is younger counts: it was made while the other was out of sight.
 //! This file must not know what is done to a resource.
 
 mod contenders;
@@ -60,6 +61,8 @@ pub struct Claimant {
     pub owns: Option<ResourceName>,
     /// Its creationTimestamp, seconds since 1970.
     pub created: i64,
+    /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet.
+    pub claimed: u32,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
@@ -94,7 +97,7 @@ pub struct IdentityIndex {
     /// What each target says of an object, the first target by name first.
     claimants: HashMap<Uid, Vec<(Arc<str>, Claimant)>>,
     by_resource: HashMap<ResourceName, Contenders>,
-    /// Who came with a claim to what another one had claimed, while everybody was known, and claims it still.
+    /// Who claims what another one had claimed before, as far as that is known, and claims it still.
     late: HashSet<(Uid, ResourceName)>,
 }
 
@@ -105,9 +108,22 @@ impl IdentityIndex {
         self.change(selected, Some(claimant), Scope::Complete)
     }
 
-    /// The same while not everybody is known: of two claims that of the older object counts, and neither is void.
+    /// The same while not everybody is known: of two claims that with the younger note counts, and neither is void until everybody is.
     pub fn insert_while_incomplete(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
         self.change(selected, Some(claimant), Scope::Incomplete)
+    }
+
+    /// Everybody is known from now on where `is_complete` says so: of several claims one counts, and the others are void. Gives the
+    /// objects whose claim is.
+    pub fn note_complete(&mut self, is_complete: impl Fn(ScopeId) -> bool) -> Vec<Selected> {
+        let complete = self.by_resource.iter().filter(|(resource, _)| is_complete(resource.scope));
+        let void = complete.flat_map(|(resource, contenders)| {
+            contenders.claiming_in_vain().map(|uid| (uid.clone(), resource.clone()))
+        });
+        let void: Vec<_> = void.collect();
+        let concerned: BTreeSet<_> = void.iter().map(|(uid, _)| uid.clone()).collect();
+        self.late.extend(void);
+        self.selected(concerned)
     }
 
     /// Drops an object that a target sees no more; gives the others whose right to act may have changed.
@@ -200,11 +216,16 @@ impl IdentityIndex {
             concerned.extend(self.exchange_one((uid, resource), (old, new), scope));
         }
         concerned.remove(uid);
+        self.selected(concerned)
+    }
+
+    /// The objects, each as the one of the target that counts for it.
+    fn selected(&self, uids: BTreeSet<Uid>) -> Vec<Selected> {
         let of_target = |uid: Uid| {
             let (target, _) = self.claimants.get(&uid)?.first()?;
             Some(Selected { target: target.clone(), uid })
         };
-        concerned.into_iter().filter_map(of_target).collect()
+        uids.into_iter().filter_map(of_target).collect()
     }
 
     fn exchange_one(

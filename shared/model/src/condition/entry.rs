@@ -188,6 +188,13 @@ impl Conditions {
         super::CorrectionStatus { correction: self.correction(), ..standing }
     }
 
+    /// When the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
+    #[must_use]
+    pub fn noted_at(&self) -> u32 {
+        let time = self.corrected().and_then(|noted| noted.last_transition_time.parse::<Timestamp>().ok());
+        time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+    }
+
     /// The names of the secrets that moved since the controller sent them.
     #[must_use]
     pub fn moved_secrets(&self) -> Vec<String> {

@@ -30,14 +30,16 @@ pub(super) struct Contenders {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     without_claim: bool,
-    created: i64,
+    /// Of claims the younger note comes first, else the older object.
+    order: i64,
     pub(super) uid: Uid,
 }
 
 impl Rank {
     pub(super) fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
         let without_claim = claimant.owns.as_ref() != Some(resource);
-        Self { without_claim, created: claimant.created, uid: uid.clone() }
+        let order = if without_claim { claimant.created } else { -i64::from(claimant.claimed) };
+        Self { without_claim, order, uid: uid.clone() }
     }
 
     /// Whether it takes the resource from the one who has it. What was claimed before is taken only while not everybody is
@@ -63,12 +65,17 @@ impl Contenders {
         self.first.as_ref().map(|rank| rank.uid.clone())
     }
 
+    /// Those that claim it beside the one that has it.
+    pub(super) fn claiming_in_vain(&self) -> impl Iterator<Item = &Uid> {
+        self.others.iter().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
+    }
+
     pub(super) fn ranked(&self) -> impl Iterator<Item = &Rank> {
         self.first.iter().chain(&self.others)
     }
 
     /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it,
-    /// apart from somebody older who comes with a claim while not everybody is known.
+    /// apart from somebody who comes with a younger claim while not everybody is known.
     pub(super) fn exchange(&mut self, left: Option<&Rank>, came: Option<Rank>, scope: Scope) {
         if claims(left) && claims(came.as_ref()) && self.first.as_ref() == left {
             self.first = came;

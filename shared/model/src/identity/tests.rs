@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 const HERE: &str = "GET http://h/${…}";
@@ -15,7 +16,7 @@ fn elsewhere(identity: &str) -> ResourceName {
 }
 
 fn claimant(wants: &str, owns: Option<&str>, created: i64) -> Claimant {
-    Claimant { wants: Some(name(wants)), owns: owns.map(name), created, deleting: false }
+    Claimant { wants: Some(name(wants)), owns: owns.map(name), created, claimed: 0, deleting: false }
 }
 
 fn of(target: &str, uid: &str) -> Selected {
@@ -126,14 +127,19 @@ fn an_old_claim_that_comes_back_is_void() {
 }
 
 #[test]
-fn of_claims_seen_at_a_start_the_older_counts() {
-    let (old, young) = (claimant("db", Some("db"), 1), claimant("db", Some("db"), 2));
+fn of_claims_seen_at_a_start_the_younger_counts() {
+    let noted = |claimed, created| Claimant { claimed, ..claimant("db", Some("db"), created) };
+    let (old, young) = (noted(1, 1), noted(2, 2));
     let (a, b) = (of("first", "a"), of("second", "b"));
     for order in [[(&a, &old), (&b, &young)], [(&b, &young), (&a, &old)]] {
         let mut index = IdentityIndex::default();
         order.iter().for_each(|(selected, claimant)| _ = index.insert_while_incomplete(selected, (*claimant).clone()));
-        assert!(has(&index, &a, &old) && !has(&index, &b, &young));
-        assert!([(&a, &old), (&b, &young)].iter().all(|(one, claims)| !index.rights(&one.uid, claims).claim_void));
+        assert!(has(&index, &b, &young) && !has(&index, &a, &old));
+        let is_void = |index: &IdentityIndex, one: &Selected, claims| index.rights(&one.uid, claims).claim_void;
+        assert!(!is_void(&index, &a, &old) && !is_void(&index, &b, &young), "while not everybody is known");
+        assert_eq!(index.note_complete(|scope| scope != ScopeId::of(HERE)), []);
+        assert_eq!(index.note_complete(|_| true), std::slice::from_ref(&a));
+        assert!(is_void(&index, &a, &old) && !is_void(&index, &b, &young));
     }
 }
 
@@ -200,12 +206,14 @@ impl Plain {
         objects
     }
 
-    /// Who claims what, the oldest first.
-    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> {
-        let mut claims: BTreeMap<ResourceName, BTreeSet<(i64, Uid)>> = BTreeMap::new();
+    /// Who claims what, the youngest note first.
+    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, Uid)>> {
+        let mut claims: BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, Uid)>> = BTreeMap::new();
         for (uid, (_, claimant)) in self.objects() {
             let owned = claimant.owns.iter().cloned();
-            owned.for_each(|owned| _ = claims.entry(owned).or_default().insert((claimant.created, uid.clone())));
+            owned.for_each(|owned| {
+                _ = claims.entry(owned).or_default().insert((Reverse(claimant.claimed), uid.clone()))
+            });
         }
         claims
     }
@@ -218,7 +226,8 @@ impl Plain {
         }
         let mut claimed_by = BTreeMap::new();
         for (resource, claims) in self.claims() {
-            let claims_it = |claims: &BTreeSet<(i64, Uid)>, uid: &Uid| claims.iter().any(|(_, one)| one == uid);
+            let claims_it =
+                |claims: &BTreeSet<(Reverse<u32>, Uid)>, uid: &Uid| claims.iter().any(|(_, one)| one == uid);
             let holder = self.claimed_by.get(&resource).and_then(|uid| claims.iter().find(|(_, one)| one == uid));
             let came = claims.iter().find(|(_, uid)| {
                 *uid == selected.uid && !before.get(&resource).is_some_and(|before| claims_it(before, uid))
@@ -240,6 +249,14 @@ impl Plain {
             let still = claims.get(resource).is_some_and(|claims| claims.iter().any(|(_, one)| one == uid));
             still && self.claimed_by.get(resource) != Some(uid)
         });
+    }
+
+    /// Everybody is known.
+    fn note_complete(&mut self) {
+        for (resource, claims) in self.claims() {
+            let void = claims.into_iter().filter(|(_, uid)| self.claimed_by.get(&resource) != Some(uid));
+            self.late.extend(void.map(|(_, uid)| (uid, resource.clone())));
+        }
     }
 
     /// What each object may do, found the long way.
@@ -271,17 +288,19 @@ impl Plain {
 /// What happens to the objects of three targets: one comes or changes, one goes, or a target reads its list anew.
 #[derive(Clone, Debug)]
 enum Step {
-    Seen { at: (u8, u8), names: (u8, u8), created: u8, deleting: bool, is_complete: bool },
+    Seen { at: (u8, u8), names: (u8, u8), since: (u8, u8), deleting: bool, is_complete: bool },
+    Complete,
     Gone { target: u8, uid: u8 },
     ListedAnew { target: u8, kept: HashSet<u8> },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let seen = ((0_u8..3, 0_u8..6), (0_u8..5, 0_u8..5), 0_u8..3, any::<bool>(), any::<bool>());
+    let seen = ((0_u8..3, 0_u8..6), (0_u8..5, 0_u8..5), (0_u8..3, 0_u8..3), any::<bool>(), any::<bool>());
     prop_oneof![
-        6 => seen.prop_map(|(at, names, created, deleting, is_complete)| {
-            Step::Seen { at, names, created, deleting, is_complete }
+        6 => seen.prop_map(|(at, names, since, deleting, is_complete)| {
+            Step::Seen { at, names, since, deleting, is_complete }
         }),
+        1 => Just(Step::Complete),
         2 => (0_u8..3, 0_u8..6).prop_map(|(target, uid)| Step::Gone { target, uid }),
         2 => (0_u8..3, proptest::collection::hash_set(0_u8..6, 0..4))
             .prop_map(|(target, kept)| Step::ListedAnew { target, kept }),
@@ -302,14 +321,18 @@ fn numbered_name(number: u8) -> Option<ResourceName> {
 fn take(index: &mut IdentityIndex, plain: &mut Plain, step: Step) -> Vec<Selected> {
     let at = |target: u8, uid: u8| of(&target.to_string(), &uid.to_string());
     match step {
-        Step::Seen { at: (target, uid), names: (wants, owns), created, deleting, is_complete } => {
+        Step::Seen { at: (target, uid), names: (wants, owns), since: (created, claimed), deleting, is_complete } => {
             let (wants, owns) = (numbered_name(wants), numbered_name(owns));
-            let claimant = Claimant { wants, owns, created: created.into(), deleting };
+            let claimant = Claimant { wants, owns, created: created.into(), claimed: claimed.into(), deleting };
             plain.set(&at(target, uid), Some(claimant.clone()), is_complete);
             match is_complete {
                 true => index.insert(&at(target, uid), claimant),
                 false => index.insert_while_incomplete(&at(target, uid), claimant),
             }
+        }
+        Step::Complete => {
+            plain.note_complete();
+            index.note_complete(|_| true)
         }
         Step::Gone { target, uid } => {
             plain.set(&at(target, uid), None, true);
