@@ -66,13 +66,7 @@ fn check_says_what_is_good() {
 fn check_shows_the_line_of_a_mistake() {
     let folder = folder("identity:", "identitie:");
     let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets/proxies.yaml"], ""));
-    let expected = "error: identity is missing
-  --> targets/proxies.yaml:16:7
-   |
-16 |       objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy, namespaces: [drift-demo]}
-   |       ^^^^^^^
-
-error: unknown key `identitie` in spec: did you mean `identity`?
+    let expected = "error: unknown key `identitie` in spec: did you mean `identity`?
   --> targets/proxies.yaml:17:7
    |
 17 |       identitie: \"${self.metadata.name}\"
@@ -80,7 +74,7 @@ error: unknown key `identitie` in spec: did you mean `identity`?
 
 ";
     assert_eq!(said, expected);
-    assert_eq!((code, printed.as_str()), (3, "0 good targets, 2 errors, 0 warnings\n"));
+    assert_eq!((code, printed.as_str()), (3, "0 good targets, 1 error, 0 warnings\n"));
 }
 
 #[test]
@@ -91,10 +85,10 @@ fn check_speaks_to_programs() {
     assert_eq!((code, said.as_str()), (3, ""));
     let problem = serde_json::json!({"severity": "error", "file": "targets/proxies.yaml", "line": 17, "column": 7,
         "message": "unknown key `identitie` in spec: did you mean `identity`?"});
-    assert_eq!(found["problems"][1], problem);
+    assert_eq!(found["problems"], serde_json::json!([problem]));
     let (code, printed, _) = ended(run_in(folder.path(), &["check", "-o", "github", "targets"], ""));
     let line = "::error file=targets/proxies.yaml,line=17,col=7,title=drift-poller check::unknown key `identitie` in spec: did you mean `identity`?";
-    assert_eq!((code, printed.lines().nth(1)), (3, Some(line)));
+    assert_eq!((code, printed.lines().next()), (3, Some(line)));
 }
 
 #[test]
@@ -110,11 +104,10 @@ fn check_speaks_to_code_scanning() {
     assert!(run["tool"]["driver"]["name"].is_string() && run["columnKind"] == "unicodeCodePoints");
     let rule = run["tool"]["driver"]["rules"][0]["id"].clone();
     let results = run["results"].as_array().unwrap();
-    assert_eq!(results.len(), 2);
     let place = serde_json::json!({"artifactLocation": {"uri": "targets/a%20b.yaml"}, "region": {"startLine": 17, "startColumn": 7}});
     let expected = serde_json::json!({"ruleId": rule, "level": "error", "locations": [{"physicalLocation": place}],
         "message": {"text": "unknown key `identitie` in spec: did you mean `identity`?"}});
-    assert_eq!(results[1], expected);
+    assert_eq!(*results, [expected]);
 }
 
 #[test]

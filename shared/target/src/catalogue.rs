@@ -274,7 +274,6 @@ mod tests {
         assert_eq!(shown(&good), (vec!["a@m/a:/1".to_owned(), "b@n/b:/1".to_owned()], vec![]));
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
-        let missing_problem = "m/a line 5 column 3: identity is missing";
         let gone_problem = "m/a: the ConfigMap is gone; its last good text stays in force \
                             (to end its targets, create it again without them)";
         let renamed = document("c", "A", "3");
@@ -284,7 +283,7 @@ mod tests {
                 "a bad edit",
                 texts(&[("m", "a", &wrong), ("n", "b", &other)]),
                 vec!["a@m/a:/1", "b@n/b:/1"],
-                vec![missing_problem, wrong_problem],
+                vec![wrong_problem],
             ),
             ("a ConfigMap is gone", texts(&[("n", "b", &other)]), vec!["a@m/a:/1", "b@n/b:/1"], vec![gone_problem]),
             (

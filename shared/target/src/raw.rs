@@ -26,6 +26,8 @@ pub(super) struct Reader<'d> {
 /// The fields of a map, whose keys are all known.
 pub(super) struct Fields<'n> {
     entries: &'n [Entry],
+    /// What stands at misspelt keys, by the keys that were meant: each mistake is told once, and nothing that follows from it.
+    meant: Vec<(String, &'n Node)>,
     place: String,
     at: Position,
 }
@@ -33,7 +35,8 @@ pub(super) struct Fields<'n> {
 impl<'n> Fields<'n> {
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+        let written = self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+        written.or_else(|| self.meant.iter().find(|(meant, _)| meant == key).map(|(_, node)| *node))
     }
 
     /// The path of a key: `read.http.url`.
@@ -48,7 +51,7 @@ impl<'n> Fields<'n> {
 
     /// The same fields, with paths counted from here.
     pub(super) fn below(fields: &Self) -> Self {
-        Self { entries: fields.entries, place: String::new(), at: fields.at }
+        Self { entries: fields.entries, meant: fields.meant.clone(), place: String::new(), at: fields.at }
     }
 
     /// Where the map begins.
@@ -124,12 +127,15 @@ impl<'d> Reader<'d> {
     /// A map that has no other than the known keys.
     pub(super) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
         self.asks(place, || Asked::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
-        let fields = self.any_fields(node, place)?;
+        let mut fields = self.any_fields(node, place)?;
         for entry in fields.entries {
             if !known.contains(&entry.key.as_str()) {
                 let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
                 let hint = match nearest(&entry.key, known.iter().copied()) {
-                    Some(near) => format!(": did you mean `{near}`?"),
+                    Some(near) => {
+                        fields.meant.push((near.to_owned(), &entry.value));
+                        format!(": did you mean `{near}`?")
+                    }
                     None => format!("; known: {}", known.join(", ")),
                 };
                 self.refuse::<()>(entry.key_at, format!("unknown key `{}`{within}{hint}", entry.key));
@@ -142,7 +148,7 @@ impl<'d> Reader<'d> {
     pub(super) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
         self.asks(place, || Asked::Map);
         match &node.content {
-            Content::Map(entries) => Some(Fields { entries, place: place.to_owned(), at: node.at }),
+            Content::Map(entries) => Some(Fields { entries, meant: Vec::new(), place: place.to_owned(), at: node.at }),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
             _ => self.refuse_kind(node, place, "a map"),
         }

@@ -32,10 +32,10 @@ fn read_value_node(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<
             let mut fields = Vec::with_capacity(entries.len());
             for entry in entries {
                 let place = format!("{}.{}", site.place, entry.key);
-                let value = read_value_node(reader, &entry.value, &site.at(&place));
+                let mut value = read_value_node(reader, &entry.value, &site.at(&place));
                 if crate::cel::is_template(&entry.key) {
-                    reader
-                        .refuse::<()>(entry.key_at, format!("{place}: keys are literal; build the map in one ${{…}}"));
+                    let message = format!("{place}: keys are literal; build the map in one ${{…}}");
+                    value = reader.refuse(entry.key_at, message);
                 }
                 fields.push(value.map(|value| (entry.key.clone(), value)));
             }

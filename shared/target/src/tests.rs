@@ -274,7 +274,7 @@ fn hashes_follow_the_meaning() {
         ("identity:", "correct: {http: {update: [{method: PUT, url: 'http://h/'}]}}\n  identity:", false),
         (
             "identity:",
-            "correct: {http: {update: [{method: PUT, url: 'http://h/', when: \"${'a' in differs}\"}]}}\n  identity:",
+            "correct: {http: {update: [{method: PUT, url: 'http://h/', when: \"${'listen' in differs}\"}]}}\n  identity:",
             true,
         ),
         ("name: toxiproxy", "name: other", false),

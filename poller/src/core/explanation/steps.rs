@@ -167,7 +167,7 @@ mod tests {
       update:
       - {name: find, method: GET, url: 'http://h/find'}
       - {method: PUT, url: 'http://h/${steps.find.body.id}', body: '${desired}'}
-      - {name: token, method: PUT, url: 'http://h/token', when: \"${'b' in differs}\", body: '${desired}'}
+      - {name: token, method: PUT, url: 'http://h/token', when: \"${'a' in differs}\", body: '${desired}'}
 ";
 
     fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {

@@ -29,7 +29,7 @@ fn notes(vouched: &[&str]) -> LeaseNotes {
 
 #[test]
 fn what_is_wrong_is_told_with_what_goes_on() {
-    let wrong = TEXT.replace("identity", "identitie");
+    let wrong = TEXT.replace("identity", "identitie").replace("30s", "30");
     let unnamed = "kind: [";
     let other = TEXT.replace("{name: t}", "{name: u}").replace("Proxy", "Role");
     let edited = TEXT.replace("http://h/", "http://g/");
@@ -47,8 +47,8 @@ fn what_is_wrong_is_told_with_what_goes_on() {
     };
     let none: [&str; 0] = [];
     assert_eq!(told(&good, &["t"], &[]), none);
-    let mistake = "target t: the text in ConfigMap ns/m, key k, is wrong (line 6 column 3: identity is missing; line 7 column 3: unknown key \
-                   `identitie` in spec: did you mean `identity`?)";
+    let mistake = "target t: the text in ConfigMap ns/m, key k, is wrong (line 7 column 3: unknown key `identitie` in spec: did you mean \
+                   `identity`?; line 8 column 13: interval: 30 has no unit; write for example 30s)";
     assert_eq!(told(&mistaken, &["t"], &[mistake, goes_on]), ["t"]);
     assert_eq!(told(&mistaken, &[], &["target t: ", untold]), ["t"]);
     let no_yaml = texts(&[("m", "k", unnamed), ("m", "l", &other)]);

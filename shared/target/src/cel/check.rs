@@ -18,7 +18,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::did_you_mean;
-use crate::cel::variables::{HEADERS, SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::variables::{DESIRED, HEADERS, SECRETS, SELF, STEPS, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -173,6 +173,8 @@ impl Checker<'_> {
                 Some(message) => self.refuse(chain.root, message),
                 None => self.fields.insert(chain.fields.clone()),
             }
+        } else if chain.name == DESIRED && self.site.has_variable(DESIRED) {
+            self.check_desired(chain);
         } else if chain.name == STEPS && self.site.has_variable(STEPS) {
             self.check_step(chain);
         } else if chain.name == SECRETS && self.site.has_variable(SECRETS) {
@@ -185,7 +187,7 @@ impl Checker<'_> {
     fn visit_call(&mut self, expression: &IdedExpr, call: &CallExpr) {
         match &call.target {
             Some(target) => self.visit_member_call(expression, target, call),
-            None if OPERATORS.contains(&call.func_name.as_str()) => {}
+            None if OPERATORS.contains(&call.func_name.as_str()) => self.check_differs(call),
             None => self.check_global(expression, &call.func_name, call.args.len()),
         }
         call.args.iter().for_each(|argument| self.visit(argument));

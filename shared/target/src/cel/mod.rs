@@ -14,6 +14,7 @@ mod function_names;
 mod functions;
 mod json;
 mod json_text;
+mod known_wish;
 mod lets;
 pub(crate) mod limits;
 mod matching;
@@ -38,6 +39,7 @@ mod weight;
 
 pub(crate) use cost::Cost;
 pub use expression::Expression;
+pub(crate) use known_wish::{KnownWish, Shape};
 pub(crate) use lets::is_word;
 pub use mistake::Mistake;
 pub(crate) use names::Names;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
+use crate::cel::known_wish::KnownWish;
 use crate::cel::syntax::parts_mut;
 use crate::host_patterns::HostPatterns;
 
@@ -39,6 +40,8 @@ pub(crate) struct Names {
     pub(crate) steps: Vec<String>,
     /// The secrets that a correction may send.
     pub(crate) secrets: Vec<String>,
+    /// What a correction may ask of the wish.
+    pub(crate) wish: Arc<KnownWish>,
     /// The expressions of `let`.
     pub(super) lets: BTreeMap<String, IdedExpr>,
 }

@@ -19,7 +19,7 @@ pub(super) const SELF: &str = "self";
 /// The answer of a read.
 pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
-const DESIRED: &str = "desired";
+pub(super) const DESIRED: &str = "desired";
 /// What a poll observed.
 pub(super) const OBSERVED: &str = "observed";
 /// One entry of a collection.

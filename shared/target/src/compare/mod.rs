@@ -14,6 +14,8 @@ mod rules;
 mod write_only;
 mod written;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use self::effects::Effects;
@@ -22,7 +24,7 @@ use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
-use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, KnownWish, Scope, Shape, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
 use crate::templates::read_value;
 use crate::yaml::Node;
@@ -62,6 +64,21 @@ impl Compare {
         Ok(desired)
     }
 
+    /// What a correction may ask of the wish. Where more keys outside are drift, any may differ.
+    fn known_wish(&self) -> KnownWish {
+        let root = self.rules.root();
+        let desired = Known::of(self.desired.root()).shape(&root);
+        let differing = match &desired {
+            Shape::Map(fields) if !root.refuses_more_fields() => {
+                let compared = fields.iter().filter(|(_, field)| !matches!(field, Shape::Ignored));
+                let write_only = self.write_only.iter().map(|field| field.field().to_owned());
+                Some(compared.map(|(name, _)| name.clone()).chain(write_only).collect())
+            }
+            _ => None,
+        };
+        KnownWish { desired, differing }
+    }
+
     /// What of a wish anybody may guess; `None` where that is all of it.
     pub(super) fn without_redacted(&self, desired: &Value) -> Option<Value> {
         self.rules.any(|effects| effects.redact).then(|| {
@@ -84,7 +101,9 @@ pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) ->
         read_write_only(reader, node, place, desired.as_ref())
     });
     let site = reader.site(&fields.place("rules"), Scope::Wish);
-    Some(Compare { desired: desired?, rules: rules?, write_only: write_only?, site })
+    let compare = Compare { desired: desired?, rules: rules?, write_only: write_only?, site };
+    reader.names_mut().wish = Arc::new(compare.known_wish());
+    Some(compare)
 }
 
 fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {

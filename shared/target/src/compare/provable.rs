@@ -3,6 +3,7 @@
 //! A rule that can never hold is a mistake of its author. This file must not know how rules are written.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -12,8 +13,8 @@ use super::form::Form;
 use super::rule_tree::Step;
 use super::rules::Place;
 use super::written::kind;
-use crate::cel::Node as Template;
 use crate::cel::suggest::did_you_mean;
+use crate::cel::{Node as Template, Shape};
 
 /// What stands in `desired` at a place.
 #[derive(Clone)]
@@ -42,6 +43,23 @@ impl<'d> Known<'d> {
             Self::Template(Template::Text(_)) => Some("a text"),
             Self::Template(Template::List(_)) => Some("a list"),
             Self::Template(Template::Map(_)) => Some("a map"),
+        }
+    }
+
+    /// What a correction finds there.
+    pub(super) fn shape(&self, place: &Place<'_>) -> Shape {
+        if place.is_ignored() {
+            return Shape::Ignored;
+        }
+        match self.children() {
+            Some(fields) if self.kind() == Some("a map") => {
+                let shaped = |(name, field): (String, Self)| {
+                    let shape = field.shape(&place.field(&name));
+                    (name, shape)
+                };
+                Shape::Map(fields.into_iter().map(shaped).collect::<BTreeMap<_, _>>())
+            }
+            _ => Shape::Unknown,
         }
     }
 

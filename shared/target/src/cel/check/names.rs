@@ -4,8 +4,10 @@
 
 use std::borrow::Cow;
 
+use cel::common::ast::{CallExpr, Expr, operators};
+
 use super::Checker;
-use crate::cel::chain::Chain;
+use crate::cel::chain::{Chain, text};
 use crate::cel::suggest::{did_you_mean, nearest};
 use crate::cel::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, ROW, SECRETS, STEPS, Scope, VARIABLES};
 
@@ -32,6 +34,23 @@ impl Checker<'_> {
             let hint = did_you_mean(name, known.iter().map(String::as_str));
             let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
             self.refuse(chain.root, format!("no step before this one is called `{name}`{hint}"));
+        }
+    }
+
+    /// The wish must be able to have what is selected on it.
+    pub(super) fn check_desired(&mut self, chain: &Chain<'_>) {
+        if let Some(message) = self.site.names.wish.refusal(&chain.fields) {
+            self.refuse(chain.root, message);
+        }
+    }
+
+    /// A text that is looked for in `differs` must be able to be there.
+    pub(super) fn check_differs(&mut self, call: &CallExpr) {
+        let [element, list] = call.args.as_slice() else { return };
+        let is_differs = matches!(&list.expr, Expr::Ident(name) if name == DIFFERS) && self.site.has_variable(DIFFERS);
+        let name = text(element).filter(|_| is_differs && call.func_name == operators::IN);
+        if let Some(message) = name.and_then(|name| self.site.names.wish.never_differs(name)) {
+            self.refuse(element, message);
         }
     }
 
