@@ -125,6 +125,16 @@ fn check_refuses_what_holds_no_target() {
 }
 
 #[test]
+fn a_file_without_target_does_not_hide_the_others() {
+    let folder = folder("identity:", "identitie:");
+    let arguments = ["check", "targets/service.yaml", "targets/proxies.yaml"];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    let told = ["unknown key `identitie`", "no target document here; one has", "--> targets/service.yaml"];
+    assert!(code == 3 && told.iter().all(|told| said.contains(told)), "{said}");
+    assert_eq!(printed, "0 good targets, 2 errors, 0 warnings\n");
+}
+
+#[test]
 fn check_tells_programs_when_it_found_nothing() {
     for (output, pointer) in
         [("json", "/error"), ("sarif", "/runs/0/invocations/0/toolExecutionNotifications/0/message/text")]

@@ -16,6 +16,7 @@ mod destinations;
 mod document;
 mod durations;
 mod field_place;
+mod fields;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod hash;
@@ -48,6 +49,7 @@ mod suspension;
 mod templates;
 mod units;
 mod yaml;
+mod yaml_mistakes;
 
 pub use catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use checked::{Confirm, Requirement, Target, Wished};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::cel::suggest::{did_you_mean, nearest};
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
+pub(super) use crate::fields::Fields;
 use crate::recording::{Asked, Recording};
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
@@ -21,48 +22,6 @@ pub(super) struct Reader<'d> {
     names: Arc<Names>,
     /// What is asked for at each place, where that is wanted.
     recording: Option<Recording>,
-}
-
-/// The fields of a map, whose keys are all known.
-pub(super) struct Fields<'n> {
-    entries: &'n [Entry],
-    /// What stands at misspelt keys, by the keys that were meant: each mistake is told once, and nothing that follows from it.
-    meant: Vec<(String, &'n Node)>,
-    place: String,
-    at: Position,
-}
-
-impl<'n> Fields<'n> {
-    /// The value of a key.
-    pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
-        let written = self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
-        written.or_else(|| self.meant.iter().find(|(meant, _)| meant == key).map(|(_, node)| *node))
-    }
-
-    /// The path of a key: `read.http.url`.
-    pub(super) fn place(&self, key: &str) -> String {
-        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
-    }
-
-    /// The path of the map itself.
-    pub(super) fn own_place(&self) -> &str {
-        &self.place
-    }
-
-    /// The same fields, with paths counted from here.
-    pub(super) fn below(fields: &Self) -> Self {
-        Self { entries: fields.entries, meant: fields.meant.clone(), place: String::new(), at: fields.at }
-    }
-
-    /// Where the map begins.
-    pub(super) fn at(&self) -> Position {
-        self.at
-    }
-
-    /// The keys that stand there.
-    pub(super) fn entries(&self) -> &'n [Entry] {
-        self.entries
-    }
 }
 
 impl<'d> Reader<'d> {
@@ -113,7 +72,11 @@ impl<'d> Reader<'d> {
         self.faults.extend(faults);
     }
 
-    fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
+    /// Another kind of value is needed.
+    pub(super) fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
+        if matches!(node.content, Content::Null) {
+            return self.refuse_nothing(node, format!("{place}: {wanted} is needed here, not nothing"));
+        }
         let hint = match &node.content {
             Content::Map(entries) => match entries.first().filter(|entry| entry.key.starts_with("self.")) {
                 Some(entry) => format!(": did you mean \"${{{}}}\"?", entry.key),
@@ -128,27 +91,42 @@ impl<'d> Reader<'d> {
     pub(super) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
         self.asks(place, || Asked::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
         let mut fields = self.any_fields(node, place)?;
-        for entry in fields.entries {
-            if !known.contains(&entry.key.as_str()) {
-                let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
-                let hint = match nearest(&entry.key, known.iter().copied()) {
-                    Some(near) => {
-                        fields.meant.push((near.to_owned(), &entry.value));
-                        format!(": did you mean `{near}`?")
-                    }
-                    None => format!("; known: {}", known.join(", ")),
-                };
-                self.refuse::<()>(entry.key_at, format!("unknown key `{}`{within}{hint}", entry.key));
+        let mut empty: Option<&Entry> = None;
+        for entry in fields.entries() {
+            let key = entry.key.as_str();
+            let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
+            if known.contains(&key) {
+                empty = matches!(entry.value.content, Content::Null).then_some(entry);
+            } else if let Some(near) = nearest(key, known.iter().copied()) {
+                fields.mean(near, &entry.value);
+                self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
+            } else if let Some(above) = empty {
+                let message = format!(
+                    "nothing stands at `{}`{within}; if `{key}` belongs there, indent that and what follows",
+                    above.key
+                );
+                self.refuse_nothing::<()>(&above.value, message);
+            } else {
+                let known = known.join(", ");
+                self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}; known: {known}"));
             }
         }
         Some(fields)
+    }
+
+    /// Of nothing, where something is needed, one thing is said.
+    fn refuse_nothing<T>(&mut self, node: &Node, message: String) -> Option<T> {
+        match self.faults.iter().any(|fault| fault.at == node.at) {
+            true => None,
+            false => self.refuse(node.at, message),
+        }
     }
 
     /// A map whose keys are the user's own.
     pub(super) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
         self.asks(place, || Asked::Map);
         match &node.content {
-            Content::Map(entries) => Some(Fields { entries, meant: Vec::new(), place: place.to_owned(), at: node.at }),
+            Content::Map(entries) => Some(Fields::new(entries, place, node.at)),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
             _ => self.refuse_kind(node, place, "a map"),
         }
@@ -158,7 +136,7 @@ impl<'d> Reader<'d> {
     pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
         let found = fields.get(key);
         if found.is_none() {
-            self.refuse::<()>(fields.at, format!("{} is missing", fields.place(key)));
+            self.refuse::<()>(fields.at(), format!("{} is missing", fields.place(key)));
         }
         found
     }

@@ -11,19 +11,13 @@ use serde_saphyr::{Budget, DuplicateKeyPolicy, MessageFormatter, Options, Spanne
 
 use crate::position::Cursor;
 pub(super) use crate::position::Position;
+use crate::yaml_mistakes::in_plain_words;
 
 /// Events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
 const MAX_REPLAYED_EVENTS: usize = 10_000;
 
 /// Deepest nesting of a document: each level is one of recursion here and wherever the tree is walked.
 const MAX_DEPTH: usize = 32;
-
-/// How the library says that a backslash in double quotes is followed by what is no escape.
-const UNKNOWN_ESCAPE: &str = "found unknown escape character";
-
-/// Said instead: people write patterns in templates, and YAML takes their backslashes.
-const ESCAPE_HINT: &str = "YAML takes a backslash in double quotes for an escape of its own, and knows none like this: write the \
-                           template in single quotes";
 
 /// Something wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,9 +71,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     options.alias_limits.max_total_replayed_events = MAX_REPLAYED_EVENTS;
     serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| {
         let at = error.location().map(|location| position(&location)).unwrap_or_default();
-        let message = UserMessageFormatter.format_message(&error).into_owned();
-        let message = if message.ends_with(UNKNOWN_ESCAPE) { ESCAPE_HINT.to_owned() } else { message };
-        Fault { at, message }
+        Fault { at, message: in_plain_words(UserMessageFormatter.format_message(&error).into_owned()) }
     })
 }
 

@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 use drift_target::{find_documents, manifests_of};
 
 use crate::commands::ending::CommandError;
-use crate::core::check::Source;
+use crate::core::check::{Remark, Source};
 
 /// What standard input is called on a command line, and to people.
 const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
+/// Said of what holds none.
+const NO_TARGET: &str = "no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in \
+                         a ConfigMap";
 /// What the manifest of a kind calls itself.
 const DEFINITION: &str = "CustomResourceDefinition";
 /// How the names of files end that are read where a folder is named.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Reads all of them; each path has to hold at least one target document, or define kinds beside one that does.
+/// Reads all of them, as [`read_with_neighbours`], and tells each path that neither holds a target document nor defines a kind.
 ///
 /// # Errors
-/// When one cannot be read, or holds none.
-pub(crate) fn read_sources<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Result<Vec<Source>, CommandError> {
-    let (mut sources, mut definitions) = (Vec::new(), Vec::new());
+/// When one cannot be read, or none holds a target document.
+pub(crate) fn read_sources<'p>(
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(Vec<Source>, Vec<Remark>), CommandError> {
+    let (mut remarks, mut all) = (Vec::new(), Vec::new());
     for path in paths {
-        let (read, name) = (read_path(path)?, path.display().to_string());
-        if read.iter().any(|source| defines_kind(&source.text)) {
-            definitions.push(name);
-        } else {
-            require_target(&read, &name)?;
+        let read = read_path(path)?;
+        if !read.iter().any(|source| holds_target(source) || defines_kind(&source.text)) {
+            remarks.push(Remark::of_source(&path.display().to_string(), NO_TARGET));
         }
-        add_new(&mut sources, read);
+        all.push((path, read));
     }
-    if !definitions.is_empty() {
-        require_target(&sources, &definitions.join(", "))?;
-    }
-    Ok(sources)
+    Ok((gather(all)?, remarks))
 }
 
 /// Reads all of them, of which one has to hold a target document; what else stands there may speak of its kind.
@@ -46,27 +46,26 @@ pub(crate) fn read_sources<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> 
 pub(crate) fn read_with_neighbours<'p>(
     paths: impl IntoIterator<Item = &'p PathBuf>,
 ) -> Result<Vec<Source>, CommandError> {
-    let (mut sources, mut names) = (Vec::new(), Vec::new());
-    for path in paths {
-        add_new(&mut sources, read_path(path)?);
-        names.push(path.display().to_string());
+    gather(paths.into_iter().map(|path| Ok((path, read_path(path)?))).collect::<Result<_, CommandError>>()?)
+}
+
+/// Each source once, if one of them holds a target document.
+fn gather(read: Vec<(&PathBuf, Vec<Source>)>) -> Result<Vec<Source>, CommandError> {
+    let names: Vec<_> = read.iter().map(|(path, _)| path.display().to_string()).collect();
+    let mut sources = Vec::new();
+    read.into_iter().for_each(|(_, read)| add_new(&mut sources, read));
+    match sources.iter().any(holds_target) {
+        true => Ok(sources),
+        false => Err(CommandError::BadUsage(format!("{}: {NO_TARGET}", names.join(", ")))),
     }
-    require_target(&sources, &names.join(", "))?;
-    Ok(sources)
 }
 
 fn defines_kind(text: &str) -> bool {
     manifests_of(text).iter().any(|manifest| manifest["kind"] == DEFINITION)
 }
 
-fn require_target(sources: &[Source], place: &str) -> Result<(), CommandError> {
-    if sources.iter().any(|source| !find_documents(&source.text).is_empty()) {
-        return Ok(());
-    }
-    Err(CommandError::BadUsage(format!(
-        "{place}: no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in a \
-         ConfigMap"
-    )))
+fn holds_target(source: &Source) -> bool {
+    !find_documents(&source.text).is_empty()
 }
 
 /// A file that is named beside its folder is read once.

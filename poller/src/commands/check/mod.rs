@@ -109,7 +109,7 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
     if *from_cluster {
         return block_on(check_live(cluster, namespace));
     }
-    let sources = read_sources(paths.iter().chain(filenames))?;
+    let (sources, without_target) = read_sources(paths.iter().chain(filenames))?;
     let kinds = written_in(&sources);
     let documents = documents_of(sources);
     let mut report = match cluster.kubeconfig.is_none() && cluster.context.is_none() {
@@ -117,6 +117,7 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
         false => block_on(check_files(cluster, (namespace, &kinds), &documents))?,
     };
     report.extend(misplaced(&documents, namespace));
+    report.extend(without_target);
     Ok(report)
 }
 
@@ -136,7 +137,8 @@ fn failure(message: &str, output: CheckOutput) -> String {
 /// # Errors
 /// When it cannot be read, or something in it is bad.
 pub(crate) fn read_good_targets(file: &PathBuf) -> Result<Vec<Arc<Target>>, CommandError> {
-    let report = check(&documents_of(read_sources([file])?));
+    let (sources, _) = read_sources([file])?;
+    let report = check(&documents_of(sources));
     refuse_bad(&report, &format!("{} is not good", file.display()))?;
     Ok(report.targets.into_iter().map(|good| good.target).collect())
 }

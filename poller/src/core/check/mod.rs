@@ -61,6 +61,15 @@ pub struct Remark {
     pub message: String,
 }
 
+impl Remark {
+    /// An error of a whole source.
+    #[must_use]
+    pub fn of_source(source: &str, message: &str) -> Self {
+        let (source, message) = (source.to_owned(), message.to_owned());
+        Self { severity: Severity::Error, source, place: None, line: String::new(), message }
+    }
+}
+
 /// A target that would come into force.
 #[derive(Debug)]
 pub struct Good {

@@ -30,6 +30,7 @@ mod site;
 mod sorting;
 pub(crate) mod suggest;
 mod syntax;
+mod syntax_mistakes;
 mod text;
 mod texts;
 mod url;

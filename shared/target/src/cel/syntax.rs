@@ -7,6 +7,7 @@ use cel::common::ast::{Expr, IdedExpr, SourceInfo};
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::parse::{TemplateError, bracket_depth};
+use crate::cel::syntax_mistakes::in_plain_words;
 
 /// Parses the source between `${` and `}`; offsets of errors are counted from its beginning.
 ///
@@ -62,15 +63,11 @@ fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     let before: usize = source.split_inclusive('\n').take(line).map(|line| line.chars().count()).sum();
     let position = (before + column).min(source.chars().count());
     let message = first.msg.trim_start_matches("Syntax error: ");
-    // The list of all tokens that could stand there helps nobody.
-    let message = message.split_once(" expecting {").map_or(message, |(found, _)| found);
     if let Some(escape) = unknown_escape(message) {
         let hint = "write `\\\\` for a backslash, or a raw text, r'…'";
         return TemplateError::new(position, format!("no CEL expression: `{escape}` is no escape of a text; {hint}"));
     }
-    let message = if message.contains("Recursion limit") { "it nests too deep" } else { message };
-    let message = message.replace("'<EOF>'", "the end of the expression");
-    TemplateError::new(position, format!("no CEL expression: {message}"))
+    TemplateError::new(position, format!("no CEL expression: {}", in_plain_words(message)))
 }
 
 /// The backslash and the character behind it, at which the lexer gave up inside a text.

@@ -27,7 +27,7 @@ use self::written::{WrittenRule, read_rule};
 use crate::cel::{EvaluationError, KnownWish, Scope, Shape, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
 use crate::templates::read_value;
-use crate::yaml::Node;
+use crate::yaml::{Content, Node};
 
 pub use self::effects::ListKind;
 pub use self::fitness::{item_key, json_of};
@@ -91,9 +91,8 @@ impl Compare {
 
 pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
     let fields = reader.fields(node, place, &["desired", "rules", "writeOnly"])?;
-    let desired = reader
-        .required(&fields, "desired")
-        .and_then(|node| read_value(reader, node, &reader.site(&fields.place("desired"), Scope::Wish)));
+    let desired =
+        reader.required(&fields, "desired").and_then(|node| read_desired(reader, node, &fields.place("desired")));
     let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
         read_rules(reader, node, place, desired.as_ref())
     });
@@ -104,6 +103,13 @@ pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     let compare = Compare { desired: desired?, rules: rules?, write_only: write_only?, site };
     reader.names_mut().wish = Arc::new(compare.known_wish());
     Some(compare)
+}
+
+fn read_desired(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
+    match node.content {
+        Content::Null => reader.refuse_kind(node, place, "what is to be there"),
+        _ => read_value(reader, node, &reader.site(place, Scope::Wish)),
+    }
 }
 
 fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {
