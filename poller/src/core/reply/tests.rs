@@ -33,8 +33,11 @@ fn whole(body: &str) -> ReplyBody {
 }
 
 fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
+    finding_of(target, HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body })
+}
+
+fn finding_of(target: &Target, reply: HttpReply) -> Finding {
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
-    let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
     let read = target.read.http().unwrap();
     match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
         Progress::Done(observed) => compare(target, &object, observed.unwrap_or_else(Observation::Failed)).finding,
@@ -114,6 +117,30 @@ fn a_system_at_work_is_settling() {
     let mapped = target(r#"      observed: {a: "${response.body.data.a}"}"#);
     assert_eq!(finding(&mapped, 200, whole(r#"{"data": {"a": 1}}"#)), Finding::InSync);
     assert_eq!(reason(&mapped, 200, whole(r#"{"other": 1}"#)), Some(ResponseInvalid));
+}
+
+#[test]
+fn every_rule_sees_the_headers_of_the_answer() {
+    let body = || whole(r#"{"a": 1}"#);
+    let table = [
+        (r#"absentWhen: "${response.headers.?x.orValue('') == 'gone'}""#, "gone", Ok(Finding::Absent)),
+        (r#"validWhen: "${response.headers.x != 'foreign'}""#, "foreign", Err(ResponseInvalid)),
+        (r#"settlingWhen: "${response.headers.x == 'busy'}""#, "busy", Err(Settling)),
+        (
+            r#"observed: {a: "${response.headers.x}"}"#,
+            "2",
+            Ok(Finding::Differs("1 field differs: /a desired 1, observed \"2\"".into())),
+        ),
+    ];
+    for (rule, value, expected) in table {
+        let target = target(&format!("      {rule}"));
+        let headers = HeaderMap::from_iter([(http::HeaderName::from_static("x"), value.parse().unwrap())]);
+        let found = match finding_of(&target, HttpReply { status: StatusCode::OK, headers, body: body() }) {
+            Finding::Failed(failure) => Err(failure.reason),
+            other => Ok(other),
+        };
+        assert_eq!(found, expected, "{rule}");
+    }
 }
 
 #[test]

@@ -226,6 +226,34 @@ async fn the_owner_names_who_gets_the_token() {
     assert_eq!(outcome(&format!("{of_identity},{of_api}")).await, Ok(200));
 }
 
+#[tokio::test]
+async fn a_user_asks_with_a_password_and_perhaps_a_client() {
+    let user = [("username", "drift poller"), ("password", "p&ss=word\n")];
+    let form = "grant_type=password&username=drift+poller&password=p%26ss%3Dword&scope=read+list";
+    let table = [
+        (Vec::new(), form.to_owned(), None),
+        (vec![("clientId", "poller")], format!("{form}&client_id=poller"), None),
+        (
+            vec![("clientId", "poller"), ("clientSecret", "canary")],
+            form.to_owned(),
+            // poller:canary
+            Some("Basic cG9sbGVyOmNhbmFyeQ=="),
+        ),
+    ];
+    for (client, form, basic) in table {
+        let tokens = Tokens::default();
+        let (identity, api) = (identity_server(&tokens, Duration::from_secs(60)).await, api(&tokens).await);
+        let Auth::OAuth2(asking) = auth(&identity) else { panic!("another kind") };
+        let auth = Auth::OAuth2(OAuth2 { grant: Grant::Password, ..asking });
+        let sender = HttpSender::new(secrets(&[("client", &[&user[..], &client].concat())]), "drift-poller");
+        assert_eq!(status(&sender, &api, &auth).await, Ok(200));
+        let asked = identity.requests().concat();
+        assert!(asked.ends_with(&format!("\r\n\r\n{form}")), "{asked}");
+        let sent = asked.lines().find_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!(sent, basic, "{asked}");
+    }
+}
+
 #[test]
 fn a_token_server_may_name_the_date_of_its_return() {
     let source = oauth2::token_source(
