@@ -13,6 +13,7 @@ mod writes;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_cluster::identities::Holding;
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
@@ -81,6 +82,8 @@ pub struct Answer {
     /// A correction's part of the target's limits. It is given back when nothing more is asked of the external system: the
     /// word on the object that follows may be refused for ever, which is no reason to hold up others.
     pub taken: Option<Taken>,
+    /// The resource is the object's until then, also where that leaves its target meanwhile.
+    pub holding: Option<Holding>,
 }
 
 /// What one execution is given by whoever has it carried out.
@@ -185,12 +188,12 @@ impl Run<'_> {
         if self.supervision.questions.send(Question { object, answer }).is_err() {
             return Event::Dismissed;
         }
-        let Ok(Answer { object, decision, taken }) = answered.await else { return Event::Dismissed };
+        let Ok(Answer { object, decision, taken, holding }) = answered.await else { return Event::Dismissed };
         if taken.is_none() {
             // Nobody else waits at the host for a word on the object.
             self.places.hosts = HeldHosts::default();
         }
-        self.places.taken = taken;
+        (self.places.taken, self.places.holding) = (taken, holding);
         Event::Decided(object, decision)
     }
 

@@ -1,7 +1,9 @@
-//! The places that an execution holds: at the hosts, among the calls to the API server, and within its target's limits.
+//! The places that an execution holds: at the hosts, among the calls to the API server, within its target's limits, and among those that
+//! name one resource.
 //!
 //! This file must not know what is done there.
 
+use drift_cluster::identities::Holding;
 use drift_cluster::object_writer::CallSlot;
 
 use super::Executor;
@@ -15,6 +17,7 @@ pub(super) struct Places {
     pub(super) hosts: HeldHosts,
     pub(super) call: Option<CallSlot>,
     pub(super) taken: Option<Taken>,
+    pub(super) holding: Option<Holding>,
 }
 
 impl Executor {

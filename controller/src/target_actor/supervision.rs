@@ -133,11 +133,13 @@ impl TargetActor {
         let Some(object) = self.roster.object(&uid).cloned() else { return };
         let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(&uid, now));
         let taken = begun.as_mut().and_then(Place::hand_over);
+        let claimant = self.roster.claimant(&uid).filter(|_| taken.is_some());
+        let holding = claimant.map(|claimant| self.identities.hold(&uid, claimant));
         if let Some(underway) = self.under_way.get_mut(&uid) {
             underway.begun = begun;
         }
         // An execution that has ended meanwhile needs no answer.
-        let _ = answer.send(Answer { object: Box::new(object), decision, taken });
+        let _ = answer.send(Answer { object: Box::new(object), decision, taken, holding });
     }
 
     /// Shows all others that the object claims what it wants, before the claim is written; whether it still has that.

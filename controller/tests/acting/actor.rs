@@ -93,6 +93,15 @@ impl Drop for Running {
     }
 }
 
+/// What a creation asks for.
+const CREATED: [&str; 5] = [
+    "add finalizer",
+    r#"note CorrectionStarted owns "web": creating the external resource"#,
+    "POST /proxies u-1-1",
+    "PUT /proxies/web/labels u-1-1-1",
+    r#"note CorrectionApplied correction 1, owns "web": created"#,
+];
+
 /// Time enough for a mistake to show; nothing is waited for.
 async fn a_while() {
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -106,17 +115,10 @@ async fn drift_is_corrected_once_the_poller_vouches() {
     a_while().await;
     assert!(running.bench.log().is_empty(), "before the list is whole: {:?}", running.bench.log());
     running.list().await;
-    let created = [
-        "add finalizer",
-        r#"note CorrectionStarted owns "web": creating the external resource"#,
-        "POST /proxies u-1-1",
-        "PUT /proxies/web/labels u-1-1-1",
-        r#"note CorrectionApplied correction 1, owns "web": created"#,
-    ];
-    running.bench.wait_for(&created).await;
+    running.bench.wait_for(&CREATED).await;
     running.see().await;
     a_while().await;
-    assert_eq!(running.bench.log(), created, "the verdict that stands did not verify correction 1");
+    assert_eq!(running.bench.log(), CREATED, "the verdict that stands did not verify correction 1");
 }
 
 #[tokio::test]
@@ -418,4 +420,36 @@ async fn a_claim_holds_from_its_write_on() {
     while let Ok(told) = tokio::time::timeout(Duration::ZERO, other.next_wake()).await {
         assert_eq!(told, Wake::Scopes, "an older object that wants the resource seemed to have it");
     }
+}
+
+#[tokio::test]
+async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
+    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
+    let other = Arc::new(Mutex::new(running.identities.join(&running.bench.another_target())));
+    let (older, had) = (Uid::from("u-0"), Arc::new(Mutex::new(Vec::new())));
+    let wanting =
+        Claimant { wants: Some(running.bench.resource()), owns: None, created: 0, claimed: 0, deleting: false };
+    let (events, id, member, asked) = (running.events.clone(), running.bench.lean().id, other.clone(), had.clone());
+    let (uid, claimant) = (older.clone(), wanting.clone());
+    running.bench.replace(move |line, _| {
+        let mut member = member.lock().unwrap();
+        if line.contains("creating") {
+            member.insert(&uid, claimant.clone());
+        } else if line.starts_with("POST") {
+            events.try_send(ObjectEvent::Left(id.clone())).unwrap();
+        } else if line.starts_with("PUT") {
+            asked.lock().unwrap().push(member.rights(&uid, &claimant).has);
+        }
+        None
+    });
+    running.see().await;
+    running.list().await;
+    running.vouch();
+    running.bench.wait_for(&CREATED).await;
+    running.bench.replace(|_, _| None);
+    let mut other = Arc::into_inner(other).unwrap().into_inner().unwrap();
+    assert_eq!(*had.lock().unwrap(), [false], "between two requests");
+    let told = async { while other.next_wake().await != Wake::Object(older.clone()) {} };
+    tokio::time::timeout(Duration::from_secs(20), told).await.expect("the older object is told");
+    assert!(other.rights(&older, &wanting).has);
 }

@@ -193,7 +193,8 @@ pub(crate) fn supervision() -> (Supervision, mpsc::UnboundedReceiver<Question>) 
 /// Always decides so.
 pub(crate) async fn answer(mut questions: mpsc::UnboundedReceiver<Question>, object: LeanObject, decision: Decision) {
     while let Some(question) = questions.recv().await {
-        let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken: None };
+        let answer =
+            Answer { object: Box::new(object.clone()), decision: decision.clone(), taken: None, holding: None };
         let _ = question.answer.send(answer);
     }
 }

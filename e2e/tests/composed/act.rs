@@ -88,6 +88,11 @@ impl Acting {
         matches!(self.step, Step::Decide)
     }
 
+    /// Nothing more is asked of the external system.
+    pub(crate) const fn writes_no_more(&self) -> bool {
+        matches!(self.step, Step::End(_) | Step::Pause(_))
+    }
+
     /// What became of it, once it has ended.
     pub(crate) const fn ended(&self) -> Option<&ExecutionEnd> {
         match &self.step {

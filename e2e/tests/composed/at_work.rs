@@ -190,6 +190,7 @@ impl AtWork {
             return None;
         }
         task.begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(uid, now));
+        self.resources.hold(uid, self.roster.claimant(uid).filter(|_| task.begun.is_some()));
         Some((self.roster.object(uid)?.clone(), decision))
     }
 

@@ -59,6 +59,7 @@ impl Ledger {
     /// The controller died. Of two claims that stand by then, the next process cannot tell which came first.
     pub(crate) fn note_death(&mut self, api: &ApiServer) {
         self.died = true;
+        self.writing.clear();
         self.note_undecided(api);
     }
 

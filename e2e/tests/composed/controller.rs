@@ -177,6 +177,10 @@ impl Controller {
         if task.acting.waits_until().is_none_or(|until| until <= now) {
             task.acting.go_on(fault, at_work.is_none(), scene);
         }
+        if task.acting.writes_no_more() {
+            scene.ledger.writing.remove(&task.uid);
+            self.resources.hold(&task.uid, None);
+        }
         match (task.acting.ended().cloned(), at_work) {
             (None, at_work) => {
                 if task.acting.asks() {

@@ -5,9 +5,11 @@
 use crate::events::Event;
 use crate::events::Event::{
     Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
-    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, TakeSecret, Target,
+    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, StripFinalizer, TakeSecret,
+    Target,
 };
 use crate::history::History;
+use crate::jobs::JobEvent;
 use crate::outside::Fault;
 use crate::quiet::{Ending, War};
 use crate::targets::Text;
@@ -282,6 +284,25 @@ fn of_two_claims_at_a_death_both_find_the_same() {
     for who in [Poller, Controller] {
         let back = [RefuseStatus(true), Relabel { object: 0, labels: 3 }, Rest, Crash(who), Rest, RefuseStatus(false)];
         ends_well(adopted_meanwhile(), back, Ending::Free);
+    }
+}
+
+#[test]
+fn an_object_that_leaves_during_its_correction_is_waited_for() {
+    let before = || {
+        let begun = [
+            Event::Jobs(JobEvent::StandStill(true)),
+            Create { object: 0, resource: 0, value: 1, labels: 1 },
+            Create { object: 1, resource: 0, value: 2, labels: 1 },
+            Rest,
+            Pass(2),
+            Rest,
+        ];
+        in_force(BY_JOB, begun)
+    };
+    let polled = [Rest, Pass(2), Rest, Pass(2), Rest];
+    for leaves in [vec![Relabel { object: 0, labels: 0 }], vec![StripFinalizer { object: 0 }, Delete { object: 0 }]] {
+        ends_well(before(), leaves.into_iter().chain(polled.clone()), Ending::Free);
     }
 }
 

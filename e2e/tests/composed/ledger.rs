@@ -49,6 +49,8 @@ pub(crate) struct Ledger {
     pub(crate) returning: HashSet<Uid>,
     /// Objects that were there when a target was removed.
     pub(crate) target_gone: HashSet<Uid>,
+    /// Who writes to which resource just now, from the first request of a correction to the end of its last.
+    pub(crate) writing: HashMap<Uid, String>,
     corrections: HashMap<Uid, u64>,
     pub(crate) jobs: JobLedger,
     /// Writes to objects by both programs.
@@ -209,6 +211,10 @@ impl Ledger {
             other != *uid && owned.as_deref() == Some(resource) && !self.returning.contains(&other)
         });
         self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
+        let beside = self.writing.iter().find(|(other, written)| *other != uid && *written == resource);
+        let beside = beside.map(|(other, _)| other.clone());
+        self.ensure(beside.is_none(), || format!("{uid} writes to {resource} while {beside:?} does"));
+        self.writing.insert(uid.clone(), resource.to_owned());
         match correction.action {
             // The composed worlds have no operator to wake.
             Action::Nudge => self.ensure(false, || "a nudge was sent outside".to_owned()),

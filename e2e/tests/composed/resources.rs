@@ -91,6 +91,18 @@ impl Resources {
         state.concerned.extend(concerned);
     }
 
+    /// A correction of the object, as that claimant, begins or is at its end.
+    pub(crate) fn hold(&self, uid: &Uid, claimant: Option<Claimant>) {
+        let selected = Selected { target: "~".into(), uid: uid.clone() };
+        let mut state = self.state.borrow_mut();
+        let concerned = match claimant {
+            Some(claimant) if state.is_complete() => state.index.insert(&selected, claimant),
+            Some(claimant) => state.index.insert_while_incomplete(&selected, claimant),
+            None => state.index.remove(&selected),
+        };
+        state.concerned.extend(concerned);
+    }
+
     /// Drops what a target saw that is no more.
     pub(crate) fn drop_target(&self, name: &str) {
         let mut state = self.state.borrow_mut();

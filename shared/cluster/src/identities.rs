@@ -18,6 +18,10 @@ use crate::cleanup::{IncompleteScopes, NotedSelections};
 use crate::config::Configuration;
 use crate::kinds::{KindError, locate_served_kind};
 
+/// Stands in the index for whoever corrects an object. The name of no target begins like this, and it comes after all of them, so that
+/// what a target says of the object counts before it.
+const CORRECTING: &str = "~";
+
 /// How often it is looked whether a kind that cannot be used is gone: others may wait for that, and one request in five
 /// seconds is no load.
 const LOOK_FOR_KIND: Duration = Duration::from_secs(5);
@@ -46,6 +50,14 @@ pub enum Wake {
     Object(Uid),
     /// Whatever waited for a scope to be complete.
     Scopes,
+}
+
+/// An object has what it is corrected for while this lives, also when no target sees it any more.
+#[derive(Debug)]
+#[must_use = "others may have the resource when this is dropped"]
+pub struct Holding {
+    identities: Identities,
+    selected: Selected,
 }
 
 /// One actor's part in it.
@@ -137,7 +149,7 @@ impl State {
     fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
         self.in_force = configuration.targets.keys().map(|name| name.as_str().into()).collect();
         let gone: Vec<_> = self.index.targets().difference(&self.in_force).cloned().collect();
-        gone.iter().for_each(|target| self.drop_target(target));
+        gone.iter().filter(|target| ***target != *CORRECTING).for_each(|target| self.drop_target(target));
         let is_listed = |target: &Target| self.listed.get(target.name.as_str()) == Some(&target.document_hash);
         let incomplete = match configuration.loaded {
             true => IncompleteScopes::find(notes, configuration.in_force(), is_listed),
@@ -234,6 +246,15 @@ impl Member {
         has
     }
 
+    /// A correction of the object, as that claimant, begins.
+    pub fn hold(&self, uid: &Uid, claimant: Claimant) -> Holding {
+        let selected = Selected { target: CORRECTING.into(), uid: uid.clone() };
+        let mut state = self.identities.state();
+        let concerned = state.insert(&selected, claimant, self.scope);
+        state.tell(concerned, None);
+        Holding { identities: self.identities.clone(), selected }
+    }
+
     /// The target's list is read: its objects are those that this actor took in.
     pub fn note_listed(&mut self) {
         if let Some(told) = self.told.take() {
@@ -252,6 +273,14 @@ impl Member {
 
     fn selected(&self, uid: &Uid) -> Selected {
         Selected { target: self.target.clone(), uid: uid.clone() }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let mut state = self.identities.state();
+        let concerned = state.index.remove(&self.selected);
+        state.tell(concerned, None);
     }
 }
 
