@@ -88,7 +88,7 @@ impl Bed<'_> {
 
 fn owns(object: &Value, identity: &str) -> bool {
     let message = condition(object, DRIFT_CORRECTED).and_then(|found| found["message"].as_str());
-    CorrectionStatus::parse(message.unwrap_or_default()).owned().is_some_and(|owned| owned.identity == identity)
+    CorrectionStatus::parse(message.unwrap_or_default()).owned().is_some_and(|owned| &*owned.identity == identity)
 }
 
 fn is_held(object: &Value) -> bool {

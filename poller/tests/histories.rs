@@ -415,7 +415,7 @@ fn lean(object: &Value) -> LeanObject {
 
 fn rendered(object: &Value) -> Rendered {
     let wish = Wish::of(&object["metadata"]["generation"]);
-    Rendered { wish: Some(wish), identity: Some("x".to_owned()), barred: None }
+    Rendered { wish: Some(wish), identity: Some("x".into()), barred: None }
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> Track {

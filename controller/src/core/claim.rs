@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_claim_without_scope_is_of_the_present_one() {
-        let claim = Claim::Owns(drift_model::condition::ClaimedName { identity: "db".to_owned(), scope: None });
+        let claim = Claim::Owns(drift_model::condition::ClaimedName { identity: "db".into(), scope: None });
         for resource in [resource("db"), elsewhere("db")] {
             let permission = permit(Action::Update, Some(&claim), &resource, Existing::Refuse);
             assert_eq!(permission, Permission::Granted { claim_first: false });

@@ -95,7 +95,7 @@ mod tests {
     fn what_is_not_ours_alone_is_left_behind() {
         assert_eq!(deleting().corrected(CorrectedReason::NotOurs, 7, None).decide(), released(true));
         assert_eq!(deleting().without_status().decide(), released(true));
-        assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".to_owned())).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".into())).decide(), released(true));
         let moved = deleting().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db")));
         assert_eq!(moved.decide(), released(true));
         assert_eq!(moved.with(|scene| scene.facts.identity = None).decide(), released(true), "whatever it names now");

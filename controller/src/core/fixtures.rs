@@ -69,7 +69,7 @@ pub(super) fn target() -> TargetFacts {
 }
 
 pub(super) fn facts() -> ObjectFacts {
-    ObjectFacts { wish: Some(wish()), identity: Some("db".to_owned()), suspended: Some(false), allowed: Some(true) }
+    ObjectFacts { wish: Some(wish()), identity: Some("db".into()), suspended: Some(false), allowed: Some(true) }
 }
 
 pub(super) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
@@ -84,7 +84,7 @@ pub(super) fn set_corrected(conditions: &mut Conditions, status: &CorrectionStat
 
 /// A resource in the scope of the target.
 pub(super) fn resource(identity: &str) -> ResourceName {
-    target().named(identity.to_owned())
+    target().named(identity.into())
 }
 
 /// One in another scope.

@@ -178,7 +178,7 @@ impl Rendering {
             let answers = step.request.may_vary().then(|| fingerprint(&request));
             let key = self.correction.idempotency_key(&self.uid, index, answers);
             let key = HeaderValue::from_str(&key).map_err(|error| self.failing(index, error))?;
-            request.headers.insert(IDEMPOTENCY_KEY, key);
+            Arc::make_mut(&mut request.headers).insert(IDEMPOTENCY_KEY, key);
         }
         Ok(Some(request))
     }
@@ -272,7 +272,7 @@ fn fingerprint(request: &HttpRequest) -> u64 {
     };
     take(request.method.as_str().as_bytes());
     take(request.url.as_str().as_bytes());
-    for (name, value) in &request.headers {
+    for (name, value) in &*request.headers {
         take(name.as_str().as_bytes());
         take(value.as_bytes());
     }

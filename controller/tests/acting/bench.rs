@@ -149,7 +149,7 @@ impl Bench {
 
     /// The external resource that the object names.
     pub(crate) fn resource(&self) -> ResourceName {
-        ResourceName { scope: self.executor.target.scope.id, identity: "web".to_owned() }
+        ResourceName { scope: self.executor.target.scope.id, identity: "web".into() }
     }
 
     /// A second target of the same scope.

@@ -286,7 +286,7 @@ pub(crate) fn entry<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 /// The resource that the object owns, as its note says.
 pub(crate) fn owns(object: &Value) -> Option<String> {
     let note = CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?);
-    note.owned().map(|owned| owned.identity.clone())
+    note.owned().map(|owned| owned.identity.to_string())
 }
 
 fn without(object: &Value, kind: &str) -> Value {

@@ -153,10 +153,10 @@ impl Outside {
             return;
         }
         let identity = &correction.resource.identity;
-        if let Some(resource) = self.resources.get_mut(identity) {
+        if let Some(resource) = self.resources.get_mut(&**identity) {
             resource.made_by = Some(uid.clone());
         }
-        self.may_have_made.insert((uid.clone(), identity.clone()));
+        self.may_have_made.insert((uid.clone(), identity.to_string()));
     }
 
     /// What the Pod of a Job does; `has` says that its object owns the resource. Gives whether it could.

@@ -183,7 +183,7 @@ impl<'a> Bed<'a> {
             spec["upstream"] == proxy.upstream.as_str() && spec["listen"] == proxy.listen.as_str() && proxy.enabled
         });
         let note = CorrectionStatus::parse(message(&object, DRIFT_CORRECTED));
-        let owned = note.owned().is_some_and(|owned| owned.identity == name);
+        let owned = note.owned().is_some_and(|owned| &*owned.identity == name);
         let (observed, noted) = (describe(&object, DRIFT_OBSERVED), describe(&object, DRIFT_CORRECTED));
         Ok(End::Stands { observed, noted, owned, finalizers: finalizers(&object), fulfilled })
     }

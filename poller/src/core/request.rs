@@ -31,7 +31,7 @@ impl Request {
 
 fn of_http(request: &HttpRequest) -> Vec<u8> {
     let mut key = format!("{} {}", request.method, request.url).into_bytes();
-    for (name, value) in &request.headers {
+    for (name, value) in &*request.headers {
         key.extend_from_slice(b"\n");
         key.extend_from_slice(name.as_str().as_bytes());
         key.extend_from_slice(b":");

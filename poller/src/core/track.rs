@@ -212,7 +212,7 @@ impl Track {
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
-    pub fn see(&mut self, mut object: LeanObject, rendered: Rendered, now: Moment) {
+    pub fn see(&mut self, mut object: LeanObject, mut rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
@@ -224,6 +224,11 @@ impl Track {
         } else {
             // Traversals know by it what was made of it, and two that are equal take twice the room.
             object.view = self.object.view.clone();
+        }
+        // Names that are equal take twice the room, and others keep these too.
+        object.id = self.object.id.clone();
+        if rendered.identity == self.rendered.identity {
+            rendered.identity = self.rendered.identity.clone();
         }
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         self.note_foreign_write(&object, now);

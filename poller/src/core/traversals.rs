@@ -189,7 +189,7 @@ mod tests {
     use drift_model::http_request::HttpRequest;
 
     fn request(url: &str) -> Request {
-        let (method, headers) = (http::Method::GET, http::HeaderMap::new());
+        let (method, headers) = (http::Method::GET, Arc::default());
         let url = url.parse().unwrap();
         Request::Http(HttpRequest { method, url, headers, body: None, has_chosen_host: false, socket: None })
     }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
@@ -55,7 +56,7 @@ pub(super) async fn look_at_one(
     (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
     let mut request = Cow::Borrowed(request);
-    tag.iter().for_each(|tag| tag.put_into(&mut request.to_mut().headers));
+    tag.iter().for_each(|tag| tag.put_into(Arc::make_mut(&mut request.to_mut().headers)));
     let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
     let mut reading = Reading::new(read, view).unless(tag).knowing(known);
     let found = requests.run(request, |reply| reading.take(reply)).await;

@@ -221,7 +221,7 @@ impl Member {
     /// The object, of whatever target, that has the resource of that name in the target's scope.
     #[must_use]
     pub fn holder(&self, identity: &str) -> Option<Uid> {
-        let resource = ResourceName { scope: self.scope, identity: identity.to_owned() };
+        let resource = ResourceName { scope: self.scope, identity: identity.into() };
         self.identities.state().index.holder(&resource)
     }
 

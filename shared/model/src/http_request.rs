@@ -15,8 +15,8 @@ pub struct HttpRequest {
     pub method: http::Method,
     /// The URL; never with userinfo (the sender cuts it).
     pub url: Url,
-    /// Headers from the target, the body's type among them.
-    pub headers: http::HeaderMap,
+    /// Headers from the target, the body's type among them. Shared: of all objects of a target they are mostly the same.
+    pub headers: Arc<http::HeaderMap>,
     /// The body, already serialised.
     pub body: Option<Vec<u8>>,
     /// Whether an object's field takes part in the URL's host: then whoever may edit the object chooses the server.

@@ -49,7 +49,7 @@ pub struct ResourceName {
     /// Where the identity holds.
     pub scope: ScopeId,
     /// The identity in it.
-    pub identity: String,
+    pub identity: Arc<str>,
 }
 
 /// What an object says of external resources.
@@ -191,6 +191,8 @@ impl IdentityIndex {
         let said = self.claimants.entry(uid.clone()).or_insert_with(|| Vec::with_capacity(1));
         let place = said.binary_search_by(|(other, _)| other.cmp(target));
         match (place, claimant) {
+            // What is equal shares the memory of its names with others that keep them.
+            (Ok(place), Some(claimant)) if said[place].1 == claimant => {}
             (Ok(place), Some(claimant)) => said[place].1 = claimant,
             (Err(place), Some(claimant)) => said.insert(place, (target.clone(), claimant)),
             (Ok(place), None) => _ = said.remove(place),

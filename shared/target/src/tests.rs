@@ -172,6 +172,8 @@ fn a_target_speaks_for_an_object() {
     let variables = Variables { desired: Some(&wished.desired), correction: Some(7), ..Variables::of_object(&object) };
     let create = correct.create[0].request.render(&variables).unwrap();
     assert_eq!(create.headers["content-type"], "application/json");
+    let again = correct.create[0].request.render(&variables).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&create.headers, &again.headers), "nothing of the object stands in them");
     assert_eq!(create.body.unwrap(), br#"{"listen":"0.0.0.0:80","name":"web one"}"#);
     let update = correct.update[0].request.render(&variables).unwrap();
     assert_eq!(

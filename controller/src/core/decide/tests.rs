@@ -168,7 +168,7 @@ fn what_was_there_before_is_refused_once() {
 #[test]
 fn an_edited_identity_is_neither_updated_nor_created() {
     for reason in [ObservedReason::NotUpdated, ObservedReason::NotCreated] {
-        let scene = Scene::new().with(|scene| scene.facts.identity = Some("new".to_owned())).observed(reason);
+        let scene = Scene::new().with(|scene| scene.facts.identity = Some("new".into())).observed(reason);
         assert_eq!(written(&scene.decide()), says(CorrectedReason::IdentityChanged, 7, owns("db")));
     }
 }
@@ -413,7 +413,7 @@ fn a_claim_of_another_scope_is_left() {
 
 #[test]
 fn a_claim_without_scope_gets_it_with_the_next_status() {
-    let without = Some(Claim::Owns(ClaimedName { identity: "db".to_owned(), scope: None }));
+    let without = Some(Claim::Owns(ClaimedName { identity: "db".into(), scope: None }));
     let scene = |reason, observed| Scene::new().corrected(reason, 7, without.clone()).observed(observed);
     let in_sync = scene(CorrectedReason::CorrectionApplied, ObservedReason::InSync);
     assert_eq!(in_sync.decide(), Decision::Nothing(Held::InSync), "no write of its own");
@@ -624,7 +624,7 @@ fn what_is_not_known_or_not_ours_has_not_moved() {
     assert_eq!(never.decide(), Decision::Nothing(Held::InSync), "never sent");
     let observing = sent(Some("2")).with(|scene| scene.target.mode = Mode::Observe);
     assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
-    let other = sent(Some("2")).with(|scene| scene.facts.identity = Some("other".to_owned()));
+    let other = sent(Some("2")).with(|scene| scene.facts.identity = Some("other".into()));
     assert!(!matches!(other.decide(), Decision::WriteStatus(status) if status.secrets.moved().count() > 0));
     let unfinished = sent(Some("2")).with(|scene| scene.surroundings.has_identity = false);
     assert_eq!(unfinished.decide(), Decision::Nothing(Held::InSync));

@@ -21,7 +21,7 @@ fn numbered(scene: Scene, number: usize) -> LeanObject {
 }
 
 fn named(number: usize) -> ObjectFacts {
-    ObjectFacts { identity: Some(format!("db{number}")), ..facts() }
+    ObjectFacts { identity: Some(format!("db{number}").into()), ..facts() }
 }
 
 fn drifted(number: usize) -> LeanObject {
@@ -146,7 +146,7 @@ fn a_claim_that_is_being_written_counts_already() {
     second.see(edited, named(7), None, at(3));
     let claimant = second.claimant(&younger).unwrap();
     assert_ne!(claimant.wants, claimant.owns, "nor does an edit turn it to what the object names since then");
-    assert_eq!(claimant.owns, Some(target().named("db".to_owned())));
+    assert_eq!(claimant.owns, Some(target().named("db".into())));
     second.set_claiming(&younger, false);
     assert_eq!(second.claimant(&younger).unwrap().owns, None);
 }

@@ -45,7 +45,7 @@ pub fn request_lines(target: &Target, request: &Request) -> Vec<String> {
 pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
     let mut lines = vec![format!("{} {}", request.method, url_text(&request.url))];
     lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
-    for (name, value) in &request.headers {
+    for (name, value) in &*request.headers {
         let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
         lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
     }

@@ -123,6 +123,8 @@ struct Watch {
     known: HashMap<Uid, Box<Known>>,
     /// Who was told of an object last: of the next one it is the same, as a rule.
     last_told: Told,
+    /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
+    last_namespace: Option<Arc<str>>,
     needs_list: bool,
 }
 
@@ -212,10 +214,10 @@ impl Dispatch {
             }
             Change::Found(seen, version) => {
                 let seen = SeenObject { object: seen.object.listed_at(&version), ..seen };
-                self.take_in(place, &seen, true, &mut effects);
+                self.take_in(place, seen, true, &mut effects);
             }
             Change::Changed(seen) => {
-                self.take_in(place, &seen, false, &mut effects);
+                self.take_in(place, seen, false, &mut effects);
                 self.sign(place, now);
             }
             Change::Deleted(seen) => {

@@ -6,6 +6,7 @@
 //! what is written.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::condition::{Condition, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
@@ -28,7 +29,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedName {
     /// Its identity.
-    pub identity: String,
+    pub identity: Arc<str>,
     /// Where the claim was made; `None` where an older version wrote it, which counts as made in the present scope.
     pub scope: Option<ScopeId>,
 }
@@ -227,7 +228,7 @@ impl CorrectionStatus {
 
 impl fmt::Display for Claim {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.word(), serde_json::Value::from(self.name().identity.as_str()))
+        write!(formatter, "{} {}", self.word(), serde_json::Value::from(&*self.name().identity))
     }
 }
 
@@ -287,8 +288,8 @@ fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
     };
     let (_, quoted) = text.split_once(' ')?;
     let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
-    let identity = values.next()?.ok()?;
-    Some((Some(claim(ClaimedName { identity, scope: None })), quoted.get(values.byte_offset()..)?))
+    let identity: String = values.next()?.ok()?;
+    Some((Some(claim(ClaimedName { identity: identity.into(), scope: None })), quoted.get(values.byte_offset()..)?))
 }
 
 #[cfg(test)]

@@ -20,8 +20,9 @@ pub(super) enum Scope {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contenders {
     pub(super) first: Option<Rank>,
-    /// None of them displaces the first.
-    others: BTreeSet<Rank>,
+    /// None of them displaces the first. Boxed: nearly always there is none.
+    #[expect(clippy::box_collection, reason = "a set takes 24 bytes, and there are as many as there are objects")]
+    others: Option<Box<BTreeSet<Rank>>>,
     /// How many of them are not being deleted.
     pub(super) living: usize,
 }
@@ -67,11 +68,15 @@ impl Contenders {
 
     /// Those that claim it beside the one that has it.
     pub(super) fn claiming_in_vain(&self) -> impl Iterator<Item = &Uid> {
-        self.others.iter().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
+        self.others().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
     }
 
     pub(super) fn ranked(&self) -> impl Iterator<Item = &Rank> {
-        self.first.iter().chain(&self.others)
+        self.first.iter().chain(self.others())
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Rank> {
+        self.others.iter().flat_map(|others| &**others)
     }
 
     /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it,
@@ -88,17 +93,24 @@ impl Contenders {
 
     fn insert(&mut self, rank: Rank, takes_claimed: bool) {
         match &mut self.first {
-            Some(first) if !rank.displaces(first, takes_claimed) => _ = self.others.insert(rank),
-            first => self.others.extend(first.replace(rank)),
+            Some(first) if !rank.displaces(first, takes_claimed) => {
+                _ = self.others.get_or_insert_default().insert(rank)
+            }
+            first => {
+                if let Some(former) = first.replace(rank) {
+                    self.others.get_or_insert_default().insert(former);
+                }
+            }
         }
     }
 
     fn remove(&mut self, rank: &Rank) {
         if self.first.as_ref() == Some(rank) {
-            self.first = self.others.pop_first();
-        } else {
-            self.others.remove(rank);
+            self.first = self.others.as_mut().and_then(|others| others.pop_first());
+        } else if let Some(others) = &mut self.others {
+            others.remove(rank);
         }
+        self.others.take_if(|others| others.is_empty());
     }
 }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 const HERE: &str = "GET http://h/${…}";
 
 fn name(identity: &str) -> ResourceName {
-    ResourceName { scope: ScopeId::of(HERE), identity: identity.to_owned() }
+    ResourceName { scope: ScopeId::of(HERE), identity: identity.into() }
 }
 
 fn elsewhere(identity: &str) -> ResourceName {
-    ResourceName { scope: ScopeId::of("elsewhere"), identity: identity.to_owned() }
+    ResourceName { scope: ScopeId::of("elsewhere"), identity: identity.into() }
 }
 
 fn claimant(wants: &str, owns: Option<&str>, created: i64) -> Claimant {

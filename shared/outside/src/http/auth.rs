@@ -81,7 +81,7 @@ mod tests {
         HttpRequest {
             method: http::Method::GET,
             url: url.parse().unwrap(),
-            headers: http::HeaderMap::new(),
+            headers: std::sync::Arc::default(),
             body: None,
             has_chosen_host: false,
             socket: None,

@@ -4,7 +4,7 @@
 //! target names, and never less protected than the request itself. It must not know when a token is asked for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method};
@@ -135,14 +135,14 @@ impl Realm {
         let mut asks = HttpRequest {
             method: Method::GET,
             url: self.url.clone(),
-            headers: HeaderMap::new(),
+            headers: Arc::default(),
             body: None,
             has_chosen_host: self.is_own && request.has_chosen_host,
             socket: None,
         };
         if let Some(secret) = &challenge.secret {
             let credential = auth::header(&Auth::Basic { secret: secret.clone() }, secrets, &asks)?;
-            asks.headers.extend(credential.map(|(_, value)| (AUTHORIZATION, value)));
+            asks.headers = Arc::new(credential.map(|(_, value)| (AUTHORIZATION, value)).into_iter().collect());
         }
         Ok(TokenSource::new(Origin::Realm(self.url.clone()), asks, options))
     }
@@ -272,7 +272,7 @@ mod tests {
             let request = HttpRequest {
                 method: Method::GET,
                 url: url.parse().unwrap(),
-                headers: HeaderMap::new(),
+                headers: Arc::default(),
                 body: None,
                 has_chosen_host: false,
                 socket: None,

@@ -2,6 +2,8 @@
 //!
 //! It must not know when that is done.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -25,7 +27,7 @@ pub(super) fn token_source(
     let mut request = HttpRequest {
         method: Method::POST,
         url: oauth2.token_url.clone(),
-        headers: HeaderMap::new(),
+        headers: Arc::default(),
         body: None,
         has_chosen_host: false,
         socket: None,
@@ -56,13 +58,15 @@ pub(super) fn token_source(
     if !oauth2.scopes.is_empty() {
         form.append_pair("scope", &oauth2.scopes.join(" "));
     }
+    let mut headers = HeaderMap::new();
     match &client {
-        Some((id, Some(secret))) => request.headers.extend([(AUTHORIZATION, basic(id, secret))]),
+        Some((id, Some(secret))) => headers.extend([(AUTHORIZATION, basic(id, secret))]),
         Some((id, None)) => drop(form.append_pair("client_id", id.expose_secret())),
         None => {}
     }
     request.body = Some(form.finish().into_bytes());
-    request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    request.headers = Arc::new(headers);
     Ok(TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It must not know when a token is asked for, nor what it is used for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION};
@@ -90,7 +91,7 @@ impl TokenSource {
     pub(super) fn new(origin: Origin, mut request: HttpRequest, options: &HttpOptions<'_>) -> Self {
         let mut credential = Sha256::new_with_prefix(request.body.as_deref().unwrap_or_default());
         credential.update(request.headers.get(AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes));
-        request.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        Arc::make_mut(&mut request.headers).insert(ACCEPT, HeaderValue::from_static("application/json"));
         let identity = SourceIdentity {
             origin,
             tls: options.tls.cloned(),

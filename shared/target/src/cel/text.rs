@@ -62,6 +62,11 @@ impl TextTemplate {
         self.parts.iter().any(|part| matches!(part, Part::Expression(expression) if expression.reads(variable)))
     }
 
+    /// Whether nothing is to be evaluated in it.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Literal(_)))
+    }
+
     /// Where it stands.
     pub(crate) fn site(&self) -> &Site {
         &self.site

@@ -2,7 +2,7 @@
 //!
 //! A rendered request carries no credential. It must not know whether it reads or writes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
@@ -28,6 +28,8 @@ pub struct RequestTemplate {
     pub body: Option<Body>,
     /// The unix socket through which it goes; the URL's host is then only a header.
     pub socket: Option<Arc<str>>,
+    /// The headers, where no template stands in them.
+    fixed_headers: OnceLock<Arc<HeaderMap>>,
 }
 
 impl RequestTemplate {
@@ -36,18 +38,28 @@ impl RequestTemplate {
     /// # Errors
     /// When a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
-        let mut headers = HeaderMap::with_capacity(self.headers.len());
-        for (name, template) in &self.headers {
-            headers.insert(name, render_header(template, variables)?);
-        }
+        let headers = self.render_headers(variables)?;
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
-        if let Some(kind) = self.body.as_ref().and_then(Body::content_type) {
-            headers.entry(CONTENT_TYPE).or_insert(kind);
-        }
         let url = self.url.render(variables)?;
         let has_chosen_host = self.url.has_chosen_host() && self.socket.is_none();
         let socket = self.socket.clone();
         Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
+    }
+
+    fn render_headers(&self, variables: &Variables<'_>) -> Result<Arc<HeaderMap>, EvaluationError> {
+        if let Some(fixed) = self.fixed_headers.get() {
+            return Ok(fixed.clone());
+        }
+        let mut headers = HeaderMap::with_capacity(self.headers.len());
+        for (name, template) in &self.headers {
+            headers.insert(name, render_header(template, variables)?);
+        }
+        if let Some(kind) = self.body.as_ref().and_then(Body::content_type) {
+            headers.entry(CONTENT_TYPE).or_insert(kind);
+        }
+        let headers = Arc::new(headers);
+        let are_fixed = self.headers.iter().all(|(_, template)| template.is_literal());
+        Ok(if are_fixed { self.fixed_headers.get_or_init(|| headers).clone() } else { headers })
     }
 
     /// Takes over headers that it does not set itself.
@@ -61,7 +73,7 @@ impl RequestTemplate {
     #[must_use]
     pub fn probe(&self, variables: &Variables<'_>) -> Option<HttpRequest> {
         let url = self.url.render_root(variables).ok()?;
-        let (headers, has_chosen_host) = (HeaderMap::new(), self.url.has_chosen_host() && self.socket.is_none());
+        let (headers, has_chosen_host) = (Arc::default(), self.url.has_chosen_host() && self.socket.is_none());
         let (method, socket) = (self.method.clone(), self.socket.clone());
         Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
     }
@@ -137,5 +149,6 @@ pub(crate) fn read_request(
     if let Some(node) = fields.get("url").filter(|_| is_https && socket.is_some()) {
         return reader.refuse(node.at, format!("{}: a unix socket has no TLS; write http://", fields.place("url")));
     }
-    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body?, socket })
+    let fixed_headers = OnceLock::new();
+    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body?, socket, fixed_headers })
 }

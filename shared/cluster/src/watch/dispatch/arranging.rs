@@ -42,6 +42,7 @@ impl Dispatch {
                     collections: BTreeMap::new(),
                     known: HashMap::new(),
                     last_told: Told::default(),
+                    last_namespace: None,
                     needs_list: true,
                 };
                 self.watches.entry(member.key.clone()).or_insert(watch).needs_list = true;

@@ -11,7 +11,7 @@ use crate::watch::{ObjectEvent, owner_of};
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::{LeanObject, SeenObject};
+use drift_model::object::{LeanObject, ObjectId, SeenObject};
 use drift_model::object_view::ObjectView;
 use drift_target::ObjectSelection;
 
@@ -23,15 +23,16 @@ impl Dispatch {
     pub(super) fn take_in(
         &mut self,
         (key, namespace): Place<'_>,
-        seen: &SeenObject,
+        mut seen: SeenObject,
         is_listed: bool,
         effects: &mut Effects,
     ) {
-        let SeenObject { object, .. } = seen;
-        let (owner, roles) = self.roles(key, seen);
+        let (owner, roles) = self.roles(key, &seen);
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
-        let before = watch.known.remove(&object.id.uid);
+        let before = watch.known.remove(&seen.object.id.uid);
+        share_names(&mut seen.object.id, before.as_deref(), &mut watch.last_namespace);
+        let object = &seen.object;
         let is_repeated = is_listed
             && followed.is_repeated
             && before.as_ref().is_some_and(|known| known.version == object.resource_version);
@@ -129,6 +130,15 @@ impl Dispatch {
                 effects.commands.push(Command::Trouble(target.clone(), text));
             }
         }
+    }
+}
+
+/// Gives an object the names that are kept already, where they are equal: each is kept in a dozen places.
+fn share_names(id: &mut ObjectId, before: Option<&Known>, last_namespace: &mut Option<Arc<str>>) {
+    match before {
+        Some(known) if known.id == *id => *id = known.id.clone(),
+        _ if *last_namespace == id.namespace => id.namespace.clone_from(last_namespace),
+        _ => last_namespace.clone_from(&id.namespace),
     }
 }
 

@@ -401,3 +401,23 @@ proptest! {
         prop_assert!(history.held.values().flatten().all(|name| present.contains(name)));
     }
 }
+
+#[test]
+fn equal_names_and_tellings_are_kept_once() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x", "y"]));
+    bench.arrange();
+    bench.list(&[seen("one", 1, &json!({})), seen("two", 1, &json!({}))]);
+    let number = *bench.followed.keys().next().unwrap();
+    let known = |name: &str, dispatch: &Dispatch| {
+        let known = &dispatch.watches.values().next().unwrap().known[name];
+        (known.id.clone(), known.told.clone())
+    };
+    let ((one, told_one), (two, told_two)) = (known("one", &bench.dispatch), known("two", &bench.dispatch));
+    assert!(Arc::ptr_eq(&told_one, &told_two));
+    assert!(Arc::ptr_eq(&one.namespace.clone().unwrap(), &two.namespace.unwrap()));
+    let effects = bench.dispatch.hear(number, Change::Changed(seen("one", 3, &json!({}))), bench.now);
+    let [(_, ObjectEvent::Seen(object)), ..] = &effects.words[..] else { panic!("{effects:?}") };
+    assert!(Arc::ptr_eq(&object.id.uid, &one.uid) && Arc::ptr_eq(&object.id.name, &one.name));
+    assert!(Arc::ptr_eq(&object.id.namespace.clone().unwrap(), &one.namespace.unwrap()));
+}

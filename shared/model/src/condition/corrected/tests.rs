@@ -4,7 +4,7 @@ use crate::labelled_secrets::SecretVersion;
 use proptest::prelude::*;
 
 fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
-    ClaimedName { identity: identity.to_owned(), scope: scope.map(ScopeId::of) }
+    ClaimedName { identity: identity.into(), scope: scope.map(ScopeId::of) }
 }
 
 fn owns(identity: &str) -> Option<Claim> {
@@ -93,7 +93,7 @@ fn secrets_that_were_sent_stand_at_the_end() {
 #[test]
 fn a_claim_holds_in_its_own_scope() {
     let (here, elsewhere) = (ScopeId::of("here"), ScopeId::of("elsewhere"));
-    let resource = |scope| ResourceName { scope, identity: "x".to_owned() };
+    let resource = |scope| ResourceName { scope, identity: "x".into() };
     let claimed = ClaimedName::from(resource(here));
     assert!(claimed.names(&resource(here)) && !claimed.names(&resource(elsewhere)));
     assert_eq!(claimed.resource(elsewhere), resource(here));

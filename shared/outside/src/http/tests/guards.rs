@@ -1,5 +1,7 @@
 //! What is never done, whatever the other side or the environment asks for; and what is always sent.
 
+use std::sync::Arc;
+
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, USER_AGENT};
 
@@ -43,7 +45,7 @@ async fn the_target_may_say_who_asks() {
     let server = Server::answering(ok("{}")).await;
     let mut request = get(&server.url("/"));
     send(&sender(), &request, &plain()).await.unwrap();
-    request.headers.insert(USER_AGENT, "own/1".parse().unwrap());
+    Arc::make_mut(&mut request.headers).insert(USER_AGENT, "own/1".parse().unwrap());
     send(&sender(), &request, &plain()).await.unwrap();
     let [first, second] = &server.requests()[..] else { panic!("{:?}", server.requests()) };
     assert!(first.contains(concat!("user-agent: drift-poller/", env!("CARGO_PKG_VERSION"), "\r\n")), "{first}");
@@ -56,7 +58,7 @@ async fn a_body_goes_out_as_what_the_request_says() {
     let server = Server::answering(ok("{}")).await;
     let mut request = request(Method::POST, &server.url("/"));
     request.body = Some(b"{\"a\":1}".to_vec());
-    request.headers.insert(CONTENT_TYPE, "application/merge-patch+json".parse().unwrap());
+    Arc::make_mut(&mut request.headers).insert(CONTENT_TYPE, "application/merge-patch+json".parse().unwrap());
     send(&sender(), &request, &plain()).await.unwrap();
     let [sent] = &server.requests()[..] else { panic!("{:?}", server.requests()) };
     assert!(sent.contains("content-type: application/merge-patch+json\r\n") && sent.ends_with("{\"a\":1}"), "{sent}");
@@ -70,7 +72,7 @@ async fn the_credential_wins_over_a_header_of_the_target() {
     let auth = Auth::Bearer(SecretKey { name: "api".to_owned(), key: "token".to_owned() });
     let options = HttpOptions { auth: Some(&auth), ..plain() };
     let mut request = get(&server.url("/"));
-    request.headers.insert(AUTHORIZATION, "Bearer literal".parse().unwrap());
+    Arc::make_mut(&mut request.headers).insert(AUTHORIZATION, "Bearer literal".parse().unwrap());
     send(&sender, &request, &options).await.unwrap();
     store.store(secrets(&[("api", &[("token", "new")])]).load_full());
     send(&sender, &request, &options).await.unwrap();

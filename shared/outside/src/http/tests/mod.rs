@@ -48,7 +48,7 @@ fn request(method: http::Method, url: &str) -> HttpRequest {
     HttpRequest {
         method,
         url: url.parse().unwrap(),
-        headers: http::HeaderMap::new(),
+        headers: std::sync::Arc::default(),
         body: None,
         has_chosen_host: false,
         socket: None,

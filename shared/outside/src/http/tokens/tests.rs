@@ -12,7 +12,7 @@ fn source(name: &str) -> TokenSource {
     let request = HttpRequest {
         method: http::Method::GET,
         url: url.clone(),
-        headers: http::HeaderMap::new(),
+        headers: std::sync::Arc::default(),
         body: None,
         has_chosen_host: false,
         socket: None,
