@@ -55,6 +55,9 @@ async fn one_request_answers_for_all_objects() -> Result<()> {
             Ok(if count == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{count}")) })
         })
         .await?;
+        let (_, listed) = poller.page("/unnamed").await?;
+        let listed: Value = serde_json::from_str(&listed)?;
+        ensure!(listed[0]["names"] == json!(["stranger"]) && listed[0]["count"] == 1, "{listed}");
         let corrections = outside.writes();
         toxiproxy.update("web-3", json!({"upstream": "127.0.0.1:10"})).await?;
         toxiproxy.delete("web-4").await?;
@@ -183,7 +186,7 @@ async fn a_text_is_compared_and_can_mean_absence() -> Result<()> {
         });
         let target =
             target(world, &outside, read)?.with("/spec/compare/desired", json!({"upstream": "${self.spec.upstream}"}));
-        let target = target.with("/spec/interval", json!("1s")).with("/spec/correct/mode", json!("Observe"));
+        let target = target.with("/spec/interval", json!("1s")).without("/spec/correct");
         world.apply_target(&target).await?;
         world.start_poller().await?;
         world.create_proxy("web", json!({"listen": "main", "upstream": "6f1e"})).await?;
