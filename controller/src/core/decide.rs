@@ -88,7 +88,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(lost) = situation.memory.lost_status(object) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
-    if status.reason == Some(CorrectedReason::CorrectionStarted) && !situation.memory.knows_to_go_on(status) {
+    let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
+    if status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on {
         return Decision::WriteStatus(status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {

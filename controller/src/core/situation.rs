@@ -74,6 +74,13 @@ impl Situation<'_> {
         is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }
 
+    /// Whether the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
+    #[must_use]
+    pub fn may_name_what_it_owns(&self, status: &CorrectionStatus) -> bool {
+        let named = status.owned().zip(self.named());
+        named.is_none_or(|(owned, named)| owned.names(&named))
+    }
+
     /// What is to be said where other secrets have moved since they were sent than the object says. The poller takes it from
     /// there: it alone says what differs.
     #[must_use]

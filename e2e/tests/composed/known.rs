@@ -236,6 +236,19 @@ fn a_claim_under_way_is_of_what_was_named() {
     ends_well(before, events, Ending::Free);
 }
 
+#[test]
+fn what_was_begun_for_a_former_name_has_an_end() {
+    let begun = [
+        Create { object: 0, resource: 0, value: 1, labels: 3 },
+        Create { object: 1, resource: 1, value: 2, labels: 1 },
+        Rest,
+        Pass(2),
+        Rest,
+    ];
+    let before = in_force(Text { adopt: true, ..BY_JOB }, begun);
+    ends_well(before, [Edit { object: 1, resource: 0, value: 2 }, Pass(728)], Ending::Free);
+}
+
 /// Takes over what is there.
 const ADOPTING: Text = Text { adopt: true, ..PLAIN };
 

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 
 use drift_model::identity::Uid;
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
+use drift_model::names::{DRIFT_CORRECTED, FINALIZER};
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
@@ -186,12 +186,8 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     if let Some(job) = world.api.jobs.open().next() {
         return Some(format!("{job} has not ended"));
     }
-    let is_begun = |object: &Value| {
-        let reads = |kind: &str, field: &str| entry(object, kind).and_then(|it| it[field].as_str());
-        // What cannot be judged any more, since another object has the resource that it names by now, is left as it was.
-        let is_judged = reads(DRIFT_OBSERVED, "status").is_some_and(|status| status != "Unknown");
-        is_judged && reads(DRIFT_CORRECTED, "reason") == Some("CorrectionStarted")
-    };
+    let is_begun =
+        |object: &Value| entry(object, DRIFT_CORRECTED).is_some_and(|noted| noted["reason"] == "CorrectionStarted");
     let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.correct));
     if let Some(object) = corrected.find(|object| is_begun(object)) {
         return Some(format!("the correction of {} has no end", object["metadata"]["uid"]));

@@ -509,7 +509,7 @@ fn each_job_is_announced_and_found_again_after_a_crash() {
 
 #[test]
 fn an_unseen_job_is_only_looked_for() {
-    let unseen = |correct_hash: u64, edits: bool| {
+    let unseen = |change: fn(&mut Scene)| {
         let mut scene = Scene::new().with(|scene| scene.target.by_job = true);
         let Decision::Correct(begun) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
         let outcome = doubtful(Doubt::JobUnseen);
@@ -520,20 +520,18 @@ fn an_unseen_job_is_only_looked_for() {
         scene.memory.finish(&begun, &outcome, at(900));
         set_corrected(&mut scene.object.conditions, &status);
         scene.memory.land_outcome(status);
-        scene.target.correct_hash = correct_hash;
-        if edits {
-            scene.object.generation = Some(4);
-        }
+        change(&mut scene);
         scene.observed(ObservedReason::FieldsDiffer).decide()
     };
-    let decision = unseen(CORRECT_HASH, false);
+    let decision = unseen(|_| {});
     let Decision::Correct(again) = decision else { unreachable!("{decision:?}") };
     assert!(again.was_begun && again.was_in_doubt && !again.is_announced());
-    let decision = unseen(CORRECT_HASH, true);
+    let decision = unseen(|scene| scene.object.generation = Some(4));
     let Decision::Correct(another) = decision else { unreachable!("{decision:?}") };
     assert!(!another.was_begun, "the edited object asks for another Job");
     let polls_first = says(CorrectedReason::CorrectionFailed, 8, owns("db"));
-    assert_eq!(written(&unseen(CORRECT_HASH + 1, false)), polls_first, "another text");
+    assert_eq!(written(&unseen(|scene| scene.target.correct_hash = CORRECT_HASH + 1)), polls_first, "another text");
+    assert_eq!(written(&unseen(|scene| scene.facts.identity = Some("new".to_owned()))), polls_first, "another name");
 }
 
 #[test]
