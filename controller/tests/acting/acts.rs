@@ -11,12 +11,13 @@ use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use drift_model::identity::ScopeId;
+use drift_model::labelled_secrets::LabelledSecret;
 use drift_model::names::FINALIZER;
 use drift_outside::Heard;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, SCOPE, answer, bump, condition, object, supervision, verdict};
+use crate::bench::{Bench, Credentials, SCOPE, answer, bump, condition, object, supervision, verdict};
 
 const OWNED: &str = r#"correction 7, owns "web": updated"#;
 
@@ -405,4 +406,25 @@ async fn only_our_finalizer_is_released() {
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["finalizers"] = json!(["a", FINALIZER, "b"]);
     let (object, _) = bench.execute(Decision::ReleaseFinalizer { left_behind: true }).await;
     assert_eq!(object.finalizers, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_credential_that_changes_before_it_is_sent_is_hidden() {
+    let auth = "auth: {bearer: {secretRef: {name: s, key: token}}}";
+    let bench = Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await;
+    let hold = |credentials: &Credentials, token: &str| {
+        let secret = LabelledSecret::new(None, [("token".to_owned(), token.as_bytes().to_vec())]);
+        credentials.store(Arc::new([("s".to_owned(), secret)].into_iter().collect()));
+    };
+    hold(&bench.credentials, "rendered-by-Tx83kQ");
+    let credentials = bench.credentials.clone();
+    bench.replace(move |line, _| {
+        if line.contains("creating") {
+            hold(&credentials, "q0Lm5Zw2Vb7N");
+        }
+        line.starts_with("POST").then_some(StatusCode::CONFLICT)
+    });
+    bench.execute(bench.correction(Action::Create, true, true)).await;
+    let told = "note CorrectionFailed correction 1: create, step 1: 409: (redacted)";
+    assert_eq!(bench.log().last().map(String::as_str), Some(told));
 }

@@ -36,6 +36,7 @@ use drift_controller::notices::Announcer;
 use drift_controller::secrets::Secrets;
 use drift_model::condition::DifferingFields;
 use drift_model::identity::{ResourceName, ScopeId};
+use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::moment::Moment;
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_model::object::LeanObject;
@@ -64,12 +65,17 @@ pub(crate) struct State {
     pub(crate) replace: Replace,
 }
 
+/// Secrets that may change at any moment.
+pub(crate) type Credentials = Arc<ArcSwap<LabelledSecrets>>;
+
 pub(crate) struct Bench {
     /// `host:port` of the external system.
     pub(crate) outside: String,
     pub(crate) state: Arc<Mutex<State>>,
     pub(crate) context: Context,
     pub(crate) executor: Executor,
+    /// The Secrets of the programs' namespace, as requests are rendered and sent with them.
+    pub(crate) credentials: Credentials,
     pub(crate) stop_lease: CancellationToken,
 }
 
@@ -106,8 +112,9 @@ impl Bench {
             axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
-        let (context, executor) = executor(&client, &target("proxies", &outside, existing, auth), &stop_lease).await;
-        Self { outside, state, context, executor, stop_lease }
+        let (credentials, target) = (Credentials::default(), target("proxies", &outside, existing, auth));
+        let (context, executor) = executor(&client, &target, &stop_lease, &credentials).await;
+        Self { outside, state, context, executor, credentials, stop_lease }
     }
 
     /// The object as the controller reads it.
@@ -246,7 +253,7 @@ spec:
     http:
       {auth}
       create:
-      - {{method: POST, url: "http://{outside}/proxies", body: {{name: "${{self.metadata.name}}", listen: "${{desired.listen}}"}}, accept: [201]}}
+      - {{method: POST, url: "http://{outside}/proxies", body: {{name: "${{self.metadata.name}}", listen: "${{desired.listen}}"}}, accept: [201], because: "${{response.body.?error}}"}}
       - {{method: PUT, url: "http://{outside}/proxies/${{self.metadata.name}}/labels", body: "${{desired}}"}}
       update: [{{method: POST, url: "http://{outside}/proxies/${{self.metadata.name}}", body: "${{desired}}"}}]
       delete: [{{method: DELETE, url: "http://{outside}/proxies/${{self.metadata.name}}", accept: [204, 404]}}]
@@ -255,18 +262,15 @@ spec:
     Arc::new(drift_target::fixtures::target(&text))
 }
 
-async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &CancellationToken) -> (Context, Executor) {
+async fn executor(
+    client: &kube::Client,
+    target: &Arc<Target>,
+    stop: &CancellationToken,
+    credentials: &Credentials,
+) -> (Context, Executor) {
     let mut registry = Registry::default();
     let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
-    let settings = LeaseSettings {
-        namespace: "drift-system".to_owned(),
-        name: CONTROLLER_LEASE.to_owned(),
-        instance: "test".to_owned(),
-        manager: CONTROLLER_MANAGER,
-        on_take: std::collections::BTreeMap::new(),
-        part: Health::default().part("lease"),
-    };
-    let (lease, task) = lease(settings, stop.clone());
+    let (lease, task) = lease(lease_settings(), stop.clone());
     drift_cluster::process::tasks::spawn("turning", CancellationToken::new(), task.turning().keep());
     drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
@@ -276,8 +280,8 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
         kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),
         configuration: watch::channel(Arc::default()).1,
         vouching: watch::channel(Vouching::default()).1,
-        secrets: no_secrets(client),
-        sender: HttpSender::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
+        secrets: secrets(client, credentials.clone()),
+        sender: HttpSender::new(credentials.clone(), CONTROLLER_MANAGER),
         databases: Databases::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),
         resources: ResourceClient::new(client.clone(), "api:443"),
         gate: Arc::default(),
@@ -313,9 +317,20 @@ async fn executor(client: &kube::Client, target: &Arc<Target>, stop: &Cancellati
     (context, executor)
 }
 
-fn no_secrets(client: &kube::Client) -> Secrets {
+fn lease_settings() -> LeaseSettings {
+    LeaseSettings {
+        namespace: "drift-system".to_owned(),
+        name: CONTROLLER_LEASE.to_owned(),
+        instance: "test".to_owned(),
+        manager: CONTROLLER_MANAGER,
+        on_take: std::collections::BTreeMap::new(),
+        part: Health::default().part("lease"),
+    }
+}
+
+fn secrets(client: &kube::Client, own: Credentials) -> Secrets {
     let beside = ReadableSecrets::new(client.clone(), CancellationToken::new(), CancellationToken::new());
-    Secrets::new(Arc::new(ArcSwap::default()), beside)
+    Secrets::new(own, beside)
 }
 
 /// An idempotency key without the fingerprints of the wish and of the requests, which have their own tests.
@@ -323,7 +338,7 @@ fn short(key: &str) -> &str {
     key.rsplitn(3, '-').nth(2).unwrap_or(key)
 }
 
-/// The external system: accepts everything, unless a test says otherwise.
+/// The external system: accepts everything, unless a test says otherwise, and a refusal repeats the credential.
 async fn serve_outside(state: Arc<Mutex<State>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -343,7 +358,10 @@ async fn serve_outside(state: Arc<Mutex<State>>) -> String {
             if hang {
                 std::future::pending::<()>().await;
             }
-            Response::builder().status(status).body(Body::empty()).unwrap()
+            let sent = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+            let token = sent.and_then(|sent| sent.strip_prefix("Bearer ")).filter(|_| status.is_client_error());
+            let repeated = token.map(|token| json!({"error": format!("no access for {token}")}).to_string());
+            Response::builder().status(status).body(repeated.map_or_else(Body::empty, Body::from)).unwrap()
         }
     });
     drift_cluster::process::tasks::spawn("outside", CancellationToken::new(), async move {
