@@ -126,10 +126,14 @@ proptest! {
     fn an_item_is_alone_just_where_nothing_stands_for_it(
         wished in proptest::collection::vec(values(), 0..12),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), values()), 0..8),
+        fewer in 0..3_usize,
+        more in proptest::collection::vec(values(), 0..3),
         rules in prop_oneof![Just(""), Just(", {path: '/*', as: number}"), Just(", {path: '/*/set', list: set}")],
     ) {
         let mut real = wished.clone();
         changes.into_iter().filter(|_| !wished.is_empty()).for_each(|(at, value)| real[at.index(wished.len())] = value);
+        real.truncate(real.len().saturating_sub(fewer));
+        real.extend(more);
         let target = ruled(&format!("{{path: '', list: set}}{rules}"));
         let (place, comparison) = (target.compare.rules.root(), Comparison::default());
         let holds = |wish: &Value, observed: &Value| comparison.fulfils(&place.any_item(), wish, Some(observed));
