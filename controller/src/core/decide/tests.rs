@@ -531,7 +531,7 @@ fn an_unseen_job_is_only_looked_for() {
     assert!(!another.was_begun, "the edited object asks for another Job");
     let polls_first = says(CorrectedReason::CorrectionFailed, 8, owns("db"));
     assert_eq!(written(&unseen(|scene| scene.target.correct_hash = CORRECT_HASH + 1)), polls_first, "another text");
-    assert_eq!(written(&unseen(|scene| scene.facts.identity = Some("new".to_owned()))), polls_first, "another name");
+    assert_eq!(written(&unseen(|scene| scene.facts.identity = Some("new".into()))), polls_first, "another name");
 }
 
 #[test]
