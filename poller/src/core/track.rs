@@ -9,7 +9,7 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, ObservedReason, Standing, StatusFields, Verdict};
+use drift_model::condition::{ConditionStatus, Standing, StatusFields, Verdict};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::token_bucket::TokenBucket;
@@ -68,11 +68,9 @@ pub enum NextWrite {
     Write(Verdict, Urgency),
 }
 
-/// What should stand on an object.
+/// What should stand on an object as it is: a change of its [`Basis`] ends it.
 #[derive(Debug)]
 struct Believed {
-    /// The state that it was found out for.
-    basis: Basis,
     verdict: Verdict,
     /// The fields that are published with it.
     published: StatusFields,
@@ -219,20 +217,10 @@ impl Track {
         let before = self.basis();
         let view_differs = object.view != self.object.view;
         let edited = view_differs && !self.writes.explain_view(&self.object.view.open(), &object.view.open());
-        if view_differs {
-            self.prepared = None;
-        } else {
-            // Traversals know by it what was made of it, and two that are equal take twice the room.
-            object.view = self.object.view.clone();
-        }
-        // Names that are equal take twice the room, and others keep these too.
-        object.id = self.object.id.clone();
-        if rendered.identity == self.rendered.identity {
-            rendered.identity = self.rendered.identity.clone();
-        }
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
-        self.note_foreign_write(&object, now);
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
+        self.share_equal(&mut object, &mut rendered);
+        self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.wish);
         self.standing = object.conditions.observed().and_then(Standing::read);
         (self.object, self.rendered) = (object, rendered);
@@ -242,27 +230,47 @@ impl Track {
         } else if self.pace.settles_edits && !after.has_the_spec_of(&before) {
             self.settle_edit(now);
         }
-        if after != before {
-            self.believed = None;
-        }
-        if !after.has_the_spec_of(&before) {
-            self.flapping.begin_anew();
-            self.seen_in_sync = false;
-        }
+        self.forget_former(&before, view_differs);
         if unbarred {
             // It was not to be polled until now, so that is no silence.
             self.last_heard = now;
-        }
-        if view_differs || after != before {
-            // A request, a wish or a correction later the name says nothing, were it by our own hand.
-            self.tag = None;
-            self.known = None;
-            self.edited_meanwhile = true;
         }
         if edited || asked || unbarred || after != before {
             self.schedule.want_promptly(now);
         }
         self.believe_bar();
+    }
+
+    /// Gives a new state what is equal in the present one: it would take twice the room, and others keep it too.
+    fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered) {
+        object.id = self.object.id.clone();
+        if object.view == self.object.view {
+            object.view = self.object.view.clone();
+        }
+        if rendered.identity == self.rendered.identity {
+            rendered.identity = self.rendered.identity.clone();
+        }
+    }
+
+    /// What was found out and made for the state before holds no more, as far as it depends on what has changed.
+    fn forget_former(&mut self, before: &Basis, view_differs: bool) {
+        let after = self.basis();
+        if view_differs {
+            self.prepared = None;
+        }
+        if after != *before {
+            self.believed = None;
+        }
+        if !after.has_the_spec_of(before) {
+            self.flapping.begin_anew();
+            self.seen_in_sync = false;
+        }
+        if view_differs || after != *before {
+            // A request, a wish or a correction later the name says nothing, were it by our own hand.
+            self.tag = None;
+            self.known = None;
+            self.edited_meanwhile = true;
+        }
     }
 
     /// Says whether another object of the target has the same external resource, with precedence over this one.
@@ -273,14 +281,7 @@ impl Track {
     }
 
     fn is_in_sync_as_wished(&self) -> bool {
-        let basis = self.basis();
-        self.standing.as_ref().is_some_and(|standing| {
-            standing.reason == ObservedReason::InSync
-                && basis.is_spoken_of_by(standing)
-                && standing.tag.wish == basis.wish
-                && standing.tag.correction == basis.correction
-                && basis.moved == 0
-        })
+        self.standing.as_ref().is_some_and(|standing| self.basis().is_in_sync_by(standing))
     }
 }
 

@@ -59,7 +59,7 @@ pub enum LastDefinite {
     /// It is what stands, if that is not Unknown; otherwise there was none.
     #[default]
     Standing,
-    /// Another came to stand since.
+    /// Another came to stand since. In a box even where there was none, so that it takes one word.
     Former(Box<Option<Definite>>),
 }
 

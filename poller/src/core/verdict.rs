@@ -41,6 +41,16 @@ impl Basis {
         standing.is_of(self.generation, self.wish)
     }
 
+    /// Whether a standing verdict says that just this is in sync.
+    #[must_use]
+    pub fn is_in_sync_by(&self, standing: &Standing) -> bool {
+        standing.reason == ObservedReason::InSync
+            && self.is_spoken_of_by(standing)
+            && standing.tag.wish == self.wish
+            && standing.tag.correction == self.correction
+            && self.moved == 0
+    }
+
     /// Whether two states have the same spec, whatever was corrected between them.
     #[must_use]
     pub fn has_the_spec_of(&self, other: &Self) -> bool {

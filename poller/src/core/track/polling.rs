@@ -227,7 +227,7 @@ impl Track {
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();
         let accepted = before.is_some_and(|before| before.accepted && before.published == published);
-        self.believed = Some(Box::new(Believed { basis, verdict, published, accepted }));
+        self.believed = Some(Box::new(Believed { verdict, published, accepted }));
     }
 
     pub(super) fn believe_bar(&mut self) {

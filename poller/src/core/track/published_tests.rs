@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use drift_model::condition::ObservedReason;
 use drift_target::{Confirm, Target};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use crate::core::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
-use drift_model::condition::Wish;
+use drift_model::condition::{ObservedReason, Wish};
 use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::Confirm;

@@ -25,8 +25,8 @@ pub struct BegunWrite {
 impl Track {
     /// What is to be written now.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
-        let Some(Believed { basis, verdict, .. }) = self.believed.as_deref() else { return NextWrite::Nothing };
-        if self.object.deleting || *basis != self.basis() || self.writes.is_under_way() {
+        let Some(Believed { verdict, .. }) = self.believed.as_deref() else { return NextWrite::Nothing };
+        if self.object.deleting || self.writes.is_under_way() {
             return NextWrite::Nothing;
         }
         let is_change = is_change(self.object.conditions.observed(), verdict);
@@ -101,9 +101,11 @@ impl Track {
         self.last_definite.find(self.standing.as_ref())
     }
 
-    /// The last one, where another verdict comes to stand.
-    fn former_definite(&self) -> LastDefinite {
-        LastDefinite::Former(Box::new(self.last_definite()))
+    /// Another verdict comes to stand.
+    fn keep_definite(&mut self) {
+        if let LastDefinite::Standing = self.last_definite {
+            self.last_definite = LastDefinite::Former(Box::new(self.last_definite()));
+        }
     }
 
     /// The fields that do not stand as they are to be published.
@@ -121,10 +123,14 @@ impl Track {
         let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
         if before == after || self.writes.explains(after) {
             let is_definite = after.and_then(Standing::read).is_some_and(|standing| Definite::of(&standing).is_some());
-            self.last_definite = if is_definite { LastDefinite::Standing } else { self.former_definite() };
+            if is_definite {
+                self.last_definite = LastDefinite::Standing;
+            } else {
+                self.keep_definite();
+            }
             return;
         }
-        self.last_definite = self.former_definite();
+        self.keep_definite();
         self.disturbed = true;
         self.believed = None;
         if stands_true(object) {

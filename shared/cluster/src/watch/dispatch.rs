@@ -261,10 +261,14 @@ impl Dispatch {
     /// The target knows of no object any more.
     fn forget_told(&mut self, target: &Arc<str>) {
         for watch in self.watches.values_mut() {
+            // Of nearly all objects the same were told, and stay so.
+            let (mut before, mut after) = (Told::default(), Told::default());
             watch.known.retain(|_, known| {
-                if known.told.iter().any(|(one, _)| one == target) {
-                    known.told = known.told.iter().filter(|(one, _)| one != target).cloned().collect();
+                if !Arc::ptr_eq(&known.told, &before) {
+                    before = known.told.clone();
+                    after = before.iter().filter(|(one, _)| one != target).cloned().collect();
                 }
+                known.told = after.clone();
                 !known.told.is_empty()
             });
         }

@@ -66,6 +66,7 @@ impl RequestTemplate {
     pub(crate) fn inherit(&mut self, headers: &[HeaderTemplate]) {
         let own: Vec<_> = self.headers.iter().map(|(name, _)| name.clone()).collect();
         self.headers.extend(headers.iter().filter(|(name, _)| !own.contains(name)).cloned());
+        self.fixed_headers = OnceLock::new();
     }
 
     /// As much of the request as is known before its path, headers and body are: where it goes to. `None` where an answer
