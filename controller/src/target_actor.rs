@@ -264,9 +264,11 @@ impl TargetActor {
         let target = &self.executor.target;
         let vouched = self.context.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
         let claimant = self.roster.claimant(uid);
+        // Asked before the rights: which claims are void is known as soon as the scope is complete.
+        let scope_complete = self.identities.is_scope_complete();
         let rights = claimant.map(|claimant| self.identities.rights(uid, &claimant)).unwrap_or_default();
         let secrets = self.roster.object(uid).and_then(|object| self.executor.secrets.watched(target, object));
-        Around { vouched, rights, scope_complete: self.identities.is_scope_complete(), secrets }
+        Around { vouched, rights, scope_complete, secrets }
     }
 
     fn word(&self, now: Moment) -> Option<Voucher> {

@@ -90,7 +90,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     }
     let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
     if status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on {
-        return Decision::WriteStatus(status.interrupted(object.generation));
+        return write_among_all(situation, status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
         Ok(resource) => resource,
@@ -103,6 +103,13 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
         return Decision::WriteStatus(moved);
     }
     decide_by_verdict(situation, status, &resource)
+}
+
+/// Of an object that may have come back with an old claim nothing is written until everybody is known: its note would be younger
+/// than that of whoever has the resource now, and the younger note counts at the next start.
+fn write_among_all(situation: &Situation<'_>, status: CorrectionStatus) -> Decision {
+    let waits = status.owned().is_some() && !situation.surroundings.scope_complete;
+    if waits { Decision::Nothing(Held::ScopeIncomplete) } else { Decision::WriteStatus(status) }
 }
 
 /// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
@@ -148,7 +155,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         // A claim that permits to create only is void once the resource is there by another hand.
         let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
         let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
-        Decision::WriteStatus(CorrectionStatus { claim, ..applied })
+        write_among_all(situation, CorrectionStatus { claim, ..applied })
     };
     match status.reason {
         // It is as wished by the hand of another object, or it is nobody's affair any more.

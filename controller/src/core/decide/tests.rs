@@ -180,6 +180,21 @@ fn a_claim_without_work_is_interrupted_first() {
 }
 
 #[test]
+fn no_note_becomes_younger_while_claims_are_unknown() {
+    let unknown = |scene: &mut Scene| scene.surroundings.scope_complete = false;
+    let waits = Decision::Nothing(Held::ScopeIncomplete);
+    let begun = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db"));
+    assert_eq!(begun.clone().with(unknown).decide(), waits);
+    let failed = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, owns("db"));
+    for scene in [begun, failed.clone()] {
+        assert_eq!(scene.observed(ObservedReason::InSync).with(unknown).decide(), waits);
+    }
+    assert!(written(&failed.observed(ObservedReason::InSync).decide()).is_some(), "everybody is known");
+    let unclaimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, None).with(unknown);
+    assert!(written(&unclaimed.decide()).is_some(), "it says nothing of any resource");
+}
+
+#[test]
 fn the_finalizer_is_put_before_the_claim() {
     let deleting = |scene: &mut Scene| scene.target.actions.delete = true;
     let fresh = Scene::new().without_status().with(deleting);
