@@ -3,6 +3,7 @@
 //! The one that claimed it has it and keeps it; without a claim the oldest. This file must not know of targets, nor what is done to a
 //! resource.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{Claimant, ResourceName, Uid};
@@ -31,16 +32,19 @@ pub(super) struct Contenders {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     without_claim: bool,
-    /// Of claims the younger note comes first, else the older object.
-    order: i64,
+    /// Of claims the younger note comes first.
+    noted: Reverse<u32>,
+    /// Without a claim the older object comes first, and of notes of the same second: one that was cloned or restored with its
+    /// status has the note of the other.
+    created: i64,
     pub(super) uid: Uid,
 }
 
 impl Rank {
     pub(super) fn of(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
         let without_claim = claimant.owns.as_ref() != Some(resource);
-        let order = if without_claim { claimant.created } else { -i64::from(claimant.claimed) };
-        Self { without_claim, order, uid: uid.clone() }
+        let noted = Reverse(if without_claim { 0 } else { claimant.claimed });
+        Self { without_claim, noted, created: claimant.created, uid: uid.clone() }
     }
 
     /// Whether it takes the resource from the one who has it. What was claimed before is taken only while not everybody is

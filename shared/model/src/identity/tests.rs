@@ -144,6 +144,17 @@ fn of_claims_seen_at_a_start_the_younger_counts() {
 }
 
 #[test]
+fn of_notes_of_one_second_the_older_object_counts() {
+    let noted = |created| Claimant { claimed: 7, ..claimant("db", Some("db"), created) };
+    let (clone, original) = (of("first", "a"), of("second", "b"));
+    for order in [[(&clone, noted(2)), (&original, noted(1))], [(&original, noted(1)), (&clone, noted(2))]] {
+        let mut index = IdentityIndex::default();
+        order.into_iter().for_each(|(selected, claimant)| _ = index.insert_while_incomplete(selected, claimant));
+        assert!(has(&index, &original, &noted(1)) && !has(&index, &clone, &noted(2)));
+    }
+}
+
+#[test]
 fn a_claim_holds_while_the_claimant_wants_something_else() {
     let moved = claimant("new", Some("db"), 3);
     let other = claimant("db", None, 1);
@@ -207,12 +218,12 @@ impl Plain {
     }
 
     /// Who claims what, the youngest note first.
-    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, Uid)>> {
-        let mut claims: BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, Uid)>> = BTreeMap::new();
+    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, i64, Uid)>> {
+        let mut claims: BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, i64, Uid)>> = BTreeMap::new();
         for (uid, (_, claimant)) in self.objects() {
             let owned = claimant.owns.iter().cloned();
             owned.for_each(|owned| {
-                _ = claims.entry(owned).or_default().insert((Reverse(claimant.claimed), uid.clone()))
+                _ = claims.entry(owned).or_default().insert((Reverse(claimant.claimed), claimant.created, uid.clone()))
             });
         }
         claims
@@ -227,12 +238,12 @@ impl Plain {
         let mut claimed_by = BTreeMap::new();
         for (resource, claims) in self.claims() {
             let claims_it =
-                |claims: &BTreeSet<(Reverse<u32>, Uid)>, uid: &Uid| claims.iter().any(|(_, one)| one == uid);
-            let holder = self.claimed_by.get(&resource).and_then(|uid| claims.iter().find(|(_, one)| one == uid));
-            let came = claims.iter().find(|(_, uid)| {
+                |claims: &BTreeSet<(Reverse<u32>, i64, Uid)>, uid: &Uid| claims.iter().any(|(_, _, one)| one == uid);
+            let holder = self.claimed_by.get(&resource).and_then(|uid| claims.iter().find(|(_, _, one)| one == uid));
+            let came = claims.iter().find(|(_, _, uid)| {
                 *uid == selected.uid && !before.get(&resource).is_some_and(|before| claims_it(before, uid))
             });
-            let (_, first) = match (holder, came) {
+            let (_, _, first) = match (holder, came) {
                 (None, _) => claims.first().unwrap(),
                 (Some(holder), Some(came)) if !is_complete => holder.min(came),
                 (Some(holder), Some(_)) => {
@@ -246,7 +257,7 @@ impl Plain {
         self.claimed_by = claimed_by;
         let claims = self.claims();
         self.late.retain(|(uid, resource)| {
-            let still = claims.get(resource).is_some_and(|claims| claims.iter().any(|(_, one)| one == uid));
+            let still = claims.get(resource).is_some_and(|claims| claims.iter().any(|(_, _, one)| one == uid));
             still && self.claimed_by.get(resource) != Some(uid)
         });
     }
@@ -254,8 +265,8 @@ impl Plain {
     /// Everybody is known.
     fn note_complete(&mut self) {
         for (resource, claims) in self.claims() {
-            let void = claims.into_iter().filter(|(_, uid)| self.claimed_by.get(&resource) != Some(uid));
-            self.late.extend(void.map(|(_, uid)| (uid, resource.clone())));
+            let void = claims.into_iter().filter(|(_, _, uid)| self.claimed_by.get(&resource) != Some(uid));
+            self.late.extend(void.map(|(_, _, uid)| (uid, resource.clone())));
         }
     }
 
