@@ -13,7 +13,7 @@ mod writes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::identities::Holding;
+use drift_cluster::identities::HeldClaim;
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
 use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
@@ -82,8 +82,8 @@ pub struct Answer {
     /// A correction's part of the target's limits. It is given back when nothing more is asked of the external system: the
     /// word on the object that follows may be refused for ever, which is no reason to hold up others.
     pub taken: Option<Taken>,
-    /// The resource is the object's until then, also where that leaves its target meanwhile.
-    pub holding: Option<Holding>,
+    /// The resource is the object's until the outcome is noted or its first write fails, also where the object leaves its target meanwhile.
+    pub holding: Option<HeldClaim>,
 }
 
 /// What one execution is given by whoever has it carried out.

@@ -43,7 +43,7 @@ pub struct Surroundings {
     pub has_identity: bool,
     /// Another object names the same identity.
     pub identity_shared: bool,
-    /// Another object had claimed what it claims before it came with its claim.
+    /// Another object has what it claims, whose claim was seen first or has the younger note.
     pub claim_void: bool,
     /// Everybody is known who may have claimed something where the identity holds.
     pub scope_complete: bool,

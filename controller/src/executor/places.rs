@@ -3,7 +3,7 @@
 //!
 //! This file must not know what is done there.
 
-use drift_cluster::identities::Holding;
+use drift_cluster::identities::HeldClaim;
 use drift_cluster::object_writer::CallSlot;
 
 use super::Executor;
@@ -17,7 +17,7 @@ pub(super) struct Places {
     pub(super) hosts: HeldHosts,
     pub(super) call: Option<CallSlot>,
     pub(super) taken: Option<Taken>,
-    pub(super) holding: Option<Holding>,
+    pub(super) holding: Option<HeldClaim>,
 }
 
 impl Executor {

@@ -1,4 +1,4 @@
-//! Who owns which external resource: one object at most, whose claim came first.
+//! Who owns which external resource: one object at most, whose claim was seen first or has the younger note.
 //!
 //! A claim that stands on an object outside of every selection counts for nobody, and comes back with its object: neither
 //! program can keep anybody from labelling an object anew. It must not change anything.

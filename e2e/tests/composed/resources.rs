@@ -93,7 +93,7 @@ impl Resources {
 
     /// A correction of the object, as that claimant, begins or is at its end.
     pub(crate) fn hold(&self, uid: &Uid, claimant: Option<Claimant>) {
-        let selected = Selected { target: "~".into(), uid: uid.clone() };
+        let selected = Selected::correcting(uid);
         let mut state = self.state.borrow_mut();
         let concerned = match claimant {
             Some(claimant) if state.is_complete() => state.index.insert(&selected, claimant),

@@ -18,10 +18,6 @@ use crate::cleanup::{IncompleteScopes, NotedSelections};
 use crate::config::Configuration;
 use crate::kinds::{KindError, locate_served_kind};
 
-/// Stands in the index for whoever corrects an object. The name of no target begins like this, and it comes after all of them, so that
-/// what a target says of the object counts before it.
-const CORRECTING: &str = "~";
-
 /// How often it is looked whether a kind that cannot be used is gone: others may wait for that, and one request in five
 /// seconds is no load.
 const LOOK_FOR_KIND: Duration = Duration::from_secs(5);
@@ -55,7 +51,7 @@ pub enum Wake {
 /// An object has what it is corrected for while this lives, also when no target sees it any more.
 #[derive(Debug)]
 #[must_use = "others may have the resource when this is dropped"]
-pub struct Holding {
+pub struct HeldClaim {
     identities: Identities,
     selected: Selected,
 }
@@ -149,7 +145,7 @@ impl State {
     fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
         self.in_force = configuration.targets.keys().map(|name| name.as_str().into()).collect();
         let gone: Vec<_> = self.index.targets().difference(&self.in_force).cloned().collect();
-        gone.iter().filter(|target| ***target != *CORRECTING).for_each(|target| self.drop_target(target));
+        gone.iter().for_each(|target| self.drop_target(target));
         let is_listed = |target: &Target| self.listed.get(target.name.as_str()) == Some(&target.document_hash);
         let incomplete = match configuration.loaded {
             true => IncompleteScopes::find(notes, configuration.in_force(), is_listed),
@@ -247,12 +243,12 @@ impl Member {
     }
 
     /// A correction of the object, as that claimant, begins.
-    pub fn hold(&self, uid: &Uid, claimant: Claimant) -> Holding {
-        let selected = Selected { target: CORRECTING.into(), uid: uid.clone() };
+    pub fn hold(&self, uid: &Uid, claimant: Claimant) -> HeldClaim {
+        let selected = Selected::correcting(uid);
         let mut state = self.identities.state();
         let concerned = state.insert(&selected, claimant, self.scope);
         state.tell(concerned, None);
-        Holding { identities: self.identities.clone(), selected }
+        HeldClaim { identities: self.identities.clone(), selected }
     }
 
     /// The target's list is read: its objects are those that this actor took in.
@@ -276,7 +272,7 @@ impl Member {
     }
 }
 
-impl Drop for Holding {
+impl Drop for HeldClaim {
     fn drop(&mut self) {
         let mut state = self.identities.state();
         let concerned = state.index.remove(&self.selected);
@@ -296,3 +292,6 @@ impl Drop for Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 
 mod contenders;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -76,6 +77,18 @@ pub struct Selected {
     pub uid: Uid,
 }
 
+/// Stands for whoever corrects an object where a target's name does. The name of no target begins like this, and it comes after all of
+/// them, so that what a target says of the object counts before it.
+const CORRECTING: &str = "~";
+
+impl Selected {
+    /// The object for as long as it is corrected, whatever targets see of it.
+    #[must_use]
+    pub fn correcting(uid: &Uid) -> Self {
+        Self { target: CORRECTING.into(), uid: uid.clone() }
+    }
+}
+
 /// What an object may do, as far as others are concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
@@ -83,7 +96,7 @@ pub struct Rights {
     pub has: bool,
     /// Another object that is not being deleted wants or claims that resource, so that a deletion leaves it.
     pub shared: bool,
-    /// Another object had claimed what it claims before it came with its claim.
+    /// Another object has what it claims: that one's claim was seen first or, where nobody saw which came first, its note is younger.
     pub claim_void: bool,
 }
 
@@ -97,7 +110,7 @@ pub struct IdentityIndex {
     /// What each target says of an object, the first target by name first.
     claimants: HashMap<Uid, Vec<(Arc<str>, Claimant)>>,
     by_resource: HashMap<ResourceName, Contenders>,
-    /// Who claims what another one had claimed before, as far as that is known, and claims it still.
+    /// Who claims what another one has by its claim, once everybody is known.
     late: HashSet<(Uid, ResourceName)>,
 }
 
@@ -146,7 +159,8 @@ impl IdentityIndex {
     /// The targets that see anything.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<Arc<str>> {
-        self.claimants.values().flatten().map(|(target, _)| target.clone()).collect()
+        let names = self.claimants.values().flatten().map(|(target, _)| target);
+        names.filter(|target| ***target != *CORRECTING).cloned().collect()
     }
 
     /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that before; without
@@ -157,7 +171,7 @@ impl IdentityIndex {
         let claim_void = !self.late.is_empty() && claimant.owns.as_ref().is_some_and(is_late);
         let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
         let living = self.by_resource.get(resource).map_or(0, |contenders| contenders.living);
-        let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(own).any(|named| named == resource));
+        let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(&own).any(|named| named == resource));
         Rights { has: self.may_have(uid, claimant, resource), shared: living > usize::from(own), claim_void }
     }
 
@@ -175,9 +189,18 @@ impl IdentityIndex {
         self.by_resource.get(resource).and_then(Contenders::first)
     }
 
-    /// What counts of what the targets say of an object.
-    fn claimant(&self, uid: &Uid) -> Option<&Claimant> {
-        self.claimants.get(uid).and_then(|said| said.first()).map(|(_, claimant)| claimant)
+    /// What counts of what is said of an object: what the first target says, with the claim that it is corrected for where that
+    /// target sees none yet.
+    fn claimant(&self, uid: &Uid) -> Option<Cow<'_, Claimant>> {
+        let said = self.claimants.get(uid)?;
+        let (_, first) = said.first()?;
+        let held = said.last().filter(|(target, held)| **target == *CORRECTING && held.owns.is_some());
+        Some(match held.filter(|_| first.owns.is_none()) {
+            Some((_, Claimant { owns, claimed, .. })) => {
+                Cow::Owned(Claimant { owns: owns.clone(), claimed: *claimed, ..first.clone() })
+            }
+            None => Cow::Borrowed(first),
+        })
     }
 
     fn change(
@@ -186,7 +209,7 @@ impl IdentityIndex {
         claimant: Option<Claimant>,
         scope: Scope,
     ) -> Vec<Selected> {
-        let old = self.claimant(uid).cloned();
+        let old = self.claimant(uid).map(Cow::into_owned);
         // One target sees an object as a rule.
         let said = self.claimants.entry(uid.clone()).or_insert_with(|| Vec::with_capacity(1));
         let place = said.binary_search_by(|(other, _)| other.cmp(target));
@@ -201,7 +224,7 @@ impl IdentityIndex {
         if said.is_empty() {
             self.claimants.remove(uid);
         }
-        let new = self.claimant(uid).cloned();
+        let new = self.claimant(uid).map(Cow::into_owned);
         if old == new { Vec::new() } else { self.exchange(uid, (old.as_ref(), new.as_ref()), scope) }
     }
 

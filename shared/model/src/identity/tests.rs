@@ -208,11 +208,14 @@ struct Plain {
 }
 
 impl Plain {
-    /// The first target by name that sees an object counts.
-    fn objects(&self) -> BTreeMap<&Uid, (&Arc<str>, &Claimant)> {
+    /// The first target by name that sees an object counts, with the claim that it is corrected for where that has none.
+    fn objects(&self) -> BTreeMap<&Uid, (&Arc<str>, Claimant)> {
         let mut objects = BTreeMap::new();
         for (Selected { target, uid }, claimant) in &self.claimants {
-            objects.entry(uid).or_insert((target, claimant));
+            let (_, counting) = objects.entry(uid).or_insert_with(|| (target, claimant.clone()));
+            if **target == *CORRECTING && counting.owns.is_none() {
+                (counting.owns, counting.claimed) = (claimant.owns.clone(), claimant.claimed);
+            }
         }
         objects
     }
@@ -278,7 +281,7 @@ impl Plain {
             let oldest = || wanting.min_by_key(|(uid, (_, claimant))| (claimant.created, **uid)).map(|(uid, _)| *uid);
             self.claimed_by.get(resource).or_else(oldest)
         };
-        let of = |(uid, (target, claimant)): (&&Uid, &(&Arc<str>, &Claimant))| {
+        let of = |(uid, (target, claimant)): (&&Uid, &(&Arc<str>, Claimant))| {
             let selected = Selected { target: (*target).clone(), uid: (*uid).clone() };
             let names = |other: &Claimant| resources(other).any(|named| Some(named) == claimant.wants.as_ref());
             let others = objects.iter().filter(|(other, (_, theirs))| *other != uid && names(theirs));
@@ -296,7 +299,7 @@ impl Plain {
     }
 }
 
-/// What happens to the objects of three targets: one comes or changes, one goes, or a target reads its list anew.
+/// What happens to the objects of three targets and of whoever corrects: one comes or changes, one goes, or a target reads its list anew.
 #[derive(Clone, Debug)]
 enum Step {
     Seen { at: (u8, u8), names: (u8, u8), since: (u8, u8), deleting: bool, is_complete: bool },
@@ -306,13 +309,13 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let seen = ((0_u8..3, 0_u8..6), (0_u8..5, 0_u8..5), (0_u8..3, 0_u8..3), any::<bool>(), any::<bool>());
+    let seen = ((0_u8..=CORRECTOR, 0_u8..6), (0_u8..5, 0_u8..5), (0_u8..3, 0_u8..3), any::<bool>(), any::<bool>());
     prop_oneof![
         6 => seen.prop_map(|(at, names, since, deleting, is_complete)| {
             Step::Seen { at, names, since, deleting, is_complete }
         }),
         1 => Just(Step::Complete),
-        2 => (0_u8..3, 0_u8..6).prop_map(|(target, uid)| Step::Gone { target, uid }),
+        2 => (0_u8..=CORRECTOR, 0_u8..6).prop_map(|(target, uid)| Step::Gone { target, uid }),
         2 => (0_u8..3, proptest::collection::hash_set(0_u8..6, 0..4))
             .prop_map(|(target, kept)| Step::ListedAnew { target, kept }),
     ]
@@ -328,9 +331,17 @@ fn numbered_name(number: u8) -> Option<ResourceName> {
     }
 }
 
+/// Stands for whoever corrects, after the targets.
+const CORRECTOR: u8 = 3;
+
+fn numbered(target: u8, uid: u8) -> Selected {
+    let selected = of(&target.to_string(), &uid.to_string());
+    if target == CORRECTOR { Selected::correcting(&selected.uid) } else { selected }
+}
+
 /// Does the step to the index and to the plain list; gives whom the index names as concerned.
 fn take(index: &mut IdentityIndex, plain: &mut Plain, step: Step) -> Vec<Selected> {
-    let at = |target: u8, uid: u8| of(&target.to_string(), &uid.to_string());
+    let at = numbered;
     match step {
         Step::Seen { at: (target, uid), names: (wants, owns), since: (created, claimed), deleting, is_complete } => {
             let (wants, owns) = (numbered_name(wants), numbered_name(owns));
@@ -366,18 +377,22 @@ proptest! {
         let (mut index, mut plain) = (IdentityIndex::default(), Plain::default());
         for step in steps {
             let before = plain.rights();
-            let is_own = |other: &Selected| matches!(&step, Step::Seen { at: (target, uid), .. }
-                if *other == of(&target.to_string(), &uid.to_string()));
+            let is_own = |other: &Selected| match step {
+                // Whoever corrects an object ends by looking at it.
+                Step::Seen { at: (CORRECTOR, uid), .. } | Step::Gone { target: CORRECTOR, uid } => *other.uid == *uid.to_string(),
+                Step::Seen { at: (target, uid), .. } => *other == numbered(target, uid),
+                _ => false,
+            };
             let told = take(&mut index, &mut plain, step.clone());
-            let (after, claimants) = (plain.rights(), &plain.claimants);
+            let (after, objects) = (plain.rights(), plain.objects());
             for (other, right) in &after {
-                prop_assert_eq!(&index.rights(&other.uid, &claimants[other]), right);
+                prop_assert_eq!(&index.rights(&other.uid, &objects[&other.uid].1), right);
                 let was_told = is_own(other) || told.contains(other);
                 prop_assert!(was_told || before.get(other).is_none_or(|before| before == right), "{:?} was not told", other);
             }
             // Whatever happens, of the objects that name one resource one has it.
-            for resource in claimants.values().filter_map(|claimant| claimant.wants.as_ref()) {
-                let having = after.iter().filter(|(other, right)| right.has && claimants[*other].wants.as_ref() == Some(resource));
+            for resource in objects.values().filter_map(|(_, claimant)| claimant.wants.as_ref()) {
+                let having = after.iter().filter(|(other, right)| right.has && objects[&other.uid].1.wants.as_ref() == Some(resource));
                 let having: BTreeSet<_> = having.map(|(other, _)| &other.uid).collect();
                 prop_assert!(having.len() <= 1, "{:?} have {:?}", having, resource);
             }

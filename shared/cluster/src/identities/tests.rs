@@ -1,0 +1,75 @@
+//! Who has a resource while an object is corrected for it.
+
+use super::*;
+use crate::cleanup::Selections;
+
+fn target(name: &str) -> Target {
+    drift_target::fixtures::target(&format!(
+        "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: {name}}}, spec: {{objects: {{apiVersion: \
+         demo.example/v1, kind: Proxy}}, scope: s, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
+    ))
+}
+
+fn wanting(created: i64) -> Claimant {
+    let wants = ResourceName { scope: target("a").scope.id, identity: "x".into() };
+    Claimant { wants: Some(wants), owns: None, created, claimed: u32::MAX, deleting: false }
+}
+
+fn owning(created: i64) -> Claimant {
+    let wanting = wanting(created);
+    Claimant { owns: wanting.wants.clone(), ..wanting }
+}
+
+fn arrange(identities: &Identities, names: &[&str]) {
+    let targets = names.iter().map(|name| ((*name).to_owned(), Arc::new(target(name)))).collect();
+    let configuration = Configuration { targets, loaded: true, ..Configuration::default() };
+    identities.state().arrange(&configuration, &Selections::default());
+}
+
+/// Both targets have read their lists, and everybody is known.
+fn two_members(identities: &Identities) -> [Member; 2] {
+    let members = ["a", "b"].map(|name| {
+        let mut member = identities.join(&target(name));
+        member.note_listed();
+        member
+    });
+    arrange(identities, &["a", "b"]);
+    assert!(members[0].is_scope_complete());
+    members
+}
+
+#[test]
+fn a_held_claim_outlives_its_target() {
+    let identities = Identities::default();
+    let [mut first, mut second] = two_members(&identities);
+    let (young, old) = (Uid::from("young"), Uid::from("old"));
+    first.insert(&young, wanting(2));
+    assert!(first.claim(&young, wanting(2)));
+    let held = first.hold(&young, owning(2));
+    second.insert(&old, wanting(1));
+    arrange(&identities, &["b"]);
+    drop(first);
+    arrange(&identities, &["b", "c"]);
+    assert!(!second.rights(&old, &wanting(1)).has);
+    drop(held);
+    assert!(second.rights(&old, &wanting(1)).has);
+}
+
+#[test]
+fn a_claim_holds_before_its_target_sees_it() {
+    let identities = Identities::default();
+    let [mut first, mut second] = two_members(&identities);
+    let (young, old) = (Uid::from("young"), Uid::from("old"));
+    first.insert(&young, wanting(2));
+    assert!(first.claim(&young, wanting(2)));
+    let held = first.hold(&young, owning(2));
+    second.insert(&old, wanting(1));
+    // The actor of the target's next text reads the object before the note has landed.
+    first.insert(&young, wanting(2));
+    assert!(!second.rights(&old, &wanting(1)).has);
+    first.remove(&young);
+    first.insert(&young, wanting(2));
+    assert!(!second.rights(&old, &wanting(1)).has, "it left and came back");
+    drop(held);
+    assert!(second.rights(&old, &wanting(1)).has);
+}
