@@ -130,5 +130,8 @@ pub(crate) async fn find_object(
         return Err(CommandError::BadUsage(message));
     }
     live.troubles.iter().try_for_each(|trouble| warn(trouble))?;
-    Err(CommandError::CannotTell(format!("{message}, and not all of them can be read")))
+    Err(CommandError::CannotTell(match others.is_empty() {
+        true => format!("whether a target is about {word}/{name} cannot be told"),
+        false => format!("{message}, and not all of them can be read"),
+    }))
 }

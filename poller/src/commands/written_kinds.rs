@@ -22,8 +22,10 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
         let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else {
             if kinds.lacks(objects) {
                 let message = format!(
-                    "no CustomResourceDefinition among the files defines {} in {}: what targets read and write of it is not checked",
-                    objects.kind, objects.api_version
+                    "what targets read and write of {} is not checked: no CustomResourceDefinition among the files defines it in {}{}",
+                    objects.kind,
+                    objects.api_version,
+                    kinds.question(objects)
                 );
                 said.push((name.clone(), (Severity::Warning, message)));
             }

@@ -49,6 +49,15 @@ struct Written {
 }
 
 impl FoundDocument {
+    /// Why it is no document at all: its key has something else than a text.
+    #[must_use]
+    pub fn mistake(&self) -> Option<String> {
+        let (holder, (_, value)) = (self.holder.as_ref()?, self.written.value.as_ref()?);
+        let is_document = matches!(value.content, Content::Text(_) | Content::Null);
+        let key = &holder.key;
+        (!is_document).then(|| format!("data.{key} is {}, not a text: write `{key}: |`", value.kind()))
+    }
+
     /// Where a place of the document stands in the whole text, line and column, 1-based. Where no line can be told, and where
     /// escapes make it hard to tell, that is where the document begins.
     #[must_use]
@@ -136,11 +145,14 @@ fn collect_values(manifest: &Node, (lines_before, part): (usize, &Arc<str>), fou
     let namespace = metadata(&["metadata", "namespace"]);
     let Some(Content::Map(entries)) = manifest.get("data").map(|data| &data.content) else { return };
     for entry in entries {
-        let text = entry.value.as_text().unwrap_or_default();
-        if is_labelled || text.contains(TARGET_KIND) {
+        let (text, mut value) = (entry.value.as_text().unwrap_or_default(), entry.value.clone());
+        if matches!(value.content, Content::Map(_)) {
+            value.at = entry.key_at;
+        }
+        if is_labelled || text.contains(TARGET_KIND) || is_target(&value) {
             let (config_map, namespace) = (name.to_owned(), namespace.map(str::to_owned));
             let holder = Holder { config_map, namespace, key: entry.key.clone(), is_labelled };
-            let written = Written { lines_before, value: Some((part.clone(), entry.value.clone())) };
+            let written = Written { lines_before, value: Some((part.clone(), value)) };
             found.push(FoundDocument { holder: Some(holder), text: text.to_owned(), written });
         }
     }

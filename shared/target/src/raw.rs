@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::cel::suggest::{did_you_mean, nearest};
+use crate::cel::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 pub(super) use crate::fields::Fields;
 use crate::recording::{Asked, Recording};
@@ -218,9 +218,14 @@ impl<'d> Reader<'d> {
         if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
             return Some(*value);
         }
-        let words = choices.iter().map(|(word, _)| *word);
-        let hint = did_you_mean(text, words.clone());
-        let hint = if hint.is_empty() { format!("; one of {}", words.collect::<Vec<_>>().join(", ")) } else { hint };
+        let known = choices.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        // What stands before a known word may turn it into its opposite: `unordered`.
+        let near = nearest(text, known.iter().copied()).filter(|near| !text.ends_with(near));
+        let hint = match near {
+            Some(near) if known.len() == 1 => format!(": did you mean `{near}`?"),
+            Some(near) => format!(": did you mean `{near}`? known: {}", known.join(", ")),
+            None => format!("; known: {}", known.join(", ")),
+        };
         self.refuse(node.at, format!("{place}: unknown `{text}`{hint}"))
     }
 

@@ -4,7 +4,7 @@
 //! mistake stands.
 
 /// What a message of the library holds, and what is said in its place.
-const WORDS: [(&str, &str); 15] = [
+const WORDS: [(&str, &str); 16] = [
     // People write patterns in templates.
     (
         "unknown escape character",
@@ -39,8 +39,15 @@ const WORDS: [(&str, &str); 15] = [
     ),
     ("block sequence entries", "an item of a list cannot stand here: begin the list on a line of its own"),
     ("flow construct", "a `[` or a `{` above is not closed, or this line of it needs more indentation"),
-    ("flow mapping", "a `{` is not closed, or a comma is missing before this"),
-    ("flow sequence", "a `[` is not closed, or a comma is missing before this"),
+    (
+        "flow mapping",
+        "a `{` is not closed, or a comma is missing before this, or a text with `${…}` or `: ` in it needs quotes",
+    ),
+    (
+        "flow sequence",
+        "a `[` is not closed, or a comma is missing before this, or a text with `${…}` or `: ` in it needs quotes",
+    ),
+    ("only single YAML document expected", "a key holds one target: give the second a key of its own"),
 ];
 
 /// The same in our words; as it is where there are none.

@@ -162,6 +162,10 @@ impl Document {
         documents.iter().find(|document| document.name == *name)
     }
 
+    fn mistake(&self) -> Option<String> {
+        self.found.as_ref().and_then(FoundDocument::mistake)
+    }
+
     fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
         let (line, column) = match &self.found {
             Some(found) => found.place(line, column),
@@ -213,7 +217,7 @@ pub fn check(documents: &[Document]) -> Report {
 #[must_use]
 pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
     let mut texts = Texts::new();
-    for document in documents {
+    for document in documents.iter().filter(|document| document.mistake().is_none()) {
         let keys = texts.entry(document.name.config_map.clone()).or_default();
         keys.insert(document.name.key.clone(), document.text.clone());
     }
@@ -232,6 +236,8 @@ pub fn check_without(documents: &[Document], refused: &Refused) -> Report {
         Some((document, target.clone()))
     };
     let good: Vec<_> = catalogue.targets().values().filter_map(good).collect();
+    let no_document = |document: &Document| Some(document.remark(Severity::Error, (0, 0), document.mistake()?));
+    report.remarks.extend(documents.iter().filter_map(no_document));
     report.remarks.extend(unlabelled(documents));
     report.remarks.extend(doubts(&good));
     let of_source = |(document, target): (&Document, Arc<Target>)| Good {

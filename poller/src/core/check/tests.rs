@@ -42,6 +42,20 @@ fn a_mistake_is_told_in_its_file() {
 }
 
 #[test]
+fn a_document_without_its_bar_is_told_at_its_key() {
+    let inside = target("a", "A", "").lines().map(|line| format!("    {line}\n")).collect::<String>();
+    for (label, count) in [(", labels: {driftpoller.dev/targets: \"true\"}", 1), ("", 2)] {
+        let map =
+            format!("kind: ConfigMap\nmetadata: {{name: m{label}}}\ndata:\n  a.yaml:\n{inside}  other: {{b: c}}\n");
+        let (targets, mut remarks) = checked(&[("m.yaml", &map)]);
+        assert!(targets.is_empty());
+        remarks.retain(|remark| !remark.contains("data.other is a map"));
+        let said = "error m.yaml:4:3 data.a.yaml is a map, not a text: write `a.yaml: |`";
+        assert!(remarks.iter().any(|remark| remark == said) && remarks.len() == count, "{remarks:#?}");
+    }
+}
+
+#[test]
 fn documents_are_checked_together() {
     let (one, other) = (target("a", "A", ""), target("a", "B", ""));
     let (targets, remarks) =

@@ -8,6 +8,7 @@ use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::kinds::{ExaminedKind, ResolvedKind};
+use drift_target::cel::did_you_mean;
 use drift_target::{ObjectSelection, Target};
 
 /// Where Kubernetes' objects of a kind live.
@@ -97,6 +98,13 @@ impl WrittenKinds {
         let group = objects.group();
         let is_of_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
         !self.defined.is_empty() && !is_of_kubernetes && self.find(&objects.api_version, &objects.kind).is_none()
+    }
+
+    /// The kind of the same group that was probably meant, as a question; nothing where none is near.
+    #[must_use]
+    pub fn question(&self, objects: &ObjectSelection) -> String {
+        let beside = self.defined.iter().filter(|one| one.group == objects.group() && one.kind != objects.kind);
+        did_you_mean(&objects.kind, beside.map(|one| one.kind.as_str()))
     }
 
     /// What the kind of a target lacks for it, by its definition; `None` where none is written.
@@ -213,6 +221,8 @@ mod tests {
             ("g.example/v1", "Ox", false),
             ("g.example/v2", "Ox", true),
             ("g.example/v1", "Cow", true),
+            ("g.example/v1", "Oxs", true),
+            ("other.example/v1", "Ow", true),
             ("other.example/v1", "Ox", true),
             ("notk8s.io/v1", "Ox", true),
             ("v1", "Event", false),
@@ -230,6 +240,9 @@ mod tests {
                 |kinds: &WrittenKinds| parse_document(&name, &text).ok().map(|target| kinds.lacks(&target.objects));
             assert_eq!(lacks(&kinds), Some(expected), "{version} {kind}");
             assert_eq!(lacks(&WrittenKinds::default()), Some(false), "{version} {kind}");
+            let question = parse_document(&name, &text).ok().map(|target| kinds.question(&target.objects));
+            let expected = if kind == "Oxs" { ": did you mean `Ox`?" } else { "" };
+            assert_eq!(question.as_deref(), Some(expected), "{version} {kind}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
 
 mod names;
+mod patterns;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -190,6 +191,7 @@ impl Checker<'_> {
             None if OPERATORS.contains(&call.func_name.as_str()) => self.check_differs(call),
             None => self.check_global(expression, &call.func_name, call.args.len()),
         }
+        self.check_pattern(call);
         call.args.iter().for_each(|argument| self.visit(argument));
     }
 

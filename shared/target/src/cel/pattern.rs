@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cel::ExecutionError;
 use regex_automata::Input;
-use regex_automata::meta::{Config, Regex};
+use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::util::iter::Searcher;
 
 use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST, of_bytes};
@@ -95,9 +95,22 @@ fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
 
 fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
     charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
-    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_BYTES);
-    let regex = Regex::builder().configure(config).build(pattern);
+    let regex = build(pattern);
     // The same for one that was too large, since it has been tried.
     charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
     regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
+}
+
+fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
+    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_BYTES);
+    Regex::builder().configure(config).build(pattern).map_err(Box::new)
+}
+
+/// Why nothing can be looked for with this pattern, whatever the text is.
+pub(super) fn mistake(pattern: &str) -> Option<String> {
+    let error = build(pattern).err()?;
+    // The library shows the pattern first, and tells the reason in the last line.
+    let told = error.syntax_error().map(ToString::to_string);
+    let reason = told.as_deref().and_then(|told| told.rsplit("error: ").next()).unwrap_or("it is too large");
+    Some(format!("the pattern does not compile: {}", reason.trim()))
 }

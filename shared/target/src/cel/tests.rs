@@ -213,7 +213,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("[self.spec.secret, 1].sort()", "sort: needs a list of only texts, only numbers or only booleans"),
         ("self.spec.members.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
         ("self.spec.secret.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
-        ("self.spec.secret.find('(')", "matches cannot take this value"),
+        ("self.spec.secret.find('(' + '')", "matches cannot take this value"),
         ("json.text(self.spec.?absent)", "json.text: the optional has no value"),
         ("json.text({1: 2})", "json.text: a key of the map is no text"),
         ("json.text(bytes('a'))", "json.text: the result is bytes; write string(…) or base64.encode(…) around it"),

@@ -69,7 +69,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "method: PUT",
         "method: PULL",
-        &["13:29 correct.http.update[1].method: unknown `PULL`; one of GET, HEAD, POST, PUT, PATCH, DELETE"],
+        &["13:29 correct.http.update[1].method: unknown `PULL`; known: GET, HEAD, POST, PUT, PATCH, DELETE"],
     ),
     (
         "method: GET,",
