@@ -124,6 +124,12 @@ impl Target {
         }
     }
 
+    /// The keys of a written-out `desired` that a written-out `observed` lacks, each with what that means.
+    #[must_use]
+    pub fn unobserved(&self) -> Vec<(String, String)> {
+        self.compare.unobserved(self.read.observed())
+    }
+
     /// Renders what the object wishes for.
     ///
     /// # Errors

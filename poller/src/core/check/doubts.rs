@@ -31,6 +31,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {
             warn(&["spec", "correct"], NO_MODE);
         }
+        for (key, message) in target.unobserved() {
+            warn(&["spec", "compare", "desired", &key], &message);
+        }
     }
     for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
         let actions = target.correct.actions();

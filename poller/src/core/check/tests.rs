@@ -123,6 +123,27 @@ fn an_identity_that_all_objects_have_is_a_warning() {
 }
 
 #[test]
+fn a_wish_that_is_never_observed_is_a_warning() {
+    let told = |desired: &str, observed: &str| {
+        let text = target("a", "A", "")
+            .replace("{desired: {a: 1}}", desired)
+            .replace(".name}\"}}\n", &format!(".name}}\", observed: {observed}}}}}\n"));
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{desired} {observed} {remarks:#?}");
+        remarks
+    };
+    let all = "{desired: {port: 1, none: null, name: x}, rules: [{path: /name, ignore: true}]}";
+    let said = "warning a.yaml:9:23 `observed` of the read has no `port`, so that it differs in every poll";
+    assert_eq!(told(all, "{ports: '${response.body}'}"), [format!("{said}: did you mean `ports`?")]);
+    assert_eq!(told(all, "{size: '${response.body}'}"), [said]);
+    for (desired, observed) in
+        [(all, "{port: '${response.body.?port}', name: x}"), (all, "'${response.body}'"), ("{desired: x}", "{a: b}")]
+    {
+        assert!(told(desired, observed).is_empty(), "{desired} {observed}");
+    }
+}
+
+#[test]
 fn a_correction_without_mode_is_a_warning() {
     let silent = target("a", "A", &CORRECT.replace("mode: Correct, ", ""));
     let (_, remarks) = checked(&[("a.yaml", &silent)]);

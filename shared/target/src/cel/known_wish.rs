@@ -1,10 +1,11 @@
-//! What is known of `desired` without an object: the keys of its maps, and which of them can differ.
+//! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the wish can differ.
 //!
-//! A correction that asks for another key would never do what it says. This file must not know how `desired` is written.
+//! What asks for another key would never do what it says. This file must not know how they are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::suggest::nearest;
+use crate::cel::variables::DESIRED;
 
 /// What is known of the wish where a correction is compiled.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(crate) struct KnownWish {
     pub(crate) differing: Option<BTreeSet<String>>,
 }
 
-/// What stands at one place of `desired`.
+/// What stands at one place of such a variable.
 #[derive(Debug, Default)]
 pub(crate) enum Shape {
     /// Only an object can tell, or it is no map.
@@ -30,31 +31,38 @@ pub(crate) enum Shape {
 impl KnownWish {
     /// Why fields selected on `desired` lead to nothing; `None` where they may lead to something.
     pub(super) fn refusal(&self, path: &[String]) -> Option<String> {
-        let mut here = &self.desired;
-        for (depth, name) in path.iter().enumerate() {
-            let Shape::Map(fields) = here else { return None };
-            here = match fields.get(name) {
-                Some(Shape::Ignored) => {
-                    return Some(format!(
-                        "desired.{} is ignored by compare.rules, and so not sent",
-                        path[..=depth].join(".")
-                    ));
-                }
-                Some(below) => below,
-                None => {
-                    let place = std::iter::once("desired").chain(path[..depth].iter().map(String::as_str));
-                    let place = place.collect::<Vec<_>>().join(".");
-                    return Some(format!("{place} has no `{name}`{}", among(name, fields.keys())));
-                }
-            };
-        }
-        None
+        self.desired.refusal(DESIRED, path)
     }
 
     /// Why a text is never in `differs`.
     pub(super) fn never_differs(&self, name: &str) -> Option<String> {
         let known = self.differing.as_ref().filter(|known| !known.contains(name))?;
         Some(format!("`{name}` never differs: desired has no such key{}", among(name, known.iter())))
+    }
+}
+
+impl Shape {
+    /// Why fields selected on a variable of this shape lead to nothing; `None` where they may lead to something.
+    pub(super) fn refusal(&self, variable: &str, path: &[String]) -> Option<String> {
+        let mut here = self;
+        for (depth, name) in path.iter().enumerate() {
+            let Shape::Map(fields) = here else { return None };
+            here = match fields.get(name) {
+                Some(Shape::Ignored) => {
+                    return Some(format!(
+                        "{variable}.{} is ignored by compare.rules, and so not sent",
+                        path[..=depth].join(".")
+                    ));
+                }
+                Some(below) => below,
+                None => {
+                    let place = std::iter::once(variable).chain(path[..depth].iter().map(String::as_str));
+                    let place = place.collect::<Vec<_>>().join(".");
+                    return Some(format!("{place} has no `{name}`{}", among(name, fields.keys())));
+                }
+            };
+        }
+        None
     }
 }
 

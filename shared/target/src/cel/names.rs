@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
-use crate::cel::known_wish::KnownWish;
+use crate::cel::known_wish::{KnownWish, Shape};
 use crate::cel::syntax::parts_mut;
 use crate::host_patterns::HostPatterns;
 
@@ -42,6 +42,8 @@ pub(crate) struct Names {
     pub(crate) secrets: Vec<String>,
     /// What a correction may ask of the wish.
     pub(crate) wish: Arc<KnownWish>,
+    /// What a publication may ask of what is observed.
+    pub(crate) observed: Arc<Shape>,
     /// The expressions of `let`.
     pub(super) lets: BTreeMap<String, IdedExpr>,
 }

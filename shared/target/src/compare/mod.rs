@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::effects::Effects;
-use self::provable::{Known, check_constants, ignored_item, look_up};
+use self::provable::{Known, check_constants, ignored_item, look_up, unobserved};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
@@ -79,6 +79,11 @@ impl Compare {
         KnownWish { desired, differing }
     }
 
+    /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.
+    pub(super) fn unobserved(&self, observed: &ValueTemplate) -> Vec<(String, String)> {
+        unobserved(&Known::of(self.desired.root()), &Known::of(observed.root()), &self.rules.root())
+    }
+
     /// What of a wish anybody may guess; `None` where that is all of it.
     pub(super) fn without_redacted(&self, desired: &Value) -> Option<Value> {
         self.rules.any(|effects| effects.redact).then(|| {
@@ -87,6 +92,11 @@ impl Compare {
             if self.rules.root().is_redacted() { Value::Null } else { shown }
         })
     }
+}
+
+/// What is known without an object of a tree that no rule is about.
+pub(super) fn shape_of(tree: &ValueTemplate) -> Shape {
+    Known::of(tree.root()).shape(&Rules::default().root())
 }
 
 pub(super) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {

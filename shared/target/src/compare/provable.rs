@@ -129,6 +129,22 @@ pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) 
     }
 }
 
+/// The keys of a map of wishes that what is observed never has, and what that means. What is null equals what is not there.
+pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place<'_>) -> Vec<(String, String)> {
+    let [wished, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
+    let (Some(wished), Some(known)) = (wished, known) else { return Vec::new() };
+    let is_null = |wish: &Known<'_>| matches!(wish, Known::Constant(value) if value.is_null());
+    let is_lacked = |(name, wish): &(String, Known<'_>)| {
+        !known.iter().any(|(known, _)| known == name) && !is_null(wish) && !root.field(name).is_ignored()
+    };
+    let told = |(name, _): (String, Known<'_>)| {
+        let hint = did_you_mean(&name, known.iter().map(|(known, _)| known.as_str()));
+        let message = format!("`observed` of the read has no `{name}`, so that it differs in every poll{hint}");
+        (name, message)
+    };
+    wished.into_iter().filter(is_lacked).map(told).collect()
+}
+
 /// A `*` may lead to something below some of the items alone.
 fn look_up_every<'d>(
     children: Vec<(String, Known<'d>)>,

@@ -8,6 +8,10 @@ mod postgres;
 mod rules;
 mod step;
 
+use std::sync::Arc;
+
+use crate::cel::ValueTemplate;
+use crate::compare::shape_of;
 use crate::raw::{Fields, Reader};
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
@@ -93,6 +97,15 @@ impl Read {
         rule.is_some() && (self.keys().is_none() || matches!(self.source, Source::Postgres(_)))
     }
 
+    /// What of an answer is compared.
+    pub(super) fn observed(&self) -> &ValueTemplate {
+        match &self.source {
+            Source::Http(http) => &http.observed,
+            Source::Postgres(postgres) => &postgres.rules.observed,
+            Source::Kubernetes(kubernetes) => &kubernetes.rules.observed,
+        }
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         match &self.source {
@@ -107,7 +120,9 @@ pub(super) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let fields = reader.fields(node, place, &["limits", "http", "postgres", "kubernetes"])?;
     let limits = reader.or(&fields, "limits", ReadLimits::default(), read_limits);
     let source = read_source(reader, &fields);
-    Some(Read { limits: limits?, source: source? })
+    let read = Read { limits: limits?, source: source? };
+    reader.names_mut().observed = Arc::new(shape_of(read.observed()));
+    Some(read)
 }
 
 /// The one of the sources that is there.

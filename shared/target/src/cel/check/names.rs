@@ -44,6 +44,13 @@ impl Checker<'_> {
         }
     }
 
+    /// What is observed must be able to have what is selected on it.
+    pub(super) fn check_observed(&mut self, chain: &Chain<'_>) {
+        if let Some(message) = self.site.names.observed.refusal(OBSERVED, &chain.fields) {
+            self.refuse(chain.root, message);
+        }
+    }
+
     /// A text that is looked for in `differs` must be able to be there.
     pub(super) fn check_differs(&mut self, call: &CallExpr) {
         let [element, list] = call.args.as_slice() else { return };
