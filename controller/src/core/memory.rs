@@ -43,7 +43,8 @@ pub struct ObjectMemory {
     /// Whether it was seen being deleted.
     deleting: bool,
     /// The last status that we know to have stood: this process wrote it, or found it when it first saw the object.
-    written: Option<CorrectionStatus>,
+    /// Boxed: of most objects there is none.
+    written: Option<Box<CorrectionStatus>>,
     /// The retry request that is old: answered, or there before the object needed one.
     retry_seen: Option<String>,
     /// The retry request that the last correction answers, once one ends for which something was sent.
@@ -51,7 +52,8 @@ pub struct ObjectMemory {
     /// The newest transition time of all verdicts that were seen on the object.
     newest_verdict: Box<str>,
     /// The verdict that is not acted on yet, and since when.
-    held_verdict: Option<(Condition, Moment)>,
+    /// Boxed: nearly all objects have none.
+    held_verdict: Option<Box<(Condition, Moment)>>,
 }
 
 /// What tells one spec of an object from another.
@@ -98,13 +100,13 @@ impl ObjectMemory {
 
     /// The object came into sight after the first list, with this verdict: word of a time in which nobody watched it.
     pub fn arrive(&mut self, verdict: Option<&Condition>, now: Moment) {
-        self.held_verdict = verdict.map(|verdict| (verdict.clone(), now));
+        self.held_verdict = verdict.map(|verdict| Box::new((verdict.clone(), now)));
     }
 
     /// From when on the verdict that stands may be acted on; `None` where it is the poller's newest word.
     #[must_use]
     pub fn believed_from(&self) -> Option<Moment> {
-        self.held_verdict.as_ref().map(|(_, since)| *since + VERDICT_HELD_FOR)
+        self.held_verdict.as_ref().map(|held| held.1 + VERDICT_HELD_FOR)
     }
 
     /// What is said of the object: what stands on it, with the larger K of both conditions, or where another writer
@@ -133,7 +135,7 @@ impl ObjectMemory {
     #[must_use]
     pub fn lost_status(&self, object: &LeanObject) -> Option<&CorrectionStatus> {
         let standing = object.conditions.correction_status();
-        self.written.as_ref().filter(|written| is_lost_in(written, &standing))
+        self.written.as_deref().filter(|written| is_lost_in(written, &standing))
     }
 
     /// The target is no more. What was written for it may be cleaned up, and what is then made anew outside is not ours.
@@ -220,10 +222,10 @@ impl ObjectMemory {
 
     /// A verdict that is older than one that was seen already is another writer's, who put back what it had read before.
     fn see_verdict(&mut self, verdict: Option<&Condition>, now: Moment) {
-        self.held_verdict.take_if(|(held, _)| verdict != Some(held));
+        self.held_verdict.take_if(|held| verdict != Some(&held.0));
         let Some(verdict) = verdict else { return };
         if is_later(&self.newest_verdict, &verdict.last_transition_time) {
-            self.held_verdict.get_or_insert_with(|| (verdict.clone(), now));
+            self.held_verdict.get_or_insert_with(|| Box::new((verdict.clone(), now)));
         } else {
             self.newest_verdict.clone_from(&verdict.last_transition_time);
         }
@@ -246,7 +248,7 @@ impl ObjectMemory {
         if self.written.as_ref().map_or(0, |written| written.correction) < status.correction {
             self.delay.forget_doubt();
         }
-        self.written = status.reason.is_some().then_some(status);
+        self.written = status.reason.is_some().then(|| Box::new(status));
     }
 
     /// What was tried for a former spec, or before the deletion, says little of what comes now.

@@ -45,7 +45,8 @@ pub struct Around {
 #[derive(Debug)]
 pub struct Roster {
     target: TargetFacts,
-    known: HashMap<Uid, Known>,
+    /// Boxed: a table has room for up to twice its entries.
+    known: HashMap<Uid, Box<Known>>,
     breaker: Breaker,
     /// How much of the target's limits is used up.
     pub pace: Pace,
@@ -87,7 +88,13 @@ impl Roster {
     }
 
     /// Takes in an object as it is now, unless something newer is known, which it tells.
-    pub fn see(&mut self, object: LeanObject, facts: ObjectFacts, memory: Option<ObjectMemory>, now: Moment) -> bool {
+    pub fn see(
+        &mut self,
+        object: LeanObject,
+        mut facts: ObjectFacts,
+        memory: Option<ObjectMemory>,
+        now: Moment,
+    ) -> bool {
         let uid = object.id.uid.clone();
         if self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object)) {
             return false;
@@ -99,6 +106,10 @@ impl Roster {
         }
         let before = self.known.remove(&uid);
         let claiming = before.as_ref().and_then(|known| known.claiming.clone());
+        if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
+            // It takes twice the room otherwise, and the index of identities keeps this one.
+            facts.identity.clone_from(&known.facts.identity);
+        }
         let mut memory = before.map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();
         let memory_now = memory.get_or_insert_with(|| ObjectMemory::of(&object, now));
@@ -107,7 +118,7 @@ impl Roster {
         }
         memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(uid, Known { object, facts, memory, claiming });
+            self.known.insert(uid, Box::new(Known { object, facts, memory, claiming }));
         }
         true
     }
@@ -149,7 +160,7 @@ impl Roster {
     /// What the object says of external resources. A claim that is being written counts already.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
-        let Known { object, facts, memory, claiming } = self.known.get(uid)?;
+        let Known { object, facts, memory, claiming } = &**self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
         claimant.owns = claimant.owns.or_else(|| claiming.clone());
         Some(claimant)
@@ -177,7 +188,7 @@ impl Roster {
             breaker_holds: self.breaker.holds(uid),
             room: self.room(now),
         };
-        let Known { object, facts, memory, .. } = known;
+        let Known { object, facts, memory, .. } = &**known;
         Some(decide(&Situation {
             object,
             facts,
