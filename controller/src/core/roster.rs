@@ -162,7 +162,9 @@ impl Roster {
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
         let Known { object, facts, memory, claiming } = &**self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
-        claimant.owns = claimant.owns.or_else(|| claiming.clone());
+        if claimant.owns.is_none() && claiming.is_some() {
+            (claimant.owns, claimant.claimed) = (claiming.clone(), u32::MAX);
+        }
         Some(claimant)
     }
 
@@ -245,12 +247,14 @@ impl Roster {
 /// What an object says of external resources. A claim that another writer took from it stands in our memory, and is put back.
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
+    let owns = memory.status_of(object).owned().map(|owned| owned.resource(target.scope));
     let is_standing = object.conditions.correction_status().owned().is_some();
+    let noted = || if is_standing { object.conditions.noted_at() } else { u32::MAX };
     Claimant {
         wants: facts.identity.clone().map(|identity| target.named(identity)),
-        owns: memory.status_of(object).owned().map(|owned| owned.resource(target.scope)),
+        claimed: owns.as_ref().map_or(0, |_| noted()),
+        owns,
         created: object.created,
-        claimed: if is_standing { object.conditions.noted_at() } else { u32::MAX },
         deleting: object.deleting,
     }
 }

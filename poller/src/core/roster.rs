@@ -263,11 +263,12 @@ fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claima
     let name = |identity| ResourceName { scope: target.scope.id, identity };
     let corrected = object.conditions.corrected();
     let noted = corrected.map(|condition| CorrectionStatus::parse(&condition.message)).unwrap_or_default();
+    let owns = noted.owned().map(|owned| owned.resource(target.scope.id));
     Claimant {
         wants: rendered.identity.clone().map(name),
-        owns: noted.owned().map(|owned| owned.resource(target.scope.id)),
+        claimed: owns.as_ref().map_or(0, |_| object.conditions.noted_at()),
+        owns,
         created: object.created,
-        claimed: object.conditions.noted_at(),
         deleting: object.deleting,
     }
 }

@@ -235,7 +235,7 @@ impl Member {
         let has = state.index.rights(uid, &claimant).has;
         if has {
             let owns = claimant.wants.clone();
-            let concerned = state.insert(&selected, Claimant { owns, ..claimant }, self.scope);
+            let concerned = state.insert(&selected, Claimant { owns, claimed: u32::MAX, ..claimant }, self.scope);
             // It had the resource before, so nobody of its own target gains or loses.
             state.tell(concerned, None);
         }

@@ -62,7 +62,8 @@ pub struct Claimant {
     pub owns: Option<ResourceName>,
     /// Its creationTimestamp, seconds since 1970.
     pub created: i64,
-    /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet.
+    /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
+    /// 0 where it claims nothing.
     pub claimed: u32,
     /// Whether it is being deleted.
     pub deleting: bool,

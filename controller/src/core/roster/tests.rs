@@ -50,6 +50,18 @@ fn incidents_in_the_first_list_open_the_breaker() {
 }
 
 #[test]
+fn a_note_without_a_claim_is_of_no_time() {
+    let mut roster = roster();
+    let object = numbered(Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None), 1);
+    let uid = object.id.uid.clone();
+    roster.see(object, named(1), None, at(1));
+    let said = |roster: &Roster| roster.claimant(&uid).map(|claimant| (claimant.owns.is_some(), claimant.claimed));
+    assert_eq!(said(&roster), Some((false, 0)));
+    roster.set_claiming(&uid, true);
+    assert_eq!(said(&roster), Some((true, u32::MAX)));
+}
+
+#[test]
 fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
     let mut roster = roster();
     let healed = |number: usize| {
