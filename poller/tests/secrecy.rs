@@ -40,9 +40,9 @@ const RULES: [&str; 9] = [
     "settlingWhen: '${int(response.text) > 1}'",
     "settlingWhen: '${quantity(string(response.body.a)).isGreaterThan(quantity(response.headers.etag))}'",
     "absentWhen: '${json.parse(response.text).name[response.text] == 1}'",
-    "observed: {a: \"${'x'.matches(response.text) ? 1 : 2}\", map: '${response.body.map}', list: '${response.body.list}'}",
-    "observed: {a: '${string(base64.decode(response.body.a))}', list: '${response.body.list.sort()}'}",
-    "observed: {a: \"${capture(response.text, '(.*)')}\", map: {'k': '${response.headers.?etag}'}}",
+    "observed: {seen: '${response.body.?seen}', a: \"${'x'.matches(response.text) ? 1 : 2}\", map: '${response.body.map}', list: '${response.body.list}'}",
+    "observed: {seen: '${response.body.?seen}', a: '${string(base64.decode(response.body.a))}', list: '${response.body.list.sort()}'}",
+    "observed: {seen: '${response.body.?seen}', a: \"${capture(response.text, '(.*)')}\", map: {'k': '${response.headers.?etag}'}}",
 ];
 
 const COMPARISONS: [&str; 7] = [
