@@ -80,11 +80,7 @@ fn needed(finding: &Finding, basis: &Basis, standing: Option<&Standing>, confirm
 /// Whether drift of that kind was confirmed before for the same wish and correction.
 fn stands(standing: Option<&Standing>, basis: &Basis, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
     standing.is_some_and(|standing| {
-        standing.reason.status() == ConditionStatus::True
-            && is_kind(standing.reason)
-            && basis.is_spoken_of_by(standing)
-            && standing.tag.wish == basis.wish
-            && standing.tag.correction == basis.correction
+        standing.reason.status() == ConditionStatus::True && is_kind(standing.reason) && basis.is_verified_by(standing)
     })
 }
 

@@ -44,11 +44,13 @@ impl Basis {
     /// Whether a standing verdict says that just this is in sync.
     #[must_use]
     pub fn is_in_sync_by(&self, standing: &Standing) -> bool {
-        standing.reason == ObservedReason::InSync
-            && self.is_spoken_of_by(standing)
-            && standing.tag.wish == self.wish
-            && standing.tag.correction == self.correction
-            && self.moved == 0
+        standing.reason == ObservedReason::InSync && self.is_verified_by(standing) && self.moved == 0
+    }
+
+    /// Whether a standing verdict speaks of this spec, this wish and this correction.
+    #[must_use]
+    pub fn is_verified_by(&self, standing: &Standing) -> bool {
+        self.is_spoken_of_by(standing) && standing.tag.wish == self.wish && standing.tag.correction == self.correction
     }
 
     /// Whether two states have the same spec, whatever was corrected between them.

@@ -38,15 +38,21 @@ fn two_members(identities: &Identities) -> [Member; 2] {
     members
 }
 
-#[test]
-fn a_held_claim_outlives_its_target() {
-    let identities = Identities::default();
-    let [mut first, mut second] = two_members(&identities);
+/// The younger object of the first target is corrected, and the older one of the second wants the same.
+fn corrected_beside_an_older(identities: &Identities) -> ([Member; 2], [Uid; 2], HeldClaim) {
+    let [mut first, mut second] = two_members(identities);
     let (young, old) = (Uid::from("young"), Uid::from("old"));
     first.insert(&young, wanting(2));
     assert!(first.claim(&young, wanting(2)));
     let held = first.hold(&young, owning(2));
     second.insert(&old, wanting(1));
+    ([first, second], [young, old], held)
+}
+
+#[test]
+fn a_held_claim_outlives_its_target() {
+    let identities = Identities::default();
+    let ([first, second], [_, old], held) = corrected_beside_an_older(&identities);
     arrange(&identities, &["b"]);
     drop(first);
     arrange(&identities, &["b", "c"]);
@@ -58,12 +64,7 @@ fn a_held_claim_outlives_its_target() {
 #[test]
 fn a_claim_holds_before_its_target_sees_it() {
     let identities = Identities::default();
-    let [mut first, mut second] = two_members(&identities);
-    let (young, old) = (Uid::from("young"), Uid::from("old"));
-    first.insert(&young, wanting(2));
-    assert!(first.claim(&young, wanting(2)));
-    let held = first.hold(&young, owning(2));
-    second.insert(&old, wanting(1));
+    let ([mut first, second], [young, old], held) = corrected_beside_an_older(&identities);
     // The actor of the target's next text reads the object before the note has landed.
     first.insert(&young, wanting(2));
     assert!(!second.rights(&old, &wanting(1)).has);
