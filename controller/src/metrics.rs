@@ -54,6 +54,10 @@ pub struct Metrics {
     pub held: Family<HeldLabels, Gauge>,
     /// Writes to objects.
     pub writes: Family<WriteLabels, Counter>,
+    /// Objects that are being deleted and keep our finalizer.
+    pub objects_deleting: Family<TargetLabels, Gauge>,
+    /// How long the one of these has been deleted that waits the longest, in seconds; 0 without any.
+    pub deletion_age: Family<TargetLabels, Gauge>,
     /// 1 while the breaker of the target is open.
     pub breaker_open: Family<TargetLabels, Gauge>,
     /// 1 while the poller vouches for the target's verdicts.
@@ -69,6 +73,10 @@ impl Metrics {
         ours.register("corrections", "Corrections by what they came to", metrics.corrections.clone());
         ours.register("held", "Objects for which nothing is done now, by why", metrics.held.clone());
         ours.register("writes", "Writes to objects by outcome", metrics.writes.clone());
+        let deleting = "Objects that are being deleted and keep our finalizer";
+        ours.register("objects_deleting", deleting, metrics.objects_deleting.clone());
+        let age = "How long ago the deletion of an object that keeps our finalizer was asked for, the oldest";
+        ours.register("deletion_age_seconds", age, metrics.deletion_age.clone());
         ours.register("breaker_open", "1 while the target's breaker is open", metrics.breaker_open.clone());
         ours.register("vouched", "1 while the poller vouches for the target", metrics.vouched.clone());
         metrics

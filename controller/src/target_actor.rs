@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::core::decision::Decision;
+use crate::core::deletions::Deletions;
 use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
 use crate::core::holdings::holdings;
@@ -79,6 +80,8 @@ pub struct TargetActor {
     unreadable: Unreadable,
     /// Cancelled when the actor ends.
     superseded: CancellationToken,
+    /// Deletions that wait for this program.
+    deletions: Deletions,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
     held_counts: HeldCounts,
@@ -120,6 +123,7 @@ impl TargetActor {
             under_way: HashMap::new(),
             unreadable: Unreadable::default(),
             superseded: CancellationToken::new(),
+            deletions: Deletions::default(),
             told_deletions: HashSet::new(),
             secrets: Look::default(),
             last_word: None,
@@ -169,7 +173,8 @@ impl TargetActor {
 
     fn end(self) -> Handover {
         self.superseded.cancel();
-        for gauge in [&self.context.metrics.vouched, &self.context.metrics.breaker_open] {
+        let metrics = &self.context.metrics;
+        for gauge in [&metrics.vouched, &metrics.breaker_open, &metrics.objects_deleting, &metrics.deletion_age] {
             gauge.get_or_create(&of_target(&self.name)).set(0);
         }
         self.roster.into_handover(self.memories)

@@ -11,6 +11,7 @@ pub mod correction;
 pub mod decide;
 pub mod decision;
 pub mod deletion;
+pub mod deletions;
 pub mod doubt;
 pub mod execution;
 pub mod facts;

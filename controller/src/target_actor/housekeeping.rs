@@ -23,6 +23,14 @@ impl TargetActor {
         self.context.metrics.breaker_open.get_or_create(&of_target(&self.name)).set(open);
     }
 
+    /// At each housekeeping and not at each change: the age grows by itself.
+    fn show_deletions(&self) {
+        let (metrics, labels) = (&self.context.metrics, of_target(&self.name));
+        let age = self.deletions.oldest_age(clock::wall_since_epoch()).as_secs();
+        metrics.objects_deleting.get_or_create(&labels).set(i64::try_from(self.deletions.count()).unwrap_or(i64::MAX));
+        metrics.deletion_age.get_or_create(&labels).set(i64::try_from(age).unwrap_or(i64::MAX));
+    }
+
     pub(super) fn reconsider_all(&mut self) {
         let uids: Vec<Uid> = self.roster.uids().cloned().collect();
         self.add_all(&uids);
@@ -63,6 +71,7 @@ impl TargetActor {
     }
 
     pub(super) fn keep_house(&mut self) {
+        self.show_deletions();
         self.note_vouching();
         self.note_secrets();
         // The poller's word may have gone and come back between two looks at it.

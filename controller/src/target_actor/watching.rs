@@ -58,6 +58,9 @@ impl TargetActor {
         self.note_deletion(&object);
         let uid = object.id.uid.clone();
         if self.roster.see(object, facts, memory, now) {
+            if let Some(object) = self.roster.object(&uid) {
+                self.deletions.see(object);
+            }
             self.contend(&uid);
             self.queue.add(&uid);
         }
@@ -112,6 +115,7 @@ impl TargetActor {
         self.limited.leave(uid);
         self.crowded.leave(uid);
         self.unreadable.remove(uid);
+        self.deletions.forget(uid);
         self.told_deletions.remove(uid);
         self.executor.told_causes.forget(uid);
         self.roster.forget(uid);

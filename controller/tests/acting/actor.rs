@@ -14,7 +14,7 @@ use drift_controller::context::Context;
 use drift_controller::core::held::Held;
 use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
-use drift_controller::metrics::{HeldLabels, Metrics};
+use drift_controller::metrics::{HeldLabels, Metrics, of_target};
 use drift_controller::target_actor::TargetActor;
 use drift_model::identity::{Claimant, Uid};
 use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bench::{Bench, CALLS, bump, condition, object, verdict};
+use crate::bench::{Bench, CALLS, PATIENCE, bump, condition, object, verdict};
 
 struct Running {
     bench: Bench,
@@ -226,6 +226,34 @@ async fn a_deletion_deletes_outside_and_then_lets_the_object_go() {
     let delete = "DELETE /proxies/web u-1-8-delete";
     running.bench.wait_for(&[delete, failed, delete, "remove finalizer"]).await;
     assert!(running.bench.state.lock().unwrap().object.is_none());
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_refused_shows_its_age() {
+    let mut deleting = owned();
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+    let running = Running::begin(Bench::new(deleting, "Refuse").await);
+    running.bench.replace(|line, _| line.starts_with("DELETE").then_some(StatusCode::BAD_GATEWAY));
+    running.see().await;
+    running.list().await;
+    let shown = || {
+        let labels = of_target("proxies");
+        let Metrics { objects_deleting, deletion_age, .. } = &running.metrics;
+        (objects_deleting.get_or_create(&labels).get(), deletion_age.get_or_create(&labels).get() > 0)
+    };
+    let aged = async {
+        while shown() != (1, true) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, aged).await.unwrap();
+    running.stop.cancel();
+    let ended = async {
+        while shown() != (0, false) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.unwrap();
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ pub(crate) const CALLS: usize = 4;
 pub(crate) const SCOPE: &str = "here";
 
 /// How long a test waits before it says what it saw instead.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Bench {
     /// A bench whose object is `object`, with `delete` steps or without.

@@ -59,6 +59,8 @@ pub struct LeanObject {
     pub created: i64,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
+    /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    pub deletion_requested: u32,
     /// `metadata.finalizers`, in order, since a removal tests the index.
     pub finalizers: Vec<String>,
     /// Whether the object asks for no create, update or delete.
@@ -105,6 +107,7 @@ impl LeanObject {
             current_at: None,
             generation: metadata.get("generation").and_then(Value::as_i64),
             created: text("creationTimestamp").parse::<Timestamp>().map_or(i64::MIN, Timestamp::as_second),
+            deletion_requested: since_epoch(text("deletionTimestamp")),
             deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
             finalizers: finalizers(metadata),
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
@@ -174,6 +177,11 @@ pub struct VersionNumber([u8; 16]);
 
 fn version_number(version: &str) -> Option<VersionNumber> {
     version.parse().ok().map(|number: u128| VersionNumber(number.to_be_bytes()))
+}
+
+fn since_epoch(time: &str) -> u32 {
+    let time = time.parse::<Timestamp>().ok();
+    time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
 }
 
 /// Whoever mistypes the value of a brake wants it to hold.

@@ -1,0 +1,88 @@
+//! The deletions of one target's objects that its finalizer keeps from their end: how many, and since when.
+//!
+//! An external system that refuses a deletion again and again leaves its object there for ever, and no verdict says so: an object
+//! that is being deleted is not polled. This file must not know why a deletion waits.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use drift_model::identity::Uid;
+use drift_model::object::LeanObject;
+
+/// Objects that are being deleted and carry our finalizer.
+#[derive(Debug, Default)]
+pub struct Deletions {
+    /// When each deletion was asked for, seconds since 1970: so the age outlives this process, and an edit of the target.
+    requested: HashMap<Uid, u32>,
+}
+
+impl Deletions {
+    /// Takes in an object as it is now.
+    pub fn see(&mut self, object: &LeanObject) {
+        if object.deleting && object.has_finalizer() {
+            self.requested.insert(object.id.uid.clone(), object.deletion_requested);
+        } else {
+            self.forget(&object.id.uid);
+        }
+    }
+
+    /// Drops an object that is gone or is the target's no more.
+    pub fn forget(&mut self, uid: &Uid) {
+        self.requested.remove(uid);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.requested.len()
+    }
+
+    /// How long ago the oldest was asked for, at that wall time since 1970; zero without any, or where the API server's clock is
+    /// ahead. One whose time could not be read has no age.
+    #[must_use]
+    pub fn oldest_age(&self, now: Duration) -> Duration {
+        let oldest = self.requested.values().filter(|requested| **requested > 0).min();
+        oldest.map_or(Duration::ZERO, |requested| now.saturating_sub(Duration::from_secs(u64::from(*requested))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_model::field_paths::FieldPaths;
+    use drift_model::names::FINALIZER;
+    use serde_json::{Value, json};
+
+    fn object(uid: &str, deleted: &Value, finalizer: &str) -> LeanObject {
+        let metadata = json!({"name": uid, "uid": uid, "deletionTimestamp": deleted, "finalizers": [finalizer]});
+        LeanObject::prune(&json!({ "metadata": metadata }), &FieldPaths::default())
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_oldest_deletion_that_our_finalizer_keeps_counts() {
+        let mut deletions = Deletions::default();
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (0, at(0)));
+        deletions.see(&object("young", &json!("1970-01-01T00:05:00Z"), FINALIZER));
+        deletions.see(&object("old", &json!("1970-01-01T00:01:40Z"), FINALIZER));
+        deletions.see(&object("lives", &Value::Null, FINALIZER));
+        deletions.see(&object("another's", &json!("1970-01-01T00:00:01Z"), "example.com/other"));
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (2, at(400)));
+        // It is let go, though somebody else keeps it.
+        deletions.see(&object("old", &json!("1970-01-01T00:01:40Z"), "example.com/other"));
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (1, at(200)));
+        assert_eq!(deletions.oldest_age(at(200)), at(0), "asked for by a clock that is ahead");
+        deletions.forget(&"young".into());
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (0, at(0)));
+    }
+
+    #[test]
+    fn a_deletion_without_readable_time_counts_and_has_no_age() {
+        let mut deletions = Deletions::default();
+        deletions.see(&object("u", &json!("yesterday"), FINALIZER));
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (1, at(0)));
+    }
+}
