@@ -12,7 +12,7 @@ use crate::field_place::locate_field;
 use crate::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::manifests::place_of_key;
 use crate::problem::{DocumentName, Problem};
-use crate::yaml::Position;
+use crate::yaml::{Fault, Position};
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
@@ -44,8 +44,8 @@ struct Good {
     target: Arc<Target>,
     name_at: Position,
     objects_at: Position,
-    /// Where values look like templates and are none.
-    lookalikes: Vec<Position>,
+    /// What is perhaps not meant: values that look like templates and are none, keys that are indented too deep.
+    doubts: Vec<Fault>,
 }
 
 /// What a document offers: its new text, if that is good, and what was in force before.
@@ -83,7 +83,7 @@ impl Catalogue {
     #[must_use]
     pub fn doubts(&self) -> Vec<Problem> {
         let of = |(name, good): (&DocumentName, &Arc<Good>)| {
-            good.lookalikes.iter().map(|at| Problem::new(name, *at, NO_TEMPLATE)).collect::<Vec<_>>()
+            good.doubts.iter().map(|doubt| Problem::new(name, doubt.at, doubt.message.clone())).collect::<Vec<_>>()
         };
         self.documents.iter().flat_map(of).collect()
     }
@@ -219,9 +219,11 @@ fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
 
 impl Good {
     fn parse(name: &DocumentName, text: &str) -> Result<Arc<Self>, Vec<Problem>> {
-        let Parsed { target, name_at, objects_at } = parse(name, text)?;
-        let lookalikes = lookalikes(text);
-        Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, lookalikes }))
+        let Parsed { target, name_at, objects_at, too_deep } = parse(name, text)?;
+        let lookalikes = lookalikes(text).into_iter().map(|at| Fault { at, message: NO_TEMPLATE.to_owned() });
+        let mut doubts: Vec<Fault> = lookalikes.chain(too_deep).collect();
+        doubts.sort_by_key(|doubt| doubt.at);
+        Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, doubts }))
     }
 
     /// Why this document cannot be in force beside an earlier one.
@@ -325,6 +327,9 @@ mod tests {
         let wrong = odd.replace("identity", "identitie");
         assert_eq!(first.update(&texts(&[("m", "a", &wrong)])).doubts().len(), 1, "of the text in force");
         assert!(first.update(&texts(&[("m", "a", &document("a", "A", "1"))])).doubts().is_empty());
+        let deep = odd.replace("{a: self.spec.a}", "{rules: [{path: /a, list: set}], a: self.spec.a}");
+        let doubts = Catalogue::default().update(&texts(&[("m", "a", &deep)])).doubts();
+        assert_eq!(doubts.iter().map(|doubt| doubt.column).collect::<Vec<_>>(), [23, 58], "in the order of the text");
     }
 
     #[test]

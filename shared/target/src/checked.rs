@@ -130,6 +130,15 @@ impl Target {
         self.compare.unobserved(self.read.observed())
     }
 
+    /// The keys of a written-out `desired` for which an update has no write: where one of them differs alone, every `when` is false.
+    #[must_use]
+    pub fn left_by_updates(&self) -> Vec<String> {
+        // Of a key that no verdict can name all keys are said to differ.
+        let is_named = |key: &str| DifferingFields::named([key]).names().is_some();
+        let keys = self.compare.updated_keys().into_iter();
+        keys.filter(|key| is_named(key) && self.correct.leaves(key)).collect()
+    }
+
     /// Renders what the object wishes for.
     ///
     /// # Errors

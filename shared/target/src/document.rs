@@ -10,6 +10,7 @@ use crate::destinations::read_allow_networks;
 use crate::durations::KIB;
 use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::hints::{HintSource, check_watch, read_hints};
+use crate::indentation::too_deep;
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
 use crate::naming::read_names;
@@ -42,6 +43,8 @@ pub(super) struct Parsed {
     pub(super) target: Target,
     pub(super) name_at: Position,
     pub(super) objects_at: Position,
+    /// Keys that stand within `desired` and look like the target's own.
+    pub(super) too_deep: Vec<Fault>,
 }
 
 /// Parses and checks one document; every problem at once.
@@ -149,7 +152,8 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         hints: target.hints,
         correct: target.correct,
     };
-    Some(Parsed { target, name_at, objects_at: spec.get("objects").map_or(spec.at, |objects| objects.at) })
+    let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
+    Some(Parsed { target, name_at, objects_at, too_deep: too_deep(root) })
 }
 
 fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {

@@ -31,6 +31,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {
             warn(&["spec", "correct"], NO_MODE);
         }
+        if let Some(message) = without_update(&target.left_by_updates()) {
+            warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
         for (key, message) in target.unobserved() {
             warn(&["spec", "compare", "desired", &key], &message);
         }
@@ -48,6 +51,19 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+/// What is said of an update that has no write for these keys.
+fn without_update(keys: &[String]) -> Option<String> {
+    let which = match keys {
+        [] => return None,
+        [key] => format!("only `{key}` differs"),
+        keys => format!("only one of `{}` differs", keys.join("`, `")),
+    };
+    Some(format!(
+        "where {which} the `when` of every write is false, so that nothing is sent and the correction fails each time; write a \
+         step for it, or take it out of `desired`"
+    ))
 }
 
 /// Targets that write outside and whose identities name things in one scope.

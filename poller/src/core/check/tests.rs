@@ -144,6 +144,44 @@ fn a_wish_that_is_never_observed_is_a_warning() {
 }
 
 #[test]
+fn an_update_that_has_no_write_is_a_warning() {
+    let step = |when: &str| format!("{{method: PUT, url: \"https://h.example/x\", when: \"${{{when}}}\"}}");
+    let told = |desired: &str, steps: &[&str]| {
+        let steps = steps.join(", ");
+        let correct = format!("  correct: {{mode: Observe, http: {{create: [], update: [{steps}]}}}}\n")
+            .replace("create: [], ", "");
+        let text = target("a", "A", &correct).replace("{desired: {a: 1}}", desired);
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{steps} {remarks:#?}");
+        remarks
+    };
+    let said = "the `when` of every write is false, so that nothing is sent and the correction fails each time; write a step for it, \
+                or take it out of `desired`";
+    let all = "{desired: {a: 1, b: 2, c: 3}}";
+    let (a, b) = (step("'a' in differs"), step("differs.exists(key, key == 'b')"));
+    let look = "{method: GET, url: \"https://h.example/x\"}";
+    assert_eq!(told(all, &[look, &a, &b]), [format!("warning a.yaml:10:35 where only `c` differs {said}")]);
+    assert_eq!(told(all, &[&a]), [format!("warning a.yaml:10:35 where only one of `b`, `c` differs {said}")]);
+    let (by_object, by_wish) = (step("'a' in differs || has(self.spec.c)"), step("'a' in differs || desired.c > 1"));
+    let (always, but_one) =
+        ("{method: PUT, url: \"https://h.example/x\"}", step("!('a' in differs && 'b' in differs)"));
+    let replaced = "{desired: {a: 1, b: {x: 1}}, rules: [{path: /b/x, ignore: true}, {path: /a, ignore: true}]}";
+    for (desired, steps) in [
+        (all, &[&*a, &b, &step("'c' in differs")][..]),
+        (all, &[&a, &by_object]),
+        (all, &[&a, &by_wish]),
+        (all, &[&a, always]),
+        (all, &[&but_one]),
+        (replaced, &[&step("'b' in differs")]),
+        ("{desired: {a: 1, 'b c': 2}}", &[&a]),
+        ("{desired: {a: 1, b: 2}, rules: [{path: '', extra: drift}]}", &[&a]),
+        ("{desired: \"${self.spec}\"}", &[&a]),
+    ] {
+        assert!(told(desired, steps).is_empty(), "{desired} {steps:?}");
+    }
+}
+
+#[test]
 fn a_correction_without_mode_is_a_warning() {
     let silent = target("a", "A", &CORRECT.replace("mode: Correct, ", ""));
     let (_, remarks) = checked(&[("a.yaml", &silent)]);

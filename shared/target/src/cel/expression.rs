@@ -22,7 +22,7 @@ use crate::cel::raw::RAW;
 use crate::cel::rewrite::depth;
 use crate::cel::site::{EvaluationError, Site};
 use crate::cel::syntax::parse_source;
-use crate::cel::variables::{Bound, SELF, STEPS, Variables};
+use crate::cel::variables::{Bound, DIFFERS, SELF, STEPS, Variables};
 use drift_model::field_paths::FieldPaths;
 
 /// One CEL expression standing alone (`"${…}"`).
@@ -168,6 +168,14 @@ impl Expression {
             Some(other) => Err(self.site.error(format!("the result is a {}, not true or false", json_type(&other)))),
             None => Err(self.site.error("the optional has no value; write .orValue(false)")),
         }
+    }
+
+    /// Whether it is false wherever this is the only key of the wish that differs, whatever the object and the answers.
+    pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
+        let differs = Value::from(vec![key]);
+        let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
+        // Anything else that it reads is not known here.
+        self.variables.iter().all(|variable| variable == DIFFERS) && self.evaluate_bool(&variables) == Ok(false)
     }
 
     /// Whose mistake it is that it could not be evaluated for that object and an answer.

@@ -14,6 +14,7 @@ mod rules;
 mod write_only;
 mod written;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -34,6 +35,7 @@ pub use self::fitness::{item_key, json_of};
 pub use self::form::{Form, Meaning};
 pub use self::rules::{Place, Rules};
 pub use self::write_only::WriteOnly;
+pub(crate) use self::written::RULE_KEYS;
 
 /// Rules of one target.
 const MAX_RULES: usize = 200;
@@ -77,6 +79,17 @@ impl Compare {
             _ => None,
         };
         KnownWish { desired, differing }
+    }
+
+    /// The keys of the wish that may differ, where that is known without an object, but for those whose difference may ask for a
+    /// replacement.
+    pub(super) fn updated_keys(&self) -> BTreeSet<String> {
+        let root = self.rules.root();
+        let may_replace = |key: &String| {
+            let place = root.field(key);
+            place.is_replaced() || place.has_rules_below() && self.rules.replace()
+        };
+        self.known_wish().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
     }
 
     /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.

@@ -15,7 +15,9 @@ use crate::yaml::{Content, Node, Position};
 const MAX_KEYS: usize = 8;
 /// What stands for every key and every item.
 const EVERY: &str = "*";
-const KNOWN: [&str; 10] = ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
+/// The keys of a rule.
+pub(crate) const RULE_KEYS: [&str; 10] =
+    ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
 
 /// One rule.
 pub(super) struct WrittenRule {
@@ -37,7 +39,7 @@ enum ListWord {
 }
 
 pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WrittenRule> {
-    let fields = reader.fields(node, place, &KNOWN)?;
+    let fields = reader.fields(node, place, &RULE_KEYS)?;
     let path = reader.required(&fields, "path").and_then(|node| read_pointer(reader, node, &fields.place("path")));
     let effects = read_effects(reader, &fields);
     let (at, pointer, path) = path?;

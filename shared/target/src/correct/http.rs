@@ -35,6 +35,11 @@ impl HttpCorrect {
         self.steps().any(HttpStep::reads_differs)
     }
 
+    /// Whether an update certainly sends nothing where this is the only key that differs.
+    pub(super) fn leaves(&self, key: &str) -> bool {
+        !self.update.is_empty() && self.update.iter().all(|step| step.leaves(key))
+    }
+
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.fields()));

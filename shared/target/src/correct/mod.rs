@@ -41,9 +41,9 @@ const MAX_PER_MINUTE: u32 = 60_000;
 const MAX_ATTEMPTS: u32 = 1_000;
 
 /// What says when is corrected, and whether.
-const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
+pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
 /// The ways to correct, of which a target has one.
-const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
+pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
 
 /// What the controller does.
 #[derive(Debug)]
@@ -168,6 +168,15 @@ impl Correct {
             Some(Destination::Job(job)) => job.reads_differs(),
             Some(Destination::Kubernetes(kubernetes)) => kubernetes.reads_differs(),
             Some(Destination::Nudge(nudge)) => nudge.reads_differs(),
+        }
+    }
+
+    /// Whether an update certainly sends nothing where this is the only key of the wish that differs.
+    pub(super) fn leaves(&self, key: &str) -> bool {
+        match &self.destination {
+            Some(Destination::Http(http)) => http.leaves(key),
+            Some(Destination::Postgres(postgres)) => postgres.leaves(key),
+            Some(Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_)) | None => false,
         }
     }
 

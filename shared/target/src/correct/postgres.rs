@@ -75,6 +75,13 @@ impl PostgresCorrect {
         })
     }
 
+    /// Whether an update certainly sends nothing where this is the only key that differs.
+    pub(super) fn leaves(&self, key: &str) -> bool {
+        let is_skipped =
+            |statement: &SqlStatement| statement.when.as_ref().is_some_and(|when| when.is_false_where_differs(key));
+        !self.update.is_empty() && self.update.iter().all(is_skipped)
+    }
+
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         for statement in self.statements() {

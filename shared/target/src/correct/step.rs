@@ -106,6 +106,11 @@ impl HttpStep {
             || self.store.reads(DIFFERS)
     }
 
+    /// Whether it certainly changes nothing where this is the only key that differs.
+    pub(super) fn leaves(&self, key: &str) -> bool {
+        self.looks_up() || self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.request.fields();

@@ -23,6 +23,9 @@ pub use webhook::WebhookHints;
 /// Resources that one hint may name: a sender that has more to say sends more hints.
 const MAX_IDENTITIES: usize = 1_000;
 
+/// The ways to hear of changes, by their keys.
+pub(crate) const HINTS: [&str; 3] = ["listen", "webhook", "watch"];
+
 /// One way to hear of changes. A further kind is a further file beside these.
 #[derive(Debug)]
 pub enum HintSource {
@@ -70,7 +73,7 @@ impl HintedIdentities {
 }
 
 pub(super) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<HintSource>> {
-    let fields = reader.fields(node, place, &["listen", "webhook", "watch"])?;
+    let fields = reader.fields(node, place, &HINTS)?;
     if fields.entries().is_empty() {
         let message = format!("{place}: at least one of listen, webhook, watch is needed; leave the key out instead");
         return reader.refuse(node.at, message);
