@@ -1,17 +1,17 @@
 //! YAML as a tree that remembers where each node stands.
 //!
-//! The one place that knows the YAML library. It is strict about duplicate keys and knows nothing of targets.
+//! The one place that knows the YAML library, but for what its errors mean. It is strict about duplicate keys and knows nothing of targets.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::{Budget, DuplicateKeyPolicy, MessageFormatter, Options, Spanned, UserMessageFormatter};
+use serde_saphyr::{Budget, DuplicateKeyPolicy, Options, Spanned};
 
 use crate::position::Cursor;
 pub(super) use crate::position::Position;
-use crate::yaml_mistakes::in_plain_words;
+use crate::yaml_mistakes::told;
 
 /// Events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
 const MAX_REPLAYED_EVENTS: usize = 10_000;
@@ -71,7 +71,8 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     options.alias_limits.max_total_replayed_events = MAX_REPLAYED_EVENTS;
     serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| {
         let at = error.location().map(|location| position(&location)).unwrap_or_default();
-        Fault { at, message: in_plain_words(UserMessageFormatter.format_message(&error).into_owned()) }
+        let (at, message) = told(&error, text, at);
+        Fault { at, message }
     })
 }
 
@@ -298,6 +299,29 @@ mod tests {
         assert!(fault.at.line >= 2, "{fault:?}");
         assert!(parse("a: 1\n---\nb: 2\n").is_err());
         assert!(parse("? [a]\n: b\n").is_err());
+    }
+
+    #[test]
+    fn each_mistake_is_told_where_it_is_mended() {
+        let tab = "a tab does not indent in YAML: write spaces";
+        let table = [
+            ("a:\n\tb: 1\n", (2, 1), tab),
+            ("a:\n  b: 1\n  \tc: 2\n", (3, 3), tab),
+            ("a: |\n\tb\n", (2, 1), tab),
+            ("a: |\n\n\n\tb\n", (4, 1), tab),
+            ("a:\n  b: [c,\n\td]\n", (3, 1), tab),
+            ("a: b # c\n\td: 1\n", (2, 1), tab),
+            ("a: 1\nb: [c: [d]\n", (2, 4), "this `[` is not closed"),
+            ("a: 1\nb: [c}\n", (2, 4), "this `[` is not closed: a `}` comes before its end"),
+        ];
+        for (document, (line, column), message) in table {
+            let found = parse(document).map(|node| node.to_json());
+            assert_eq!(
+                found,
+                Err(Fault { at: Position { line, column }, message: message.to_owned() }),
+                "{document:?}"
+            );
+        }
     }
 
     #[test]
