@@ -102,7 +102,7 @@ impl AtWork {
 
     /// Takes in an object that is only looked at: it wants its external resource too.
     pub(crate) fn see_only(&mut self, object: &LeanObject, now: Moment) {
-        self.forget(&object.id.uid);
+        self.drop_known(&object.id.uid);
         let facts = ObjectFacts::of(&self.target, object);
         let memory = ObjectMemory::of(object, now);
         let claimant = claimant_of(&TargetFacts::of(&self.target), object, &facts, &memory);
@@ -124,9 +124,13 @@ impl AtWork {
     }
 
     pub(crate) fn forget(&mut self, uid: &Uid) {
+        self.drop_known(uid);
+        self.resources.remove(&self.target, uid);
+    }
+
+    fn drop_known(&mut self, uid: &Uid) {
         self.queue.remove(uid);
         self.roster.forget(uid);
-        self.resources.remove(&self.target, uid);
     }
 
     fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {

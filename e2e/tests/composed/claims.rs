@@ -1,79 +1,262 @@
-//! Who owns which external resource: one object at most, whose claim was seen first or has the younger note.
+//! Who has which external resource, as the history showed it: whoever adopted or corrected it last, until it lets go.
 //!
-//! A claim that stands on an object outside of every selection counts for nobody, and comes back with its object: neither
-//! program can keep anybody from labelling an object anew. It must not change anything.
+//! It follows what stands on the objects, change by change, and the writes to the external system. What the notes say of time counts
+//! only for whether a program that has just begun can tell whose turn it was. It must not ask the programs' code, and change nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use drift_model::identity::Uid;
+use drift_model::names::DRIFT_CORRECTED;
+use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
-use crate::ledger::{Ledger, owns};
+use crate::ledger::{entry, owns};
 use crate::targets::owner_of;
 use crate::watch::uid_of;
 
-impl Ledger {
-    /// The resource that the object owns. What a target that is gone has left on it counts no more, until it is taken off.
-    pub(crate) fn counts(&self, object: &Value) -> Option<String> {
-        let is_selected = owner_of(object, self.in_force.iter().map(|target| &**target)).is_some();
-        owns(object).filter(|_| is_selected)
+/// What objects claimed and did, in the order in which it happened.
+#[derive(Default)]
+pub(crate) struct Claims {
+    /// So many changes of objects are taken in.
+    read: usize,
+    standing: BTreeMap<Uid, Claim>,
+    holders: BTreeMap<String, Holder>,
+    /// Resources of which nobody could tell who of these has them.
+    doubted: BTreeMap<String, BTreeSet<Uid>>,
+    /// Objects whose note somebody else takes away just now.
+    stripped: BTreeSet<Uid>,
+    /// The controller has known everybody since whatever it does was begun: else it updates whatever an object claims.
+    everybody_is_known: bool,
+}
+
+/// A claim that stands on an object.
+struct Claim {
+    resource: String,
+    /// When the status of its note changed last.
+    noted: String,
+    /// The target that selects the object. What stands on others counts for nobody until they come back: neither program can keep
+    /// anybody from labelling an object anew.
+    selected_by: Option<&'static str>,
+    /// Somebody else took the note away. The controller may not have heard of it, or puts it back.
+    is_stripped: bool,
+}
+
+/// Who has a resource.
+struct Holder {
+    uid: Uid,
+    /// No target selected it, or another one does, and the programs may not have heard of it yet: another object may have the resource
+    /// since. One that moves from target to target is of neither for a moment (ADR 0042).
+    may_be_taken: bool,
+    /// The notes of those who had the resource before were older when it was adopted or corrected: who knows nothing but the notes can tell.
+    is_evident: bool,
+    /// It neither made nor adopted what is there now: another one did that lost it, and a claim is of a name whoever made it.
+    is_inherited: bool,
+}
+
+impl Claims {
+    /// Takes in what happened to objects; the error says what is violated.
+    pub(crate) fn note_changes(&mut self, api: &ApiServer, in_force: &[Arc<Target>]) -> Result<(), String> {
+        let read = std::mem::replace(&mut self.read, api.log.len());
+        api.log[read..].iter().try_for_each(|(object, gone)| self.note_change(object, *gone, in_force))
     }
 
-    /// What must hold of all objects together, whenever.
-    pub(crate) fn check_objects(&mut self, api: &ApiServer) {
-        self.note_returning(api);
-        let mut several = self.owners(api);
-        several.values_mut().for_each(|uids| uids.retain(|uid| !self.returning.contains(uid)));
-        several.retain(|_, uids| uids.len() > 1);
-        for (owned, uids) in several {
-            self.violate(format!("{owned} is owned by {uids:?}"));
+    fn note_change(&mut self, object: &Value, gone: bool, in_force: &[Arc<Target>]) -> Result<(), String> {
+        let uid = uid_of(object);
+        let former = self.standing.remove(&uid);
+        let now = claim_of(object, in_force).filter(|_| !gone);
+        let was_stripped = former.as_ref().is_some_and(|claim| claim.is_stripped);
+        let selected_by = former.as_ref().and_then(|claim| claim.selected_by);
+        let before = former.as_ref().filter(|_| !was_stripped).map(|claim| claim.resource.clone());
+        let resource = now.as_ref().map(|claim| claim.resource.clone());
+        let is_stripped = (self.stripped.remove(&uid) || was_stripped) && !gone;
+        let taken_away = former.filter(|_| is_stripped).map(|claim| Claim { is_stripped, ..claim });
+        self.standing.extend(now.or(taken_away).map(|claim| (uid.clone(), claim)));
+        if before == resource {
+            resource.iter().for_each(|resource| self.note_again(&uid, resource, selected_by));
+            return Ok(());
+        }
+        before.map_or(Ok(()), |before| self.note_end(&uid, &before, gone, object))?;
+        resource.map_or(Ok(()), |resource| self.note_claim(&uid, &resource, was_stripped))
+    }
+
+    /// The object claims the resource from now on: nobody else has it.
+    fn note_claim(&mut self, uid: &Uid, resource: &str, is_put_back: bool) -> Result<(), String> {
+        if let Some(other) = self.holder(resource).filter(|other| *other != uid && !self.may_be_taken(resource)) {
+            return Err(format!("{uid} claims {resource}, which {other} has"));
+        }
+        let contending = contending(&self.standing, resource);
+        if is_put_back && contending.len() > 1 {
+            // Its time says nothing of when the resource was adopted.
+            self.holders.remove(resource);
+            self.doubted.insert(resource.to_owned(), contending);
+        } else {
+            self.take(uid, resource, is_put_back);
+        }
+        Ok(())
+    }
+
+    /// The object claims the resource as before, when that target selected it.
+    fn note_again(&mut self, uid: &Uid, resource: &str, before: Option<&'static str>) {
+        let is_evident = self.is_evident(uid, resource);
+        let stays = before.is_some() && self.standing[uid].selected_by == before;
+        if let Some(holder) = self.holders.get_mut(resource).filter(|holder| holder.uid == *uid) {
+            holder.is_evident |= is_evident;
+            holder.may_be_taken |= !stays;
         }
     }
 
-    /// Who owns what.
-    pub(crate) fn owners(&self, api: &ApiServer) -> BTreeMap<String, Vec<Uid>> {
-        let mut owners: BTreeMap<String, Vec<Uid>> = BTreeMap::new();
-        for (object, owned) in api.objects.values().filter_map(|object| Some((object, self.counts(object)?))) {
-            owners.entry(owned).or_default().push(uid_of(object));
+    /// The object claims the resource no more.
+    fn note_end(&mut self, uid: &Uid, resource: &str, gone: bool, object: &Value) -> Result<(), String> {
+        if self.holder(resource) != Some(uid) {
+            return Ok(());
         }
-        owners
+        let may_be_taken = self.may_be_taken(resource);
+        self.holders.remove(resource);
+        let is_refused = entry(object, DRIFT_CORRECTED).is_some_and(|noted| noted["reason"] == "NotOurs");
+        if is_refused && !gone && !may_be_taken {
+            return Err(format!("{uid} is told that {resource} is not its own, which it has"));
+        }
+        Ok(())
+    }
+
+    /// Something is written to the resource for the object; the error says what is violated.
+    pub(crate) fn note_write(&mut self, uid: &Uid, resource: &str) -> Result<(), String> {
+        let other = self.holder(resource).filter(|other| *other != uid);
+        if let Some(other) = other.filter(|_| self.everybody_is_known && !self.may_be_taken(resource)) {
+            return Err(format!("{uid} writes to {resource}, which {other} has"));
+        }
+        let claims = self.standing.get(uid).is_some_and(|claim| claim.resource == resource && !claim.is_stripped);
+        if claims && self.holder(resource) != Some(uid) {
+            self.take(uid, resource, true);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, uid: &Uid, resource: &str, is_inherited: bool) {
+        let is_doubted = self.doubted.remove(resource).is_some_and(|uids| uids.contains(uid));
+        let holder = Holder {
+            uid: uid.clone(),
+            may_be_taken: self.standing[uid].selected_by.is_none(),
+            is_evident: self.is_evident(uid, resource),
+            is_inherited: is_inherited || is_doubted,
+        };
+        self.holders.insert(resource.to_owned(), holder);
+    }
+
+    /// Whether the note of the object, which claims the resource, is younger than all others that do.
+    fn is_evident(&self, uid: &Uid, resource: &str) -> bool {
+        let noted = &self.standing[uid].noted;
+        let mut others = self.standing.iter().filter(|(other, claim)| *other != uid && claim.resource == resource);
+        others.all(|(_, claim)| claim.noted < *noted)
+    }
+
+    /// Other targets are in force, and for a moment not everybody is known.
+    pub(crate) fn note_targets(&mut self, api: &ApiServer, in_force: &[Arc<Target>]) {
+        for object in api.objects.values() {
+            if let Some(claim) = self.standing.get_mut(&uid_of(object)) {
+                let before = std::mem::replace(&mut claim.selected_by, selected_by(object, in_force));
+                let moves = claim.selected_by.is_none() || claim.selected_by != before;
+                let held = self.holders.values_mut().filter(|holder| *holder.uid == *uid_of(object));
+                held.for_each(|holder| holder.may_be_taken |= moves);
+            }
+        }
+        self.note_unknown();
+    }
+
+    /// A program does not know everybody. Of two claims that it finds, whose notes do not tell, either may count.
+    pub(crate) fn note_unknown(&mut self) {
+        self.everybody_is_known = false;
+        let (standing, doubted) = (&self.standing, &mut self.doubted);
+        self.holders.retain(|resource, holder| {
+            let contending = contending(standing, resource);
+            let stays = holder.is_evident || contending.len() < 2;
+            if !stays {
+                doubted.insert(resource.clone(), contending);
+            }
+            stays
+        });
+    }
+
+    /// Somebody else takes the note of the object away.
+    pub(crate) fn note_strip(&mut self, uid: &Uid) {
+        if self.standing.contains_key(uid) {
+            self.stripped.insert(uid.clone());
+        }
+    }
+
+    /// The controller died: what was taken away is known to nobody.
+    pub(crate) fn note_death(&mut self) {
+        self.standing.retain(|_, claim| !claim.is_stripped);
+    }
+
+    /// The controller knows everybody, and has heard of everything; nothing is under way that was decided before. Who left is away, and
+    /// whoever has come back since has what nobody else claims.
+    pub(crate) fn note_heard(&mut self) {
+        self.everybody_is_known = true;
+        let left = self.holders.iter().filter(|(_, holder)| holder.may_be_taken).map(|(resource, _)| resource.clone());
+        for resource in left.collect::<Vec<_>>() {
+            let claiming: Vec<Uid> = claiming(&self.standing, &resource).cloned().collect();
+            match &*claiming {
+                // The one that left has it until another one takes it.
+                [] => {}
+                [only] if self.holder(&resource) == Some(only) => {
+                    self.holders.get_mut(&resource).into_iter().for_each(|holder| holder.may_be_taken = false);
+                }
+                [only] => self.take(only, &resource, true),
+                _ => drop(self.holders.remove(&resource)),
+            }
+        }
+    }
+
+    /// Who has the resource; `None` where nobody claimed it, or nobody can tell.
+    pub(crate) fn holder(&self, resource: &str) -> Option<&Uid> {
+        self.holders.get(resource).map(|holder| &holder.uid)
+    }
+
+    /// Whether the object has the resource without having made or adopted it.
+    pub(crate) fn has_inherited(&self, uid: &Uid, resource: &str) -> bool {
+        self.holders.get(resource).is_some_and(|holder| holder.is_inherited && holder.uid == *uid)
+    }
+
+    fn may_be_taken(&self, resource: &str) -> bool {
+        self.holders.get(resource).is_none_or(|holder| holder.may_be_taken)
     }
 
     /// The objects, those first whose claim to the resource counts, then those whose claim stands.
-    pub(crate) fn claimants(&self, resource: &str, api: &ApiServer) -> Vec<Uid> {
-        let mut objects: Vec<&Value> = api.objects.values().collect();
-        let is_resource = |owned: Option<String>| owned.as_deref() == Some(resource);
-        objects.sort_by_key(|object| (!is_resource(self.counts(object)), !is_resource(owns(object))));
-        objects.into_iter().map(uid_of).collect()
+    pub(crate) fn by_claim(&self, resource: &str, api: &ApiServer) -> Vec<Uid> {
+        let mut uids: Vec<Uid> = api.objects.values().map(uid_of).collect();
+        let claim = |uid: &Uid| self.standing.get(uid).filter(|claim| claim.resource == resource);
+        uids.sort_by_key(|uid| claim(uid).map_or((true, true), |claim| (false, claim.selected_by.is_none())));
+        uids
     }
 
-    /// A claim that stands while nobody selects its object counts less than others once it comes back.
-    pub(crate) fn note_returning(&mut self, api: &ApiServer) {
-        self.returning.retain(|uid| api.objects.values().any(|one| uid_of(one) == *uid && owns(one).is_some()));
-        let away = api.objects.values().filter(|object| owns(object).is_some() && self.counts(object).is_none());
-        let away: Vec<Uid> = away.map(uid_of).collect();
-        self.returning.extend(away);
+    /// The selected objects that claim the resource.
+    pub(crate) fn claiming(&self, resource: &str) -> impl Iterator<Item = &Uid> {
+        claiming(&self.standing, resource)
     }
+}
 
-    /// The controller died. Of two claims that stand by then, the next process cannot tell which came first.
-    pub(crate) fn note_death(&mut self, api: &ApiServer) {
-        self.died = true;
-        self.writing.clear();
-        self.note_undecided(api);
-    }
+/// The selected objects that claim the resource.
+fn claiming<'a>(standing: &'a BTreeMap<Uid, Claim>, resource: &str) -> impl Iterator<Item = &'a Uid> {
+    let is_claiming =
+        move |claim: &Claim| claim.selected_by.is_some() && !claim.is_stripped && claim.resource == resource;
+    standing.iter().filter(move |(_, claim)| is_claiming(claim)).map(|(uid, _)| uid)
+}
 
-    /// The controller does not know everybody since it began. Of two claims that it finds it cannot tell which came first.
-    pub(crate) fn note_undecided(&mut self, api: &ApiServer) {
-        self.returning.extend(self.owners(api).into_values().filter(|uids| uids.len() > 1).flatten());
-    }
+/// The selected objects that claim the resource, as far as the programs may know.
+fn contending(standing: &BTreeMap<Uid, Claim>, resource: &str) -> BTreeSet<Uid> {
+    let contending = |claim: &Claim| claim.selected_by.is_some() && claim.resource == resource;
+    standing.iter().filter(|(_, claim)| contending(claim)).map(|(uid, _)| uid.clone()).collect()
+}
 
-    /// The controller has heard of everything, and does nothing that was decided before: a verdict that somebody put back is none
-    /// from now on, and a claim that came back counts, unless it came too late.
-    pub(crate) fn note_heard(&mut self, api: &ApiServer) {
-        self.replayed.extend(self.replaying.drain());
-        for uids in self.owners(api).into_values().filter(|uids| uids.len() == 1) {
-            uids.iter().for_each(|uid| _ = self.returning.remove(uid));
-        }
-    }
+fn claim_of(object: &Value, in_force: &[Arc<Target>]) -> Option<Claim> {
+    let resource = owns(object)?;
+    let noted = entry(object, DRIFT_CORRECTED)?["lastTransitionTime"].as_str()?.to_owned();
+    Some(Claim { resource, noted, selected_by: selected_by(object, in_force), is_stripped: false })
+}
+
+fn selected_by(object: &Value, in_force: &[Arc<Target>]) -> Option<&'static str> {
+    owner_of(object, in_force.iter().map(|target| &**target))
 }

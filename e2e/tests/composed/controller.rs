@@ -74,11 +74,6 @@ impl Controller {
         self.resources.is_complete()
     }
 
-    /// Whether that was so at some time since the process began.
-    pub(crate) fn had_all_lists(&self) -> bool {
-        self.resources.was_complete()
-    }
-
     /// Tells everybody whose list can be read of all objects.
     pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
         self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_barred(name));

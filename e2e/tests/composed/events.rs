@@ -141,7 +141,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
         Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
         Event::Make { resource, value } => {
-            let claimants = world.ledger.claimants(RESOURCES[resource], &world.api);
+            let claimants = world.ledger.claims.by_claim(RESOURCES[resource], &world.api);
             world.outside.make(RESOURCES[resource], i64::from(value), &claimants);
         }
         Event::Change { resource, value } => {
@@ -201,11 +201,15 @@ fn labels_of(labels: u8) -> Value {
 fn strip(world: &mut World, name: &str, observed: bool) {
     let kind = if observed { DRIFT_OBSERVED } else { DRIFT_CORRECTED };
     let World { api, ledger, .. } = world;
+    ledger.note_changes(api);
     api.edit(name, |object| {
         if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
             conditions.retain(|entry| entry["type"] != kind);
         }
         ledger.stripped.insert(uid_of(object));
+        if !observed {
+            ledger.claims.note_strip(&uid_of(object));
+        }
     });
 }
 

@@ -5,11 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::events::{Event, apply, event, text};
 use crate::quiet::{Ending, WARS, come_to_rest};
 use crate::random::Random;
-use crate::targets::NAMES;
+use crate::targets::{NAMES, Text};
 use crate::world::{Who, World};
 
 /// Events of a random history at most.
 const MOST_EVENTS: u8 = 90;
+
+/// One of so many histories begins with a resource that has changed hands. By chance alone hardly any of ten thousand comes to two
+/// claims at a start.
+const HAND_OVER_ONE_IN: u8 = 4;
 
 /// What happens, and what stays barred to the end.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,19 +31,16 @@ impl History {
             5 => Ending::War(WARS[usize::from(random.below(6))]),
             _ => Ending::Free,
         };
-        let mut events = Vec::new();
-        for target in 0..NAMES.len() {
-            if !random.one_in(8) {
-                events.push(Event::Target { target, text: Some(text(&mut random)) });
-            }
-        }
-        events.extend([Event::Configure(Who::Poller), Event::Configure(Who::Controller)]);
-        let (a, b) = (random.below(4), random.below(4));
-        let resources = (usize::from(random.below(2)), usize::from(random.below(2)));
-        events.push(Event::Create { object: 0, resource: resources.0, value: 1, labels: a });
-        events.push(Event::Create { object: 1, resource: resources.1, value: 2, labels: b });
+        let hands_over = random.one_in(HAND_OVER_ONE_IN);
+        let mut events = if hands_over { handed_over(&mut random) } else { beginning(&mut random) };
         let length = 10 + random.below(MOST_EVENTS - 10);
-        events.extend((0..length).map(|_| event(&mut random)));
+        events.extend((0..length).map(|_| match hands_over && random.one_in(4) {
+            true => back(&mut random),
+            false => event(&mut random),
+        }));
+        if hands_over {
+            return Self { events, ending };
+        }
         if random.one_in(3) {
             events.iter_mut().for_each(work_for_one_target);
         }
@@ -81,6 +82,57 @@ impl History {
             part = if part == 1 { 0 } else { part.div_ceil(2) };
         }
         shortest
+    }
+}
+
+/// Targets, and two objects.
+fn beginning(random: &mut Random) -> Vec<Event> {
+    let mut events = Vec::new();
+    for target in 0..NAMES.len() {
+        if !random.one_in(8) {
+            events.push(Event::Target { target, text: Some(text(random)) });
+        }
+    }
+    events.extend([Event::Configure(Who::Poller), Event::Configure(Who::Controller)]);
+    let (a, b) = (random.below(4), random.below(4));
+    let resources = (usize::from(random.below(2)), usize::from(random.below(2)));
+    events.push(Event::Create { object: 0, resource: resources.0, value: 1, labels: a });
+    events.push(Event::Create { object: 1, resource: resources.1, value: 2, labels: b });
+    events
+}
+
+/// An object that owns a resource is selected no more, as its label or its target is gone, and the other one adopts what it had.
+fn handed_over(random: &mut Random) -> Vec<Event> {
+    let text = Text { correct: true, adopt: true, suspended: false, ..text(random) };
+    let configured = [Event::Configure(Who::Poller), Event::Configure(Who::Controller)];
+    let mut events: Vec<Event> = (0..NAMES.len()).map(|target| Event::Target { target, text: Some(text) }).collect();
+    events.extend(configured.clone());
+    // The one that leaves is the older one, or the other way round.
+    let first = usize::from(random.one_in(2));
+    let create = |object, labels| Event::Create { object, resource: 0, value: 1 + labels, labels };
+    events.extend([create(first, 1), Event::Rest, Event::Pass(20), Event::Rest, create(1 - first, 2), Event::Rest]);
+    match random.one_in(2) {
+        true => events.push(Event::Relabel { object: first, labels: 0 }),
+        false => events.extend([Event::Target { target: 0, text: None }].into_iter().chain(configured)),
+    }
+    events.extend([Event::Rest, Event::Pass(20), Event::Rest]);
+    events
+}
+
+/// What brings back an object that left, and what may hide it or the other one from who begins anew.
+fn back(random: &mut Random) -> Event {
+    let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
+    let which = usize::from(random.below(2));
+    match random.below(12) {
+        0..2 => Event::Relabel { object: which, labels: 1 + random.below(2) },
+        2 => Event::Target { target: 0, text: Some(text(random)) },
+        3..5 => Event::Crash(who),
+        5 => Event::Configure(who),
+        6..8 => Event::Bar { who, target: which, barred: random.one_in(2) },
+        8 => Event::RefuseStatus(random.one_in(2)),
+        9 => Event::Change { resource: 0, value: random.below(4) },
+        10 => Event::Pass(5 + u16::from(random.below(90))),
+        _ => Event::Rest,
     }
 }
 

@@ -351,6 +351,37 @@ fn a_target_that_returns_takes_nothing_back() {
 }
 
 #[test]
+fn no_old_claim_becomes_the_younger_one() {
+    // The object's last correction failed, as its note says; it leaves, and the other one adopts.
+    let failed = [
+        Target { target: 1, text: Some(ADOPTING) },
+        Configure(Poller),
+        Configure(Controller),
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 0, value: 2, labels: 2 },
+        Rest,
+        Pass(2),
+        Rest,
+        RefuseCredential(true),
+        Event::Change { resource: 0, value: 7 },
+        Pass(100),
+        Rest,
+        Relabel { object: 0, labels: 0 },
+        RefuseCredential(false),
+        // The next note is of a later second.
+        Pass(2),
+    ];
+    let adopted = [Rest, Pass(100), Rest];
+    let begin = |barred| {
+        [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, barred }, Crash(who), List(who)])
+    };
+    // It comes back while nobody knows the other one, and finds what it wishes.
+    let back = [Event::Change { resource: 0, value: 1 }, Relabel { object: 0, labels: 1 }];
+    let events = adopted.iter().cloned().chain(begin(true)).chain(back).chain(adopted.clone()).chain(begin(false));
+    ends_well(in_force(ADOPTING, failed), events.chain([Rest]), Ending::Free);
+}
+
+#[test]
 fn a_claim_is_of_a_name_whoever_made_it() {
     let before = in_force(
         Text { edition: 1, ..ADOPTING },

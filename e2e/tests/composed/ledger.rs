@@ -18,6 +18,7 @@ use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
+use crate::claims::Claims;
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
@@ -28,7 +29,7 @@ use crate::targets::Text;
 pub(crate) struct Ledger {
     pub(crate) violation: Option<String>,
     /// The targets as the controller knows them.
-    pub(crate) in_force: Vec<Arc<Target>>,
+    in_force: Vec<Arc<Target>>,
     /// Object, wish and K for which a poll truly saw drift (true) or none (false).
     seen: HashSet<(Uid, Option<Wish>, u64, bool)>,
     /// What each idempotency key was sent with, and whether its outcome was definite.
@@ -44,9 +45,7 @@ pub(crate) struct Ledger {
     /// Objects that left a target's selection, or whose target was edited while something was under way, which forgets
     /// them.
     pub(crate) left: HashSet<Uid>,
-    /// Objects that carry a claim to which no target selected them, or of which a new process cannot tell that it came first,
-    /// until everybody has heard of it: a claim that stood meanwhile counts before theirs.
-    pub(crate) returning: HashSet<Uid>,
+    pub(crate) claims: Claims,
     /// Objects that were there when a target was removed.
     pub(crate) target_gone: HashSet<Uid>,
     /// Who writes to which resource just now, from the first request of a correction to the end of its last.
@@ -66,6 +65,36 @@ impl Ledger {
         if !holds {
             self.violate(what());
         }
+    }
+
+    /// Takes in what happened to objects since it did so last.
+    pub(crate) fn note_changes(&mut self, api: &ApiServer) {
+        if let Err(what) = self.claims.note_changes(api, &self.in_force) {
+            self.violate(what);
+        }
+    }
+
+    /// The controller works by these targets from now on.
+    pub(crate) fn note_targets(&mut self, in_force: Vec<Arc<Target>>, api: &ApiServer) {
+        self.note_changes(api);
+        self.in_force = in_force;
+        self.claims.note_targets(api, &self.in_force);
+    }
+
+    /// The controller died.
+    pub(crate) fn note_death(&mut self, api: &ApiServer) {
+        self.died = true;
+        self.writing.clear();
+        self.note_changes(api);
+        self.claims.note_death();
+    }
+
+    /// The controller has heard of everything, and does nothing that was decided before: a verdict that somebody put back is none
+    /// from now on.
+    pub(crate) fn note_heard(&mut self, api: &ApiServer) {
+        self.note_changes(api);
+        self.replayed.extend(self.replaying.drain());
+        self.claims.note_heard();
     }
 
     /// A poll was answered truly. Where it saw what a replayed verdict says, the poller has nothing to write.
@@ -204,13 +233,13 @@ impl Ledger {
             "a target that only looks, or is suspended, corrects".to_owned()
         });
         self.ensure(!object.paused, || "a paused object is corrected".to_owned());
+        self.note_changes(api);
+        if let Err(what) = self.claims.note_write(uid, resource) {
+            self.violate(what);
+        }
         let made_by = outside.resources.get(resource).map(|resource| resource.made_by.clone());
-        let is_others = made_by.as_ref().is_some_and(|made_by| made_by.as_ref() != Some(uid));
-        let other = api.objects.values().find(|other| {
-            let (owned, other) = (self.counts(other), crate::watch::uid_of(other));
-            other != *uid && owned.as_deref() == Some(resource) && !self.returning.contains(&other)
-        });
-        self.ensure(other.is_none(), || format!("{uid} writes to {resource}, which another object owns"));
+        let is_others = made_by.as_ref().is_some_and(|made_by| made_by.as_ref() != Some(uid))
+            && !self.claims.has_inherited(uid, resource);
         let beside = self.writing.iter().find(|(other, written)| *other != uid && *written == resource);
         let beside = beside.map(|(other, _)| other.clone());
         self.ensure(beside.is_none(), || format!("{uid} writes to {resource} while {beside:?} does"));

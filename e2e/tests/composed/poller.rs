@@ -84,6 +84,11 @@ impl Poller {
         self.tasks.len()
     }
 
+    /// Whether each target has read its list.
+    pub(crate) fn has_all_lists(&self) -> bool {
+        self.resources.is_complete()
+    }
+
     /// Takes in the targets that are in force now.
     pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
         self.targets.retain(|name, at_work| {

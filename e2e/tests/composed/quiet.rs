@@ -2,8 +2,6 @@
 //!
 //! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
 
-use std::cmp::Reverse;
-
 use drift_model::identity::Uid;
 use drift_model::names::{DRIFT_CORRECTED, FINALIZER};
 use serde_json::{Value, json};
@@ -179,9 +177,11 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         object.and_then(target_of).is_some_and(|text| text.correct)
     };
     // Nobody writes on what is only looked at.
-    let mut owners = world.ledger.owners(&world.api).into_iter();
-    if let Some((owned, uids)) = owners.find(|(_, uids)| uids.iter().filter(|uid| corrects(uid)).count() > 1) {
-        return Some(format!("{owned} is owned by {uids:?}"));
+    for resource in RESOURCES {
+        let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).filter(|uid| corrects(uid)).collect();
+        if owners.len() > 1 {
+            return Some(format!("{resource} is owned by {owners:?}"));
+        }
     }
     if let Some(job) = world.api.jobs.open().next() {
         return Some(format!("{job} has not ended"));
@@ -195,20 +195,20 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
 }
 
-/// The first object that names a resource has it, and makes it as it wishes where it may. Of two that claim it that is the one that
-/// did not come back with its claim, else the one whose note is younger.
+/// Whoever has a resource makes it as it wishes where it may: the one that claims it, and where nobody does the oldest that names it.
+/// Of two that claim it, as an object may that is only looked at, the history shows which one has it.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let wants = |object: &Value| object["spec"]["resource"] == resource;
     let owned = |object: &Value| owns(object).as_deref() == Some(resource);
-    let rank = |object: &&Value| {
-        let metadata = &object["metadata"];
-        let noted = entry(object, DRIFT_CORRECTED).filter(|_| owned(object));
-        let noted = Reverse(noted.map(|noted| noted["lastTransitionTime"].to_string()));
-        let is_returning = owned(object) && world.ledger.returning.contains(&uid_of(object));
-        (!owned(object), is_returning, noted, metadata["creationTimestamp"].to_string(), uid_of(object))
+    let claims = &world.ledger.claims;
+    let claiming: Vec<&Uid> = claims.claiming(resource).collect();
+    let selected = || world.api.objects.values().filter(|object| target_of(object).is_some());
+    let age = |object: &&Value| (object["metadata"]["creationTimestamp"].to_string(), uid_of(object));
+    let holder = match &*claiming {
+        [] => selected().filter(|object| wants(object)).min_by_key(age)?,
+        [only] => selected().find(|object| uid_of(object) == **only)?,
+        _ => selected().find(|object| Some(&uid_of(object)) == claims.holder(resource))?,
     };
-    let named = world.api.objects.values().filter(|object| wants(object) || owned(object));
-    let holder = named.filter(|object| target_of(object).is_some()).min_by_key(rank)?;
     let text = target_of(holder).filter(|text| text.correct && wants(holder))?;
     let real = world.outside.resources.get(resource);
     let may = owned(holder) || real.is_none() || text.adopt;

@@ -22,8 +22,6 @@ struct State {
     concerned: Vec<Selected>,
     /// What each target at work took in before its list was read; `None` once it is.
     told: BTreeMap<String, Option<HashSet<Uid>>>,
-    /// Everybody was known at some time since the process began.
-    was_complete: bool,
 }
 
 impl State {
@@ -33,7 +31,6 @@ impl State {
 
     fn note_complete(&mut self) {
         if self.is_complete() {
-            self.was_complete = true;
             let void = self.index.note_complete(|_| true);
             self.concerned.extend(void);
         }
@@ -60,11 +57,6 @@ impl Resources {
     /// Whether everybody is known who may have claimed something.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.borrow().is_complete()
-    }
-
-    /// Whether everybody was known at some time since the process began: before, the order in which claims were read says nothing.
-    pub(crate) fn was_complete(&self) -> bool {
-        self.state.borrow().was_complete
     }
 
     /// Takes an object in as it is now; gives what it may do.

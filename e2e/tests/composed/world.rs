@@ -122,11 +122,14 @@ impl World {
             self.documents.iter().map(|(name, text)| (*name, (*text, target(name, *text)))).collect();
         let targets = texts.iter().map(|(name, (_, target))| (*name, target.clone())).collect();
         match who {
-            Who::Poller => self.poller.configure(&targets, &self.poller_watch, self.clock),
+            Who::Poller => {
+                self.poller.configure(&targets, &self.poller_watch, self.clock);
+                self.ledger.note_changes(&self.api);
+                self.ledger.claims.note_unknown();
+            }
             Who::Controller => {
                 self.controller.configure(&texts, &self.controller_watch, self.clock);
-                self.ledger.in_force = targets.values().cloned().collect();
-                self.ledger.note_returning(&self.api);
+                self.ledger.note_targets(targets.values().cloned().collect(), &self.api);
                 self.known = targets;
             }
         }
@@ -283,14 +286,15 @@ impl World {
 
     /// What must hold at any time; remembers verdicts for whoever writes them back.
     pub(crate) fn check(&mut self) {
+        if !(self.controller.has_all_lists() && self.poller.has_all_lists()) {
+            self.ledger.note_changes(&self.api);
+            self.ledger.claims.note_unknown();
+        }
         if self.checked == self.api.log.len() {
             return;
         }
         self.checked = self.api.log.len();
-        if !self.controller.had_all_lists() {
-            self.ledger.note_undecided(&self.api);
-        }
-        self.ledger.check_objects(&self.api);
+        self.ledger.note_changes(&self.api);
         for object in self.api.objects.values() {
             let observed = crate::ledger::entry(object, drift_model::names::DRIFT_OBSERVED);
             if let Some(observed) = observed.filter(|observed| observed["status"] == "True") {
