@@ -185,6 +185,17 @@ fn check_knows_the_kinds_beside_targets() {
 }
 
 #[test]
+fn a_cluster_that_does_not_answer_is_told_once() {
+    let folder = folder("", "");
+    let kubeconfig = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+                      contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\ncurrent-context: c\n";
+    std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets", "--kubeconfig", "kubeconfig"], ""));
+    assert!(printed.ends_with("1 good target, 0 errors, 1 warning\n"), "{printed}{said}");
+    assert_eq!((code, said.matches("the API server cannot be reached: ").count()), (2, 1), "{said}");
+}
+
+#[test]
 fn every_example_is_good_with_its_kind() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/examples");
     let folders = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());

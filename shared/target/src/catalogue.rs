@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::checked::Target;
 use crate::document::{Parsed, parse};
-use crate::field_place::locate_field;
+use crate::field_place::{locate_field, locate_written};
 use crate::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::manifests::place_of_key;
 use crate::problem::{DocumentName, Problem};
@@ -22,6 +22,8 @@ pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
 pub struct UnknownField {
     /// Its path below `self`; empty where it is the kind.
     pub path: Vec<String>,
+    /// The key of the target that writes it, `publish` or `store`; `None` where a template reads it.
+    pub written_by: Option<&'static str>,
     /// What is wrong and what to write instead.
     pub message: String,
 }
@@ -189,12 +191,13 @@ impl Catalogue {
 
 impl UnknownField {
     fn problem(&self, document: &DocumentName, text: &str) -> Problem {
-        let at = match self.path.is_empty() {
-            true => {
+        let at = match (self.path.last(), self.written_by) {
+            (None, _) => {
                 let (line, column) = place_of_key(text, &["spec", "objects", "kind"]);
                 Position { line, column }
             }
-            false => locate_field(text, &self.path),
+            (Some(field), Some(key)) => locate_written(text, key, field),
+            (Some(_), None) => locate_field(text, &self.path),
         };
         Problem::new(document, at, self.message.clone())
     }
@@ -393,7 +396,8 @@ mod tests {
         let edits: Vec<_> = before.edits(&next).map(|(old, new)| (old.name.as_str(), new.name.as_str())).collect();
         assert_eq!(edits, [("a", "a")]);
         let name = DocumentName { config_map: "m".to_owned(), key: "a".to_owned() };
-        let field = UnknownField { path: vec!["spec".to_owned(), "tll".to_owned()], message: "no".to_owned() };
+        let path = vec!["spec".to_owned(), "tll".to_owned()];
+        let field = UnknownField { path, written_by: None, message: "no".to_owned() };
         let after = before.update_without(&edited, &Refused::from([(name, vec![field])]));
         assert_eq!(
             shown(&after),

@@ -4,6 +4,7 @@
 //! in the text. This file must not know why it is asked for.
 
 use crate::position::Position;
+use crate::yaml::{Content, Node, parse};
 
 /// What may stand between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
 const BETWEEN: [char; 6] = ['.', '?', '[', '\'', '"', '\\'];
@@ -23,6 +24,35 @@ pub(super) fn locate_field(text: &str, path: &[String]) -> Position {
     starts.iter().find(of_parent).or(starts.first()).map_or_else(Position::default, |start| place(text, *start))
 }
 
+/// Where the first `publish` or `store` of that field of the status stands; line 0 where none does.
+pub(super) fn locate_written(text: &str, key: &str, field: &str) -> Position {
+    let root = parse(text).ok();
+    // A field of the wish may be called `publish`; `store` stands in the steps alone.
+    let spec = root.as_ref().and_then(|root| root.get("spec"));
+    let around = if key == "store" { spec.and_then(|spec| spec.get("correct")) } else { spec };
+    let found = around
+        .and_then(|around| if key == "store" { stored(around, field) } else { key_place(around.get(key)?, field) });
+    found.unwrap_or_default()
+}
+
+/// Where the first `store` in or below a node has the field.
+fn stored(node: &Node, field: &str) -> Option<Position> {
+    let below = |node: &Node| stored(node, field);
+    match &node.content {
+        Content::Map(entries) => entries.iter().find_map(|entry| {
+            let here = (entry.key == "store").then(|| key_place(&entry.value, field)).flatten();
+            here.or_else(|| below(&entry.value))
+        }),
+        Content::List(items) => items.iter().find_map(below),
+        _ => None,
+    }
+}
+
+fn key_place(map: &Node, key: &str) -> Option<Position> {
+    let Content::Map(entries) = &map.content else { return None };
+    entries.iter().find(|entry| entry.key == key).map(|entry| entry.key_at)
+}
+
 fn place(text: &str, start: usize) -> Position {
     let before = &text[..start];
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -32,6 +62,22 @@ fn place(text: &str, start: usize) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_field_is_found_where_it_is_written() {
+        let text = "spec:\n  compare: {desired: {publish: {id: 1}, store: {id: 1}}}\n  publish: {size: 1, id: 2}\n  correct:\n    http:\n      create: \
+                    [{store: {size: 1}}, {body: {store: 3}, store: {id: 1}}]";
+        let table = [
+            ("publish", "id", (3, 22)),
+            ("store", "id", (6, 63)),
+            ("store", "none", (0, 0)),
+            ("publish", "none", (0, 0)),
+        ];
+        for (key, field, (line, column)) in table {
+            assert_eq!(locate_written(text, key, field), Position { line, column }, "{key} {field}");
+        }
+        assert_eq!(locate_written(": [", "publish", "id"), Position::default());
+    }
 
     #[test]
     fn a_field_is_found_where_it_is_selected() {

@@ -44,6 +44,7 @@ mod scope;
 mod secret_use;
 mod secrets;
 mod selector;
+mod shape_hints;
 mod sql;
 mod status_fields;
 mod suspension;

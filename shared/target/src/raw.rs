@@ -10,6 +10,7 @@ use crate::cel::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 pub(super) use crate::fields::Fields;
 use crate::recording::{Asked, Recording};
+use crate::shape_hints::shape_hint;
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// Said of a wrong template that has backslashes in double quotes.
@@ -77,13 +78,7 @@ impl<'d> Reader<'d> {
         if matches!(node.content, Content::Null) {
             return self.refuse_nothing(node, format!("{place}: {wanted} is needed here, not nothing"));
         }
-        let hint = match &node.content {
-            Content::Map(entries) => match entries.first().filter(|entry| entry.key.starts_with("self.")) {
-                Some(entry) => format!(": did you mean \"${{{}}}\"?", entry.key),
-                None => String::new(),
-            },
-            _ => String::new(),
-        };
+        let hint = shape_hint(node, wanted);
         self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}{hint}", node.kind()))
     }
 

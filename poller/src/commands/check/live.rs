@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use drift_cluster::access::missing::rules;
 use drift_cluster::access::{Account, Right, missing_rights_of};
-use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
+use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
 use drift_cluster::config::documents_in;
 use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, examine_kind, locate_served_kind};
 use drift_cluster::process::progress::Progress;
@@ -22,6 +22,7 @@ use super::trial::try_write;
 use crate::commands::cluster::{connect, each_object, target_maps};
 use crate::commands::ending::CommandError;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
+use crate::commands::written_kinds::check_with;
 use crate::core::check::{
     Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_doubt, secret_trouble,
 };
@@ -59,7 +60,21 @@ pub(super) async fn check_files(
     place: (&str, &WrittenKinds),
     documents: &[Document],
 ) -> Result<Report, CommandError> {
-    Ok(check_against(&connect(cluster).await?, place, documents).await)
+    let client = connect(cluster).await?;
+    let Some(cause) = silence(&client).await else { return Ok(check_against(&client, place, documents).await) };
+    let mut report = check_with(documents, place.1);
+    report.is_partial = true;
+    if let Some(first) = documents.first() {
+        let message = format!("the cluster cannot be asked, so that the files are checked without it: {cause}");
+        report.say(first, Severity::Warning, message);
+    }
+    Ok(report)
+}
+
+/// Why the API server gives no answer at all, asked once: every other question would say the same.
+async fn silence(client: &kube::Client) -> Option<CallError> {
+    let answer = client::within(CALL_DEADLINE, client.apiserver_version()).await;
+    answer.err().filter(|error| error.code().is_none())
 }
 
 async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), documents: &[Document]) -> Report {

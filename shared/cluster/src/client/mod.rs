@@ -101,8 +101,20 @@ impl From<kube::Error> for CallError {
             kube::Error::Api(status) => Self::Answered(status),
             // Its text quotes the answer.
             kube::Error::SerdeError(_) => Self::Transport("the answer is not what was asked for".to_owned()),
+            kube::Error::Service(error) => Self::Transport(told_plainly(causes(error.as_ref()))),
             other => Self::Transport(causes(&other)),
         }
+    }
+}
+
+/// How the HTTP client begins what it says where there is no connection.
+const UNCONNECTED: &str = "client error (Connect): ";
+
+/// Without the HTTP client's own words, where they only say that there is no connection.
+fn told_plainly(cause: String) -> String {
+    match cause.strip_prefix(UNCONNECTED) {
+        Some(cause) => format!("the API server cannot be reached: {}", cause.trim_start_matches("tcp connect error: ")),
+        None => cause,
     }
 }
 

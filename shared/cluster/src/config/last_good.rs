@@ -66,7 +66,7 @@ impl LastGood {
                 let unknown = match unknown_fields(&self.client, after).await {
                     Ok(unknown) => unknown,
                     Err(missing @ KindError::Missing { .. }) if !is_same_kind(before, after) => {
-                        vec![UnknownField { path: Vec::new(), message: missing.to_string() }]
+                        vec![UnknownField { path: Vec::new(), written_by: None, message: missing.to_string() }]
                     }
                     Err(_) => continue,
                 };

@@ -18,8 +18,7 @@ const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<UnknownField> {
     let Some(root) = schema.of_kind() else { return Vec::new() };
     let paths = read.iter().filter(|path| path.first().is_some_and(|first| !OF_EVERY_OBJECT.contains(&first.as_str())));
-    let mut problems: Vec<UnknownField> =
-        paths.filter_map(|path| undeclared(schema, root, path, "a template reads")).collect();
+    let mut problems: Vec<UnknownField> = paths.filter_map(|path| undeclared(schema, root, path, None)).collect();
     problems.dedup();
     problems
 }
@@ -31,14 +30,20 @@ pub(super) fn undeclared_status<'t>(
 ) -> Vec<UnknownField> {
     let Some(root) = schema.of_kind() else { return Vec::new() };
     let problem = |(key, field): (&'static str, &str)| {
-        undeclared(schema, root, &["status".to_owned(), field.to_owned()], &format!("`{key}` writes"))
+        undeclared(schema, root, &["status".to_owned(), field.to_owned()], Some(key))
     };
     let mut problems: Vec<UnknownField> = written.into_iter().filter_map(problem).collect();
     problems.dedup();
     problems
 }
 
-fn undeclared(schema: &Schema<'_>, root: &Value, path: &[String], use_of_it: &str) -> Option<UnknownField> {
+/// `written_by` is the key that writes it, where no template reads it.
+fn undeclared(
+    schema: &Schema<'_>,
+    root: &Value,
+    path: &[String],
+    written_by: Option<&'static str>,
+) -> Option<UnknownField> {
     let mut place = root;
     for (depth, field) in path.iter().enumerate() {
         if !Schema::declares_all(place) {
@@ -47,9 +52,12 @@ fn undeclared(schema: &Schema<'_>, root: &Value, path: &[String], use_of_it: &st
         let Some(next) = schema.property(place, field) else {
             let known = place.get("properties").and_then(Value::as_object);
             let hint = did_you_mean(field, known.into_iter().flatten().map(|(name, _)| name.as_str()));
-            let path = path[..=depth].to_vec();
-            let message = format!("{} has no field {}, which {use_of_it}{hint}", schema.name(), path.join("."));
-            return Some(UnknownField { path, message });
+            let use_of_it = written_by.map_or_else(|| "a template reads".to_owned(), |key| format!("`{key}` writes"));
+            let message =
+                format!("{} has no field {}, which {use_of_it}{hint}", schema.name(), path[..=depth].join("."));
+            // What writes it names the field itself, also where the kind has no status at all.
+            let path = if written_by.is_some() { path.to_vec() } else { path[..=depth].to_vec() };
+            return Some(UnknownField { path, written_by, message });
         };
         place = next;
     }

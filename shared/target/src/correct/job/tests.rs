@@ -146,7 +146,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "value: \"${self.spec.a}\"",
         "value: 7",
-        "24:34 correct.job.create.template.spec.containers[0].env[0].value: a text is needed here, not a number",
+        "24:34 correct.job.create.template.spec.containers[0].env[0].value: a text is needed here, not a number: put it in quotes",
     ),
     (
         "{app: tool}",

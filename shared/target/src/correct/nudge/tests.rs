@@ -41,7 +41,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "{annotations: {a b: c}}",
         "11:27 correct.nudge.annotations.a b: `a b` is no name; write it as the operator does, for example example.com/requestedAt",
     ),
-    ("{annotations: {a: 7}}", "11:30 correct.nudge.annotations.a: a text is needed here, not a number"),
+    (
+        "{annotations: {a: 7}}",
+        "11:30 correct.nudge.annotations.a: a text is needed here, not a number: put it in quotes",
+    ),
     ("{annotations: {a: null}}", "11:30 correct.nudge.annotations.a: a text is needed here, not nothing"),
     (
         "{annotations: {driftpoller.dev/paused: 'true'}}",
