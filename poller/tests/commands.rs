@@ -185,6 +185,25 @@ fn check_knows_the_kinds_beside_targets() {
 }
 
 #[test]
+fn explain_takes_what_check_takes() {
+    let folder = folder("", "");
+    let shipped = folder.path().join("targets/proxies.yaml");
+    let no_cluster = "error: cannot find the API server";
+    let given: [(&[&str], &str); 3] = [
+        (&["-f", "targets"], ""),
+        (&["-f", "-"], SHIPPED),
+        (&["-f", "targets/service.yaml", "-f", "targets/proxies.yaml"], ""),
+    ];
+    for (files, input) in given {
+        let (code, printed, said) = ended(run_in(folder.path(), &[&["explain", "proxy/web"], files].concat(), input));
+        assert!((code, &*printed) == (3, "") && said.starts_with(no_cluster), "{files:?}: {said}");
+    }
+    std::fs::write(&shipped, SHIPPED.replace("identity", "identitie")).unwrap();
+    let (code, _, said) = ended(run_in(folder.path(), &["explain", "proxy/web", "-f", "targets"], ""));
+    assert!(code == 3 && said.contains("did you mean `identity`?") && said.contains("targets is not good"), "{said}");
+}
+
+#[test]
 fn a_cluster_that_does_not_answer_is_told_once() {
     let folder = folder("", "");
     let kubeconfig = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\

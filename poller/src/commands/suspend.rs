@@ -43,6 +43,9 @@ pub(crate) struct SuspendSettings {
     /// Namespace of the ConfigMaps with the targets
     #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE)]
     namespace: String,
+    /// The poller's Lease, where it runs with another --lease-name
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE)]
+    poller_lease: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,
 }
@@ -53,10 +56,10 @@ pub(crate) struct SuspendSettings {
 /// When there is no such target, its text cannot be edited so, or the API server does not take it.
 pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode, CommandError> {
     block_on(async {
-        let SuspendSettings { namespace, cluster, .. } = settings;
+        let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
         let client = connect(cluster).await?;
         let Found { target, live, text } = find_target(&client, settings).await?;
-        let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+        let notes = lease_notes(&client, namespace, poller_lease).await;
         let doubt = doubt_of_brake(namespace, (&target, suspend), &notes);
         let Target { name, document, .. } = target;
         let DocumentName { config_map, key } = &document;
@@ -122,8 +125,8 @@ async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Resul
 
 /// Why there is no text of that target in which it could be suspended.
 async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<CommandError, CommandError> {
-    let SuspendSettings { target: name, namespace, cluster, .. } = settings;
-    let (targets_namespace, poller_lease) = (namespace.clone(), POLLER_LEASE.to_owned());
+    let SuspendSettings { target: name, namespace, poller_lease, cluster, .. } = settings;
+    let (targets_namespace, poller_lease) = (namespace.clone(), poller_lease.clone());
     let targets = TargetsSettings { targets_namespace, poller_lease, cluster: cluster.clone() };
     let live = live_targets(client, &targets).await?;
     if let Some(target) = live.by_last_good.iter().find(|target| target.name == *name) {

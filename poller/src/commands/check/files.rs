@@ -49,6 +49,11 @@ pub(crate) fn read_with_neighbours<'p>(
     gather(paths.into_iter().map(|path| Ok((path, read_path(path)?))).collect::<Result<_, CommandError>>()?)
 }
 
+/// Whether it means standard input, which can be read once.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT.0
+}
+
 /// Each source once, if one of them holds a target document.
 fn gather(read: Vec<(&PathBuf, Vec<Source>)>) -> Result<Vec<Source>, CommandError> {
     let names: Vec<_> = read.iter().map(|(path, _)| path.display().to_string()).collect();
@@ -77,7 +82,7 @@ fn add_new(sources: &mut Vec<Source>, read: Vec<Source>) {
 
 fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
     let unreadable = |error: std::io::Error| CommandError::BadUsage(format!("{}: {error}", path.display()));
-    if path.as_os_str() == STANDARD_INPUT.0 {
+    if is_standard_input(path) {
         let mut text = String::new();
         stdin().read_to_string(&mut text).map_err(unreadable)?;
         return Ok(vec![Source { name: STANDARD_INPUT.1.to_owned(), text }]);

@@ -22,7 +22,7 @@ use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::commands::ending::{CANNOT_TELL, CommandError};
 use crate::commands::written_kinds::{check_with, written_in};
 use crate::core::check::{Report, check, documents_of, misplaced};
-use files::read_sources;
+use files::{read_sources, read_with_neighbours};
 use live::{check_files, check_live};
 use rendering::{annotations, json, people, summary};
 use sarif::sarif;
@@ -132,14 +132,17 @@ fn failure(message: &str, output: CheckOutput) -> String {
     }
 }
 
-/// The targets of a file, all of which have to be good; what is wrong is shown as `check` does.
+/// The targets of files, all of which have to be good; what is wrong is shown as `check` does. None where no file is named.
 ///
 /// # Errors
-/// When it cannot be read, or something in it is bad.
-pub(crate) fn read_good_targets(file: &PathBuf) -> Result<Vec<Arc<Target>>, CommandError> {
-    let (sources, _) = read_sources([file])?;
-    let report = check(&documents_of(sources));
-    refuse_bad(&report, &format!("{} is not good", file.display()))?;
+/// When one cannot be read, something in it is bad, or none has a target.
+pub(crate) fn read_good_targets(files: &[PathBuf]) -> Result<Vec<Arc<Target>>, CommandError> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let report = check(&documents_of(read_with_neighbours(files)?));
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    refuse_bad(&report, &format!("{} is not good", names.join(", ")))?;
     Ok(report.targets.into_iter().map(|good| good.target).collect())
 }
 

@@ -7,6 +7,7 @@ mod polling;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
@@ -16,6 +17,7 @@ use drift_model::object::LeanObject;
 use drift_target::{Target, to_yaml};
 use serde_json::Value;
 
+use crate::commands::check::files::is_standard_input;
 use crate::commands::check::read_good_targets;
 use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
@@ -36,6 +38,7 @@ use polling::{Polled, outside, poll};
 const EXAMPLES: &str = "Examples:
   drift-poller explain proxy/web -n team-a
   drift-poller explain proxy/web -n team-a -f target.yaml      a target that is not deployed yet; nothing is written
+  kubectl kustomize overlays/production | drift-poller explain proxy/web -n team-a -f -
   drift-poller explain proxy/web -n team-a --watch             again every 5 s: what changed
 
 Exit codes: 0 in sync, 1 drifted, 2 cannot tell, 3 bad usage";
@@ -54,9 +57,10 @@ pub(crate) struct ExplainSettings {
     place: PlaceSettings,
     #[command(flatten)]
     targets: TargetsSettings,
-    /// A file with targets to try instead of those of the cluster
-    #[arg(long, short, alias = "filename", value_name = "FILE")]
-    file: Option<PathBuf>,
+    /// A file, a folder (every .yaml, .yml and .json below), or - for standard input, with targets to try instead of those of the
+    /// cluster; may be given several times
+    #[arg(long = "file", short, alias = "filename", value_name = "FILE|FOLDER|-")]
+    files: Vec<PathBuf>,
     /// Poll again every 5 s, and tell what changed
     #[arg(long, short)]
     watch: bool,
@@ -89,31 +93,40 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
         Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
         _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
     };
-    if let Some(file) = &settings.file {
-        // Before the cluster is asked: what is wrong with it needs no cluster.
-        read_good_targets(file)?;
-    }
+    // Before the cluster is asked: what is wrong with a file needs no cluster.
+    let mut tried = read_good_targets(&settings.files)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let mut before: Option<Explanation> = None;
         loop {
-            let explanation = match Box::pin(explain(&client, settings, (kind, name))).await {
+            match Box::pin(explain(&client, settings, (kind, name), &tried)).await {
                 // Whoever watches goes on watching.
-                Err(error) if before.is_some() => {
-                    writeln!(anstream::stderr(), "error: {error}")?;
-                    tokio::time::sleep(WATCH_EVERY).await;
-                    continue;
+                Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
+                explanation => {
+                    let explanation = explanation?;
+                    print(&explanation, before.as_ref(), settings.output)?;
+                    if !settings.watch {
+                        return Ok(code_of(&explanation));
+                    }
+                    before = Some(explanation);
                 }
-                explanation => explanation?,
-            };
-            print(&explanation, before.as_ref(), settings.output)?;
-            if !settings.watch {
-                return Ok(code_of(&explanation));
             }
-            before = Some(explanation);
             tokio::time::sleep(WATCH_EVERY).await;
+            read_again(&settings.files, &mut tried)?;
         }
     })
+}
+
+/// Takes in what was edited meanwhile; standard input is read once, and what is not good any more leaves what was.
+fn read_again(files: &[PathBuf], tried: &mut Vec<Arc<Target>>) -> Result<(), CommandError> {
+    if files.iter().any(|file| is_standard_input(file)) {
+        return Ok(());
+    }
+    match read_good_targets(files) {
+        Ok(targets) => *tried = targets,
+        Err(error) => writeln!(anstream::stderr(), "error: {error}")?,
+    }
+    Ok(())
 }
 
 fn code_of(explanation: &Explanation) -> ExitCode {
@@ -142,11 +155,13 @@ async fn explain(
     client: &kube::Client,
     settings: &ExplainSettings,
     (kind, name): (&str, &str),
+    tried: &[Arc<Target>],
 ) -> Result<Explanation, CommandError> {
     let TargetsSettings { targets_namespace: home, poller_lease, cluster } = &settings.targets;
-    let live = match &settings.file {
-        Some(file) => LiveTargets::tried(read_good_targets(file)?),
-        None => live_targets(client, &settings.targets).await?,
+    let is_deployed = settings.files.is_empty();
+    let live = match is_deployed {
+        true => live_targets(client, &settings.targets).await?,
+        false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
     let ((target, kind), object) = find_object(client, &live, kind, place).await?;
@@ -173,7 +188,7 @@ async fn explain(
         poller: lease_or_warning(client, home, poller_lease).await?,
         controller: lease_or_warning(client, home, &settings.controller_lease).await?,
     };
-    let facts = Facts { target: &target, is_deployed: settings.file.is_none(), object: &object, verdict: &verdict };
+    let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     let poll = Poll { causes: outside.troubles.causes(&target.name), ..shown(&target, &polled, subject) };
     Ok(Explanation::new(facts, poll, follows))

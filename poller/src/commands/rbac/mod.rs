@@ -43,13 +43,13 @@ const EVENTS: &str = "events.k8s.io";
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RbacSettings {
-    /// File, folder (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
-    /// CustomResourceDefinitions of their kinds; may be given several times
-    #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
-    filenames: Vec<PathBuf>,
-    /// The same, as check takes them
+    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
+    /// CustomResourceDefinitions of their kinds
     #[arg(required_unless_present = "filenames", value_name = "FILE|FOLDER|-")]
     paths: Vec<PathBuf>,
+    /// The same, as kubectl takes them; may be given several times
+    #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
+    filenames: Vec<PathBuf>,
     /// What the roles are called behind the account's name: one name for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
