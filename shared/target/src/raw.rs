@@ -96,9 +96,10 @@ impl<'d> Reader<'d> {
                 fields.mean(near, &entry.value);
                 self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
             } else if let Some(above) = empty {
+                let (above_key, known) = (&above.key, known.join(", "));
                 let message = format!(
-                    "nothing stands at `{}`{within}; if `{key}` belongs there, indent that and what follows",
-                    above.key
+                    "nothing stands at `{above_key}`{within}; if `{key}` belongs there, indent that and what follows; \
+                     else it is unknown here; known: {known}"
                 );
                 self.refuse_nothing::<()>(&above.value, message);
             } else {
@@ -111,10 +112,7 @@ impl<'d> Reader<'d> {
 
     /// Of nothing, where something is needed, one thing is said.
     fn refuse_nothing<T>(&mut self, node: &Node, message: String) -> Option<T> {
-        match self.faults.iter().any(|fault| fault.at == node.at) {
-            true => None,
-            false => self.refuse(node.at, message),
-        }
+        if self.faults.iter().any(|fault| fault.at == node.at) { None } else { self.refuse(node.at, message) }
     }
 
     /// A map whose keys are the user's own.

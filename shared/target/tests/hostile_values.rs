@@ -47,47 +47,51 @@ fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     std::array::from_fn(step)
 }
 
-/// Holds each request against what it may be at most; which places refuse the value.
-fn places_that_refuse(value: &str) -> Vec<&'static str> {
-    let [path, query, header, json, form, text] = requests(value);
-    let mut refusing = Vec::new();
-    let mut check = |place: &'static str,
-                     request: Result<HttpRequest, String>,
-                     holds: &dyn Fn(&HttpRequest) -> bool| match request {
+/// Whether the place refuses the value; a request that goes out is what it may be at most.
+fn refuses(place: &str, request: Result<HttpRequest, String>, holds: impl Fn(&HttpRequest) -> bool) -> bool {
+    match request {
         Err(error) => {
             assert!(error.len() < 200 && !error.chars().any(char::is_control), "{place}: {error}");
-            refusing.push(place);
+            true
         }
         Ok(request) => {
             let at_home = request.url.host_str() == Some("h") && request.url.fragment().is_none();
             assert!(at_home && request.headers.len() <= 2 && holds(&request), "{place}: {request:?}");
+            false
         }
-    };
+    }
+}
+
+/// Whether the value is the second of three segments.
+fn is_one_segment(value: &str, request: &HttpRequest) -> bool {
+    let segments: Vec<_> = request.url.path_segments().unwrap().collect();
+    let decoded = percent_encoding::percent_decode_str(segments[1]).decode_utf8().unwrap();
+    segments.len() == 3 && segments[0] == "v" && decoded == value && segments[2] == "w" && request.url.query().is_none()
+}
+
+/// Whether the value is the second of three parameters.
+fn is_one_parameter(value: &str, request: &HttpRequest) -> bool {
+    let pairs: Vec<_> = request.url.query_pairs().collect();
+    pairs.len() == 3 && pairs[1] == ("q".into(), value.into()) && request.url.path() == "/v"
+}
+
+/// Holds each request against what it may be at most; which places refuse the value.
+fn places_that_refuse(value: &str) -> Vec<&'static str> {
+    let [path, query, header, json, form, text] = requests(value);
     let body = |request: &HttpRequest| String::from_utf8(request.body.clone().unwrap()).unwrap();
+    let pairs = |body: String| form_urlencoded::parse(body.as_bytes()).into_owned().collect::<Vec<_>>();
     let within = format!("a {value} b");
-    check("path", path, &|request| {
-        let segments: Vec<_> = request.url.path_segments().unwrap().collect();
-        let decoded = percent_encoding::percent_decode_str(segments[1]).decode_utf8().unwrap();
-        segments.len() == 3
-            && segments[0] == "v"
-            && decoded == value
-            && segments[2] == "w"
-            && request.url.query().is_none()
-    });
-    check("query", query, &|request| {
-        let pairs: Vec<_> = request.url.query_pairs().collect();
-        pairs.len() == 3 && pairs[1] == ("q".into(), value.into()) && request.url.path() == "/v"
-    });
-    check("header", header, &|request| request.headers["x-value"].as_bytes() == within.as_bytes());
-    check("JSON", json, &|request| {
-        serde_json::from_str::<Value>(&body(request)).unwrap() == json!({"v": value, "text": within})
-    });
-    check("form", form, &|request| {
-        let pairs: Vec<_> = form_urlencoded::parse(body(request).as_bytes()).into_owned().collect();
-        pairs == [("v".to_owned(), value.to_owned()), ("w".to_owned(), "x".to_owned())]
-    });
-    check("text", text, &|request| body(request) == within);
-    refusing
+    let as_json = json!({"v": value, "text": within});
+    let as_form = [("v".to_owned(), value.to_owned()), ("w".to_owned(), "x".to_owned())];
+    let places = [
+        ("path", refuses("path", path, |request| is_one_segment(value, request))),
+        ("query", refuses("query", query, |request| is_one_parameter(value, request))),
+        ("header", refuses("header", header, |request| request.headers["x-value"].as_bytes() == within.as_bytes())),
+        ("JSON", refuses("JSON", json, |request| serde_json::from_str::<Value>(&body(request)).unwrap() == as_json)),
+        ("form", refuses("form", form, |request| pairs(body(request)) == as_form)),
+        ("text", refuses("text", text, |request| body(request) == within)),
+    ];
+    places.into_iter().filter(|(_, refuses)| *refuses).map(|(place, _)| place).collect()
 }
 
 #[test]

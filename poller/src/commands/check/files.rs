@@ -59,9 +59,10 @@ fn gather(read: Vec<(&PathBuf, Vec<Source>)>) -> Result<Vec<Source>, CommandErro
     let names: Vec<_> = read.iter().map(|(path, _)| path.display().to_string()).collect();
     let mut sources = Vec::new();
     read.into_iter().for_each(|(_, read)| add_new(&mut sources, read));
-    match sources.iter().any(holds_target) {
-        true => Ok(sources),
-        false => Err(CommandError::BadUsage(format!("{}: {NO_TARGET}", names.join(", ")))),
+    if sources.iter().any(holds_target) {
+        Ok(sources)
+    } else {
+        Err(CommandError::BadUsage(format!("{}: {NO_TARGET}", names.join(", "))))
     }
 }
 

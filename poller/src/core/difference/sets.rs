@@ -35,9 +35,10 @@ impl Comparison {
             _ => true,
         };
         let unlike: Vec<_> = (0..wished.len().max(real.len())).filter(is_unlike).collect();
-        match unlike.len() <= MAX_HELD_AGAINST_ALL {
-            true => self.match_against_all(&item, wished, real, &unlike),
-            false => self.match_in_groups(&item, wished, real),
+        if unlike.len() <= MAX_HELD_AGAINST_ALL {
+            self.match_against_all(&item, wished, real, &unlike)
+        } else {
+            self.match_in_groups(&item, wished, real)
         }
     }
 

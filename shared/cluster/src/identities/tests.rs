@@ -74,3 +74,34 @@ fn a_claim_holds_before_its_target_sees_it() {
     drop(held);
     assert!(second.rights(&old, &wanting(1)).has);
 }
+
+fn wakes(member: &mut Member) -> Vec<Wake> {
+    std::iter::from_fn(|| member.wakes.try_recv().ok()).collect()
+}
+
+#[test]
+fn void_claims_are_told_once_everybody_is_known() {
+    let identities = Identities::default();
+    let [mut first, mut second] = ["a", "b"].map(|name| identities.join(&target(name)));
+    let (returned, adopting) = (Uid::from("returned"), Uid::from("adopting"));
+    let noted = |claimed, created| Claimant { claimed, ..owning(created) };
+    first.insert(&returned, noted(1, 1));
+    second.insert(&adopting, noted(2, 2));
+    let are_void = |first: &Member, second: &Member| {
+        let is_void = |member: &Member, uid, claimant| member.rights(uid, &claimant).claim_void;
+        [is_void(first, &returned, noted(1, 1)), is_void(second, &adopting, noted(2, 2))]
+    };
+    second.note_listed();
+    arrange(&identities, &["a", "b"]);
+    assert!(!first.is_scope_complete(), "the first target's list is not read");
+    assert_eq!(are_void(&first, &second), [false, false]);
+    first.note_listed();
+    [&mut first, &mut second].into_iter().for_each(|member| drop(wakes(member)));
+    arrange(&identities, &["a", "b"]);
+    assert!(first.is_scope_complete());
+    assert_eq!(are_void(&first, &second), [true, false]);
+    assert_eq!(wakes(&mut first), [Wake::Object(returned.clone()), Wake::Scopes]);
+    assert_eq!(wakes(&mut second), [Wake::Scopes]);
+    arrange(&identities, &["a", "b"]);
+    assert_eq!([&mut first, &mut second].map(wakes), [[], []], "told once");
+}

@@ -155,6 +155,39 @@ fn of_notes_of_one_second_the_older_object_counts() {
 }
 
 #[test]
+fn of_claims_that_come_to_one_scope_one_stays() {
+    // A note from before scopes were noted is of the scope that its target has now.
+    let of_scope = |name: fn(&str) -> ResourceName, claimed| Claimant {
+        wants: Some(name("db")),
+        owns: Some(name("db")),
+        claimed,
+        ..claimant("db", None, 1)
+    };
+    let (a, b) = (of("first", "a"), of("second", "b"));
+    let standing = of_scope(name, 2);
+    let told = |index: &IdentityIndex, selected: &Selected, claimant: &Claimant| {
+        let Rights { has, claim_void, .. } = index.rights(&selected.uid, claimant);
+        (has, claim_void)
+    };
+    let (holds, waits, void) = ((true, false), (false, false), (false, true));
+    for (noted, comes_first) in [(1, false), (3, true)] {
+        let (apart, together) = (of_scope(elsewhere, noted), of_scope(name, noted));
+        let mut index = index(&[(&a, &apart), (&b, &standing)]);
+        assert_eq!((told(&index, &a, &apart), told(&index, &b, &standing)), (holds, holds));
+        let mut complete = index.clone();
+        complete.insert(&a, together.clone());
+        assert_eq!((told(&complete, &a, &together), told(&complete, &b, &standing)), (void, holds));
+        // An edit of the scope makes it incomplete until the list is read anew: the younger note counts.
+        index.insert_while_incomplete(&a, together.clone());
+        let both = |index: &IdentityIndex| (told(index, &a, &together), told(index, &b, &standing));
+        assert_eq!(both(&index), if comes_first { (holds, waits) } else { (waits, holds) });
+        let loser = if comes_first { &b } else { &a };
+        assert_eq!(index.note_complete(|_| true), std::slice::from_ref(loser));
+        assert_eq!(both(&index), if comes_first { (holds, void) } else { (void, holds) });
+    }
+}
+
+#[test]
 fn a_claim_holds_while_the_claimant_wants_something_else() {
     let moved = claimant("new", Some("db"), 3);
     let other = claimant("db", None, 1);

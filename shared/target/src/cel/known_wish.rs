@@ -50,7 +50,7 @@ impl Shape {
             here = match fields.get(name) {
                 Some(Shape::Ignored) => {
                     return Some(format!(
-                        "{variable}.{} is ignored by compare.rules, and so not sent",
+                        "{variable}.{} is ignored by compare.rules, and so not there in a correction",
                         path[..=depth].join(".")
                     ));
                 }
@@ -92,7 +92,10 @@ mod tests {
             (&[], None),
             (&["qouta"], Some("desired has no `qouta`: did you mean `quota`?")),
             (&["quota", "disk"], Some("desired.quota has no `disk`; known: cpu, etag")),
-            (&["quota", "etag"], Some("desired.quota.etag is ignored by compare.rules, and so not sent")),
+            (
+                &["quota", "etag"],
+                Some("desired.quota.etag is ignored by compare.rules, and so not there in a correction"),
+            ),
         ];
         for (path, expected) in table {
             let path: Vec<_> = path.iter().map(|name| (*name).to_owned()).collect();
