@@ -5,21 +5,21 @@
 //! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how
 //! anything is done.
 
-use drift_model::condition::{
-    Claim, ConditionStatus, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Standing,
-};
+mod drifted;
+mod noting;
+
+use drift_model::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
 use drift_model::identity::ResourceName;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::{Existing, Mode};
 
-use super::attempts::{Attempts, judge};
-use super::claim::{Action, Permission, permit};
-use super::correction::Correction;
+use self::drifted::{Drift, decide_drifted};
+use self::noting::write_among_all;
+use super::claim::Action;
 use super::decision::Decision;
 use super::deletion::decide_deletion;
 use super::held::Held;
-use super::limits::Room;
 use super::situation::{Situation, Surroundings};
 
 /// Decides what to do for an object that nothing is under way for.
@@ -105,13 +105,6 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     decide_by_verdict(situation, status, &resource)
 }
 
-/// Of an object that may have come back with an old claim nothing is written until everybody is known: its note would be younger
-/// than that of whoever has the resource now, and the younger note counts at the next start.
-fn write_among_all(situation: &Situation<'_>, status: CorrectionStatus) -> Decision {
-    let waits = status.owned().is_some() && !situation.surroundings.scope_complete;
-    if waits { Decision::Nothing(Held::ScopeIncomplete) } else { Decision::WriteStatus(status) }
-}
-
 /// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
 fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> bool {
     let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.name().names(resource));
@@ -172,128 +165,6 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         }
         _ => Decision::Nothing(Held::InSync),
     }
-}
-
-/// A verdict that may be acted on.
-struct Drift<'a> {
-    standing: &'a Standing,
-    action: Action,
-    resource: &'a ResourceName,
-}
-
-impl Drift<'_> {
-    /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
-    /// skipped.
-    fn fields(&self) -> DifferingFields {
-        let named = &self.standing.tag.fields;
-        let is_told = self.action != Action::Create && !named.is_empty();
-        if is_told { named.clone() } else { DifferingFields::every() }
-    }
-}
-
-fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
-    let Situation { target, surroundings, .. } = situation;
-    let has_steps = match drift.action {
-        Action::Create => target.actions.create,
-        Action::Update => target.actions.update,
-        Action::Replace => target.actions.replace,
-        Action::Nudge => target.actions.nudge,
-        Action::Delete => false,
-    };
-    if !has_steps {
-        return Decision::Nothing(Held::NoAction);
-    }
-    if !surroundings.vouched {
-        return Decision::Nothing(Held::NotVouched);
-    }
-    if !surroundings.has_identity {
-        return Decision::Nothing(Held::IdentityTaken);
-    }
-    if drift.standing.reason.is_incident() && surroundings.breaker_holds {
-        return Decision::Nothing(Held::BreakerOpen);
-    }
-    if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
-        return Decision::Wait { until, why: Held::NotVouched };
-    }
-    match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
-        Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
-            Decision::Nothing(Held::ScopeIncomplete)
-        }
-        Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
-        Permission::NotOurs => write_once(
-            situation,
-            &CorrectionStatus { claim: None, ..status.clone() },
-            CorrectedReason::NotOurs,
-            "the external resource was there before this object and the target does not adopt",
-            Decision::Nothing(Held::NotOurs),
-        ),
-        Permission::IdentityChanged => write_once(
-            situation,
-            status,
-            CorrectedReason::IdentityChanged,
-            "the object names another external resource now; the owned one is left as it is",
-            Decision::Nothing(Held::IdentityChanged),
-        ),
-    }
-}
-
-fn decide_timing(
-    situation: &Situation<'_>,
-    status: &CorrectionStatus,
-    drift: &Drift<'_>,
-    claim_first: bool,
-) -> Decision {
-    let Situation { object, target, memory, now, .. } = *situation;
-    if memory.delay.doubts_another(target.correct_hash) {
-        let text = "the target changed while nobody knows whether the correction was done";
-        return Decision::WriteStatus(status.in_doubt(text, object.generation));
-    }
-    let unhealed = drift.standing.tag.unhealed;
-    let retry = object.retry_requested.as_deref();
-    let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
-    let attempts = judge(memory, if lost { u32::MAX } else { unhealed }, target.limits.attempts, retry, now);
-    let ready = match attempts {
-        // What the correction came to stands already, and says more.
-        Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
-        Attempts::Exhausted { until } => {
-            let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
-            let text = "corrections in a row healed nothing; one is tried every hour";
-            return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
-        }
-        Attempts::OneMore => now,
-        Attempts::Left => memory.delay.ready_at(unhealed, now),
-    };
-    // An operator hears of an edit by itself, and has its own turn first.
-    let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
-    if now < ready {
-        return Decision::Wait { until: ready, why: memory.delay.awaits(now) };
-    }
-    if let Some(until) = memory.unsent_until(retry, now) {
-        return Decision::Wait { until, why: Held::Unsendable };
-    }
-    match situation.surroundings.room {
-        Room::Free => {}
-        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
-        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
-    }
-    Decision::Correct(Box::new(Correction {
-        claim_first,
-        put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
-        fields: drift.fields(),
-        ..situation.correction(drift.action, drift.resource, status)
-    }))
-}
-
-/// Writes the status, or does `otherwise` where it stands already.
-fn write_once(
-    situation: &Situation<'_>,
-    status: &CorrectionStatus,
-    reason: CorrectedReason,
-    text: &str,
-    otherwise: Decision,
-) -> Decision {
-    let status = status.keeping(reason, text, situation.object.generation);
-    if status.stands(situation.object.conditions.corrected()) { otherwise } else { Decision::WriteStatus(status) }
 }
 
 #[cfg(test)]

@@ -350,35 +350,39 @@ fn a_target_that_returns_takes_nothing_back() {
     ends_well(adopted_by_another_target(), barred, Ending::Free);
 }
 
+/// Each program begins anew, and can read the second target's list from now on, or cannot.
+fn begin_anew(barred: bool) -> impl Iterator<Item = Event> {
+    [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, barred }, Crash(who), List(who)])
+}
+
 #[test]
 fn no_old_claim_becomes_the_younger_one() {
-    // The object's last correction failed, as its note says; it leaves, and the other one adopts.
-    let failed = [
-        Target { target: 1, text: Some(ADOPTING) },
-        Configure(Poller),
-        Configure(Controller),
-        Create { object: 0, resource: 0, value: 1, labels: 1 },
-        Create { object: 1, resource: 0, value: 2, labels: 2 },
-        Rest,
-        Pass(2),
-        Rest,
-        RefuseCredential(true),
-        Event::Change { resource: 0, value: 7 },
-        Pass(100),
-        Rest,
-        Relabel { object: 0, labels: 0 },
-        RefuseCredential(false),
-        // The next note is of a later second.
-        Pass(2),
-    ];
-    let adopted = [Rest, Pass(100), Rest];
-    let begin = |barred| {
-        [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, barred }, Crash(who), List(who)])
+    let owned = || {
+        let begun = [
+            Target { target: 1, text: Some(ADOPTING) },
+            Configure(Poller),
+            Configure(Controller),
+            Create { object: 0, resource: 0, value: 1, labels: 1 },
+            Create { object: 1, resource: 0, value: 2, labels: 2 },
+            Rest,
+            Pass(2),
+            Rest,
+        ];
+        in_force(ADOPTING, begun)
     };
-    // It comes back while nobody knows the other one, and finds what it wishes.
-    let back = [Event::Change { resource: 0, value: 1 }, Relabel { object: 0, labels: 1 }];
-    let events = adopted.iter().cloned().chain(begin(true)).chain(back).chain(adopted.clone()).chain(begin(false));
-    ends_well(in_force(ADOPTING, failed), events.chain([Rest]), Ending::Free);
+    let polled = || [Rest, Pass(100), Rest];
+    // It leaves, and the other one adopts in a later second.
+    let adopted = || [Relabel { object: 0, labels: 0 }, RefuseCredential(false), Pass(2)].into_iter().chain(polled());
+    // Its last correction failed, and it finds what it wishes when it comes back; or it comes back with another name.
+    let failed = vec![RefuseCredential(true), Event::Change { resource: 0, value: 7 }, Pass(100), Rest];
+    let as_wished = vec![Event::Change { resource: 0, value: 1 }];
+    let renamed = vec![Make { resource: 1, value: 7 }, Edit { object: 0, resource: 1, value: 1 }];
+    for (before, meanwhile) in [(failed, as_wished), (Vec::new(), renamed)] {
+        let left = before.into_iter().chain(adopted());
+        // Nobody knows the other one then.
+        let back = begin_anew(true).chain(meanwhile).chain([Relabel { object: 0, labels: 1 }]).chain(polled());
+        ends_well(owned(), left.chain(back).chain(begin_anew(false)).chain([Rest]), Ending::Free);
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 use super::*;
+use crate::core::correction::Correction;
 use crate::core::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
 };
+use crate::core::limits::Room;
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
-use drift_model::condition::{ClaimedName, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
+use drift_model::condition::{ClaimedName, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
 use drift_model::job::JobStage;
 use drift_model::labelled_secrets::SecretVersion;
 use serde_json::json;
@@ -189,6 +191,12 @@ fn no_note_becomes_younger_while_claims_are_unknown() {
     for scene in [begun, failed.clone()] {
         assert_eq!(scene.observed(ObservedReason::InSync).with(unknown).decide(), waits);
     }
+    let renamed = Scene::new()
+        .corrected(CorrectedReason::CorrectionApplied, 7, owns("db"))
+        .observed(ObservedReason::NotUpdated)
+        .with(|scene| scene.facts.identity = Some("new".into()));
+    assert_eq!(renamed.clone().with(unknown).decide(), waits);
+    assert!(written(&renamed.decide()).is_some(), "everybody is known");
     assert!(written(&failed.observed(ObservedReason::InSync).decide()).is_some(), "everybody is known");
     let unclaimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, None).with(unknown);
     assert!(written(&unclaimed.decide()).is_some(), "it says nothing of any resource");

@@ -1,0 +1,126 @@
+//! What comes of a verdict that says how an object drifted: a correction, why there is none, or when.
+//!
+//! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time. This file must
+//! not know which verdicts may be acted on.
+
+use drift_model::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
+use drift_model::identity::ResourceName;
+
+use super::noting::{write_among_all, write_once};
+use crate::core::attempts::{Attempts, judge};
+use crate::core::claim::{Action, Permission, permit};
+use crate::core::correction::Correction;
+use crate::core::decision::Decision;
+use crate::core::held::Held;
+use crate::core::limits::Room;
+use crate::core::situation::Situation;
+
+/// A verdict that may be acted on.
+pub(super) struct Drift<'a> {
+    pub(super) standing: &'a Standing,
+    pub(super) action: Action,
+    pub(super) resource: &'a ResourceName,
+}
+
+impl Drift<'_> {
+    /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
+    /// skipped.
+    fn fields(&self) -> DifferingFields {
+        let named = &self.standing.tag.fields;
+        let is_told = self.action != Action::Create && !named.is_empty();
+        if is_told { named.clone() } else { DifferingFields::every() }
+    }
+}
+
+pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
+    let Situation { target, surroundings, .. } = situation;
+    let has_steps = match drift.action {
+        Action::Create => target.actions.create,
+        Action::Update => target.actions.update,
+        Action::Replace => target.actions.replace,
+        Action::Nudge => target.actions.nudge,
+        Action::Delete => false,
+    };
+    if !has_steps {
+        return Decision::Nothing(Held::NoAction);
+    }
+    if !surroundings.vouched {
+        return Decision::Nothing(Held::NotVouched);
+    }
+    if !surroundings.has_identity {
+        return Decision::Nothing(Held::IdentityTaken);
+    }
+    if drift.standing.reason.is_incident() && surroundings.breaker_holds {
+        return Decision::Nothing(Held::BreakerOpen);
+    }
+    if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
+        return Decision::Wait { until, why: Held::NotVouched };
+    }
+    match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
+        Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
+            Decision::Nothing(Held::ScopeIncomplete)
+        }
+        Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
+        Permission::NotOurs => write_once(
+            situation,
+            &CorrectionStatus { claim: None, ..status.clone() },
+            CorrectedReason::NotOurs,
+            "the external resource was there before this object and the target does not adopt",
+            Decision::Nothing(Held::NotOurs),
+        ),
+        Permission::IdentityChanged => write_once(
+            situation,
+            status,
+            CorrectedReason::IdentityChanged,
+            "the object names another external resource now; the owned one is left as it is",
+            Decision::Nothing(Held::IdentityChanged),
+        ),
+    }
+}
+
+fn decide_timing(
+    situation: &Situation<'_>,
+    status: &CorrectionStatus,
+    drift: &Drift<'_>,
+    claim_first: bool,
+) -> Decision {
+    let Situation { object, target, memory, now, .. } = *situation;
+    if memory.delay.doubts_another(target.correct_hash) {
+        let text = "the target changed while nobody knows whether the correction was done";
+        return write_among_all(situation, status.in_doubt(text, object.generation));
+    }
+    let unhealed = drift.standing.tag.unhealed;
+    let retry = object.retry_requested.as_deref();
+    let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
+    let attempts = judge(memory, if lost { u32::MAX } else { unhealed }, target.limits.attempts, retry, now);
+    let ready = match attempts {
+        // What the correction came to stands already, and says more.
+        Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
+        Attempts::Exhausted { until } => {
+            let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
+            let text = "corrections in a row healed nothing; one is tried every hour";
+            return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
+        }
+        Attempts::OneMore => now,
+        Attempts::Left => memory.delay.ready_at(unhealed, now),
+    };
+    // An operator hears of an edit by itself, and has its own turn first.
+    let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
+    if now < ready {
+        return Decision::Wait { until: ready, why: memory.delay.awaits(now) };
+    }
+    if let Some(until) = memory.unsent_until(retry, now) {
+        return Decision::Wait { until, why: Held::Unsendable };
+    }
+    match situation.surroundings.room {
+        Room::Free => {}
+        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
+        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
+    }
+    Decision::Correct(Box::new(Correction {
+        claim_first,
+        put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
+        fields: drift.fields(),
+        ..situation.correction(drift.action, drift.resource, status)
+    }))
+}
