@@ -43,6 +43,11 @@ pub(crate) struct PlaceSettings {
 }
 
 impl PlaceSettings {
+    /// The namespace that was named.
+    pub(crate) fn stated(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
     /// The namespace that was named, else the client's.
     pub(crate) fn namespace<'c>(&'c self, client: &'c kube::Client) -> &'c str {
         self.namespace.as_deref().unwrap_or_else(|| client.default_namespace())

@@ -41,6 +41,7 @@ pub mod slow_lane;
 pub mod track;
 pub mod traversal;
 pub mod traversals;
+pub mod trial;
 pub mod urgency;
 pub mod verdict;
 pub mod watched_resources;

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::process::settings::BAD_USAGE;
-use drift_target::Target;
+use drift_target::{Target, manifests_of};
+use serde_json::Value;
 
 use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::commands::ending::{CANNOT_TELL, CommandError};
@@ -132,18 +133,29 @@ fn failure(message: &str, output: CheckOutput) -> String {
     }
 }
 
-/// The targets of files, all of which have to be good; what is wrong is shown as `check` does. None where no file is named.
+/// What stands in files that are tried.
+#[derive(Debug, Default)]
+pub(crate) struct TriedFiles {
+    /// Their targets, all of which are good.
+    pub(crate) targets: Vec<Arc<Target>>,
+    /// Every manifest.
+    pub(crate) manifests: Vec<Value>,
+}
+
+/// Reads files whose targets all have to be good; what is wrong is shown as `check` does. Nothing where no file is named.
 ///
 /// # Errors
 /// When one cannot be read, something in it is bad, or none has a target.
-pub(crate) fn read_good_targets(files: &[PathBuf]) -> Result<Vec<Arc<Target>>, CommandError> {
+pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> {
     if files.is_empty() {
-        return Ok(Vec::new());
+        return Ok(TriedFiles::default());
     }
-    let report = check(&documents_of(read_with_neighbours(files)?));
+    let sources = read_with_neighbours(files)?;
+    let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
+    let report = check(&documents_of(sources));
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     refuse_bad(&report, &format!("{} is not good", names.join(", ")))?;
-    Ok(report.targets.into_iter().map(|good| good.target).collect())
+    Ok(TriedFiles { targets: report.targets.into_iter().map(|good| good.target).collect(), manifests })
 }
 
 /// Shows what is wrong, if something is.

@@ -3,6 +3,7 @@
 //! The poll is the poller's own; nothing is written anywhere. What the answers mean is decided in the core.
 
 mod polling;
+mod trial;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use drift_target::{Target, to_yaml};
 use serde_json::Value;
 
 use crate::commands::check::files::is_standard_input;
-use crate::commands::check::read_good_targets;
+use crate::commands::check::{TriedFiles, read_tried};
 use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::commands::live_targets::{find_object, live_targets};
@@ -33,6 +34,7 @@ use crate::core::rendered::{Rendered, appraise};
 use crate::core::reply::{Observation, Subject, compare};
 use crate::core::verdict::{Basis, reach_verdict};
 use polling::{Polled, outside, poll};
+use trial::try_files;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -40,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   drift-poller explain proxy/web -n team-a -f target.yaml      a target that is not deployed yet; nothing is written
   kubectl kustomize overlays/production | drift-poller explain proxy/web -n team-a -f -
   drift-poller explain proxy/web -n team-a --watch             again every 5 s: what changed
+  drift-poller explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
 
 Exit codes: 0 in sync, 1 drifted, 2 cannot tell, 3 bad usage";
 
@@ -61,6 +64,11 @@ pub(crate) struct ExplainSettings {
     /// cluster; may be given several times
     #[arg(long = "file", short, alias = "filename", value_name = "FILE|FOLDER|-")]
     files: Vec<PathBuf>,
+    /// A file with the body of an answer, to try a target without a cluster and without the external system: the object stands in
+    /// the files of -f too. The status is 200 unless it is written before it (404=none.json); further requests of a read
+    /// take further answers
+    #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
+    answers: Vec<String>,
     /// Poll again every 5 s, and tell what changed
     #[arg(long, short)]
     watch: bool,
@@ -94,12 +102,17 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
         _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
     };
     // Before the cluster is asked: what is wrong with a file needs no cluster.
-    let mut tried = read_good_targets(&settings.files)?;
+    let mut tried = read_tried(&settings.files)?;
+    if !settings.answers.is_empty() {
+        let explanation = try_files(&tried, (kind, settings.place.stated(), name), &settings.answers)?;
+        print(&explanation, None, settings.output)?;
+        return Ok(code_of(&explanation));
+    }
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let mut before: Option<Explanation> = None;
         loop {
-            match Box::pin(explain(&client, settings, (kind, name), &tried)).await {
+            match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
                 // Whoever watches goes on watching.
                 Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
                 explanation => {
@@ -118,12 +131,12 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
 }
 
 /// Takes in what was edited meanwhile; standard input is read once, and what is not good any more leaves what was.
-fn read_again(files: &[PathBuf], tried: &mut Vec<Arc<Target>>) -> Result<(), CommandError> {
+fn read_again(files: &[PathBuf], tried: &mut TriedFiles) -> Result<(), CommandError> {
     if files.iter().any(|file| is_standard_input(file)) {
         return Ok(());
     }
-    match read_good_targets(files) {
-        Ok(targets) => *tried = targets,
+    match read_tried(files) {
+        Ok(anew) => *tried = anew,
         Err(error) => writeln!(anstream::stderr(), "error: {error}")?,
     }
     Ok(())

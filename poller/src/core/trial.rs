@@ -1,0 +1,80 @@
+//! A poll whose answers are given: what a target makes of them, without the external system.
+//!
+//! They are judged as those of any poll. It must not know where they come from.
+
+use std::collections::HashSet;
+
+use drift_model::object::LeanObject;
+use drift_outside::HttpReply;
+use drift_target::{Source, Target};
+
+use super::finding::{Failure, Finding};
+use super::prepared::first_request;
+use super::reading::{Progress, Reading};
+use super::rendered::{Rendered, rule_error};
+use super::reply::Observation;
+use super::request::Request;
+use super::traversal::{Traversal, observe_item};
+
+/// What is asked first, if anything, and what these answers say of the object, in the order in which they are asked for.
+///
+/// # Errors
+/// A sentence: the target reads otherwise than by HTTP, or asks for more.
+pub fn try_answers(
+    target: &Target,
+    object: &LeanObject,
+    rendered: &Rendered,
+    answers: &[HttpReply],
+) -> Result<(Option<Request>, Observation), String> {
+    let Source::Http(read) = &target.read.source else {
+        return Err("answers can be given to read.http alone".to_owned());
+    };
+    if let Some(barred) = &rendered.barred {
+        return Ok((None, Observation::Failed((**barred).clone())));
+    }
+    let view = object.view.open();
+    let request = match first_request(target, &view) {
+        Ok(Request::Http(request)) => request,
+        Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
+        Err(found) => {
+            return Ok(match found.finding {
+                Finding::Failed(failure) => (None, Observation::Failed(failure)),
+                _ => (None, Observation::Absent),
+            });
+        }
+    };
+    let observation = match &read.collection {
+        None => {
+            let mut reading = Reading::new(read, &view);
+            answered(answers, |reply| reading.take(reply))?
+        }
+        Some(collection) => match collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()) {
+            Err(error) => Err(rule_error(&error)),
+            Ok(key) => {
+                let mut traversal = Traversal::new(read, collection, request.clone(), HashSet::from([key.clone()]));
+                let entries = answered(answers, |reply| traversal.take(reply))?;
+                entries.map(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
+            }
+        },
+    };
+    Ok((Some(Request::Http(request)), observation.unwrap_or_else(Observation::Failed)))
+}
+
+/// What all answers say together that are asked for.
+///
+/// # Errors
+/// What is asked next, where there are too few.
+fn answered<T>(
+    answers: &[HttpReply],
+    mut take: impl FnMut(&HttpReply) -> Progress<T>,
+) -> Result<Result<T, Failure>, String> {
+    let mut next = None;
+    for answer in answers {
+        match take(answer) {
+            Progress::Done(found) => return Ok(found),
+            Progress::Ask(request) => next = Some(request),
+        }
+    }
+    let asked = next.map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
+    Err(format!("the read goes on{asked}: give that answer too, by one more --answer"))
+}
