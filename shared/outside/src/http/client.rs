@@ -17,6 +17,11 @@ use crate::http::tls::{ClientError, Material, configuration};
 /// How long an unused connection is kept. Under the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Unused connections to a host that are kept. As many as there are: the host's gate says how many requests are under way at
+/// once, and a connection that is closed because others are unused too has to be opened again at the next burst, which costs more
+/// than the request. What no burst needs ends after [`IDLE_TIMEOUT`].
+const KEPT_CONNECTIONS: usize = usize::MAX;
+
 /// An HTTP/2 connection with requests under way is asked for a sign of life this often, and dropped when none comes
 /// within [`ALIVE_TIMEOUT`]: a request whose deadline passes leaves such a connection open, and the next would be
 /// sent into the same void.
@@ -40,7 +45,7 @@ pub(super) struct Clients {
 impl Clients {
     pub(super) fn build(material: Material<'_>, dialler: Dialler) -> Result<Arc<Self>, ClientError> {
         let connector = Connector::new(dialler, configuration(material)?);
-        let reusing = client(connector.clone(), crate::HOST_CONCURRENCY);
+        let reusing = client(connector.clone(), KEPT_CONNECTIONS);
         Ok(Arc::new(Self { reusing, fresh: client(connector, 0) }))
     }
 }

@@ -44,6 +44,19 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
+async fn the_next_burst_opens_no_connection() {
+    let server = Server::answering(ok("{}")).await;
+    let sender = sender();
+    let url = get(&server.url("/"));
+    for _ in 0..3 {
+        let burst = (0..4 * crate::HOST_CONCURRENCY).map(|_| async { send(&sender, &url, &plain()).await.unwrap() });
+        futures::future::join_all(burst).await;
+    }
+    // A connection may come back to the pool after the next request of a burst looked for one.
+    assert!(server.connections() < 5 * crate::HOST_CONCURRENCY, "{}", server.connections());
+}
+
+#[tokio::test]
 async fn a_read_on_a_dropped_reused_connection_is_repeated() {
     for end in [End::Fin, End::Reset] {
         for method in [Method::GET, Method::HEAD] {
