@@ -6,6 +6,9 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::identity::Uid;
 
+/// Places that an empty line keeps. At a start everybody stands in line, and never again: a longer one gives its memory back.
+const KEPT_ROOM: usize = 1_024;
+
 /// A line.
 #[derive(Debug, Default)]
 pub struct Fifo {
@@ -47,6 +50,9 @@ impl Fifo {
                 return Some(uid);
             }
         }
+        if self.order.capacity() > KEPT_ROOM {
+            *self = Self::default();
+        }
         None
     }
 }
@@ -69,6 +75,14 @@ mod tests {
         line.leave(&b);
         assert!(line.has(&a) && !line.has(&b));
         assert_eq!(everybody(&mut line), [a, c]);
+    }
+
+    #[test]
+    fn a_long_line_gives_its_memory_back() {
+        let mut line = Fifo::default();
+        (0..3 * KEPT_ROOM).for_each(|number| line.join(&number.to_string().into()));
+        assert_eq!(everybody(&mut line).len(), 3 * KEPT_ROOM);
+        assert_eq!((line.order.capacity(), line.waiting.capacity()), (0, 0));
     }
 
     #[test]

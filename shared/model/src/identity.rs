@@ -160,8 +160,14 @@ impl IdentityIndex {
     /// The targets that see anything.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<Arc<str>> {
-        let names = self.claimants.values().flatten().map(|(target, _)| target);
-        names.filter(|target| ***target != *CORRECTING).cloned().collect()
+        let mut targets = BTreeSet::new();
+        // Held against the set one by one: to collect the names of all objects takes memory for each.
+        for (target, _) in self.claimants.values().flatten() {
+            if **target != *CORRECTING && !targets.contains(target) {
+                targets.insert(target.clone());
+            }
+        }
+        targets
     }
 
     /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that before; without
