@@ -191,7 +191,7 @@ impl RequestSender {
         };
         let progress = ExchangeProgress::default();
         let sending = self.sender.send(request, options, &progress);
-        let answered = match self.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await {
+        let answered = match self.while_leading(before_deadline(STEP_DEADLINE, &progress, pin!(sending))).await {
             None => Sent::CutOff,
             Some(None) => {
                 progress.heard().map(note);

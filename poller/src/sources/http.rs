@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,7 +164,7 @@ impl<'r> HttpRequests<'r> {
         let (target, troubles) = (self.target, &self.outside.troubles);
         let options = options_of(target, self.read);
         let began = clock::now();
-        let sending = self.outside.sender.send(request, &options, &self.progress);
+        let sending = pin!(self.outside.sender.send(request, &options, &self.progress));
         reach(KillPoint::PollerBeforeRead);
         let token_wait = self.progress.token_wait();
         let answer = before_deadline(self.left, &self.progress, sending).await;

@@ -72,19 +72,21 @@ pub(crate) async fn look_at_one(
     (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
     (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
 ) -> Look<Observation> {
+    // The larger ones are boxed: every poll that is under way would have room for them.
     match (&target.read.source, prepared.first()) {
         (Source::Postgres(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();
             let bounds = Some(rows::ENOUGH_ROWS);
-            let look =
-                postgres::ask(outside, (target, read), vec![uid.clone()], (query, bounds), |row| found.push(row)).await;
+            let uids = vec![uid.clone()];
+            let asking = postgres::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
+            let look = Box::pin(asking).await;
             look.map(|()| observe_one(read, view, &found))
         }
         (Source::Http(read), Ok(Request::Http(request))) => {
             http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
         }
         (Source::Kubernetes(read), Ok(Request::Kubernetes(resource))) => {
-            kubernetes::look_at_one(outside, (target, read), (uid, view), resource).await
+            Box::pin(kubernetes::look_at_one(outside, (target, read), (uid, view), resource)).await
         }
         _ => unasked(),
     }

@@ -3,22 +3,23 @@
 //!
 //! It must not know what the exchange is for.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use crate::ExchangeProgress;
 
 /// What the exchange gives; `None` where the deadline is over before. `progress` is the one that the exchange was given.
+///
+/// The caller pins the exchange: one that is handed over would take its room twice, and there is one for each poll under way.
 pub async fn before_deadline<T>(
     deadline: Duration,
     progress: &ExchangeProgress,
-    exchange: impl Future<Output = T>,
+    mut exchange: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    let mut exchange = pin!(exchange);
     let mut discounted = progress.token_wait();
     let mut left = deadline;
     loop {
-        if let Ok(result) = tokio::time::timeout(left, &mut exchange).await {
+        if let Ok(result) = tokio::time::timeout(left, exchange.as_mut()).await {
             return Some(result);
         }
         let waited = progress.token_wait();
@@ -33,6 +34,8 @@ pub async fn before_deadline<T>(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
     use crate::http::clock::now;
 
@@ -51,7 +54,7 @@ mod tests {
                 seconds(host).await;
             };
             let began = now();
-            let ended = before_deadline(DEADLINE, &progress, exchange).await.is_some();
+            let ended = before_deadline(DEADLINE, &progress, pin!(exchange)).await.is_some();
             assert_eq!(ended, expected, "{token} s for a token, {host} s for the host");
             assert_eq!(progress.token_wait(), Duration::from_secs(token));
             let took = if expected { Duration::from_secs(host) } else { DEADLINE };
@@ -63,6 +66,6 @@ mod tests {
     async fn an_earlier_wait_grants_nothing() {
         let progress = ExchangeProgress::default();
         progress.awaiting_token(seconds(5)).await;
-        assert_eq!(before_deadline(DEADLINE, &progress, seconds(4)).await, None);
+        assert_eq!(before_deadline(DEADLINE, &progress, pin!(seconds(4))).await, None);
     }
 }
