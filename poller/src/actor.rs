@@ -116,7 +116,7 @@ impl TargetActor {
             let wake = clock::instant_of(self.next_wake());
             tokio::select! {
                 () = stop.cancelled() => break,
-                Some(results) = self.polls.next(), if !self.polls.is_empty() => self.take_polls(results),
+                Some(results) = self.polls.next(), if !self.polls.is_empty() => self.take_ended_polls(results),
                 Some(result) = self.writes.next(), if !self.writes.is_empty() => self.take_write(result),
                 Some(live) = self.reads.next(), if !self.reads.is_empty() => self.take_read(live),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {

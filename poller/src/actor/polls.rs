@@ -7,6 +7,7 @@ use std::time::Duration;
 use drift_cluster::process::clock;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use futures::{FutureExt, StreamExt};
 
 use super::{TargetActor, read_clock};
 use crate::core::finding::Found;
@@ -67,7 +68,16 @@ impl TargetActor {
         self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
     }
 
-    pub(super) fn take_polls(&mut self, results: PollResults) {
+    /// Takes in a poll that ended, and those that have ended with it: what begins within one tick ends together, and to look
+    /// at everything else between any two costs as much as taking one in.
+    pub(super) fn take_ended_polls(&mut self, first: PollResults) {
+        self.take_polls(first);
+        while let Some(Some(next)) = self.polls.next().now_or_never() {
+            self.take_polls(next);
+        }
+    }
+
+    fn take_polls(&mut self, results: PollResults) {
         results.results.into_iter().for_each(|result| self.take_poll(result));
         if let Some(traversal) = results.traversal {
             self.end_traversal(traversal);
