@@ -28,6 +28,7 @@ const PACE: Pace = Pace {
     corrects: true,
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
+    keeps_requests: false,
     shared_phase: None,
 };
 

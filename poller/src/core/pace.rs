@@ -9,11 +9,17 @@ use drift_target::{Confirm, Mode, Target};
 
 use super::schedule::Phase;
 
+/// Up to this interval an object's request is kept from one poll to the next, and beyond it rendered anew. To render it takes 2 µs
+/// and to keep it 250 bytes: a core that polls 100,000 objects once a minute spends a third of a percent on it and saves 25 MB.
+const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(5);
+
 /// What a target says of all its objects.
 #[derive(Debug)]
 pub struct Pace {
     /// Time between polls.
     pub interval: Duration,
+    /// Whether polls are so frequent that what they begin with is kept.
+    pub keeps_requests: bool,
     /// How long a correction needs until a read shows it.
     pub settle: Duration,
     /// Whether corrections are made where drift stands.
@@ -33,6 +39,7 @@ impl Pace {
         let corrects = target.correct.mode == Mode::Correct;
         Self {
             interval: target.interval,
+            keeps_requests: target.interval <= REQUESTS_KEPT_UP_TO,
             settle: target.correct.settle,
             corrects,
             settles_edits: corrects && target.correct.actions().nudge,

@@ -1,4 +1,4 @@
-//! What a poll of one object begins with, rendered once for each state of the object that templates see.
+//! What a poll of one object begins with, rendered of the object as templates see it.
 //!
 //! It carries no credential: that is added when a request is sent. This file must not know when an object is polled.
 

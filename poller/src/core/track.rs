@@ -105,7 +105,7 @@ pub struct Track {
     edited_meanwhile: bool,
     /// What the state is called in which it was last in sync.
     tag: Option<RememberedTag>,
-    /// What its polls begin with, made of the object as it is.
+    /// What its polls begin with, made of the object as it is; only where they are frequent.
     prepared: Option<Arc<Prepared>>,
     /// What the last one found of the object as it is.
     known: Option<KnownFinding>,

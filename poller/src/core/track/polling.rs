@@ -121,8 +121,12 @@ impl Track {
 
     /// What its next poll begins with.
     pub fn prepare(&mut self, target: &Target) -> Arc<Prepared> {
-        let view = &self.object.view;
-        self.prepared.get_or_insert_with(|| Arc::new(Prepared::of(target, view))).clone()
+        if let Some(prepared) = &self.prepared {
+            return prepared.clone();
+        }
+        let prepared = Arc::new(Prepared::of(target, &self.object.view));
+        self.prepared = self.pace.keeps_requests.then(|| prepared.clone());
+        prepared
     }
 
     /// What the last poll found, which the same answers would give again.

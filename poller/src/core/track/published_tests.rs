@@ -37,6 +37,7 @@ impl Published {
             corrects: true,
             settles_edits: false,
             confirm,
+            keeps_requests: false,
             shared_phase: None,
         };
         let track = Track::new(object, rendered, std::sync::Arc::new(pace), (Arrival::Later, at(0)));

@@ -14,6 +14,7 @@ use drift_target::Confirm;
 
 const PACE: Pace = Pace {
     interval: Duration::from_secs(30),
+    keeps_requests: false,
     settle: Duration::from_secs(2),
     corrects: true,
     settles_edits: false,
@@ -172,6 +173,19 @@ fn a_secret_that_moved_is_polled_for_at_once() {
     );
     poll(&mut track, 34, Finding::InSync, named("\"a\""));
     assert_eq!(track.known_tag(), None, "it still stands as moved");
+}
+
+#[test]
+fn a_request_is_kept_between_frequent_polls_alone() {
+    let target = target(TEXT);
+    for keeps_requests in [false, true] {
+        let object = object(&spec(), 0, 1);
+        let pace = Pace { keeps_requests, ..PACE };
+        let mut track =
+            Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), (Arrival::Listed, at(0)));
+        let first = track.prepare(&target);
+        assert_eq!(Arc::ptr_eq(&first, &track.prepare(&target)), keeps_requests);
+    }
 }
 
 #[test]
