@@ -16,6 +16,9 @@ pub(crate) const HOSTS: usize = 100;
 /// Targets that share the kind where a measurement needs more than one.
 pub(crate) const TARGETS: usize = 8;
 
+/// Reads a second that each target allows: the most that one may allow.
+const MOST_READS: u32 = 10_000;
+
 /// How long a first pass over all objects, with a write for each, may take: 50 a second on a machine that does other work.
 pub(crate) fn first_pass(objects: usize) -> Duration {
     Duration::from_secs(60 + objects as u64 / 50)
@@ -30,6 +33,8 @@ pub(crate) struct Load {
     pub(crate) corrects: bool,
     /// Whether each object names its host.
     pub(crate) with_hosts: bool,
+    /// Whether the target reads a field more of each object.
+    pub(crate) reads_more: bool,
     /// One target, or one for each part of the objects.
     pub(crate) targets: usize,
 }
@@ -37,7 +42,7 @@ pub(crate) struct Load {
 impl Load {
     /// One target, one host, nothing corrected.
     pub(crate) const fn every(interval: Duration) -> Self {
-        Self { interval, corrects: false, with_hosts: false, targets: 1 }
+        Self { interval, corrects: false, with_hosts: false, reads_more: false, targets: 1 }
     }
 
     fn target(&self, world: &World, server: &Server) -> Result<Target> {
@@ -46,12 +51,17 @@ impl Load {
         let mut target = Target::of_documents(world, &url)?
             .with("/spec/interval", json!(format!("{}ms", self.interval.as_millis())))
             .with("/spec/timeout", json!(format!("{timeout}ms")))
-            .with("/spec/read/limits", json!({"concurrent": 128, "perSecond": 10_000}))
+            .with("/spec/read/limits", json!({"concurrent": 128, "perSecond": MOST_READS}))
             .with("/spec/correct/mode", json!(if self.corrects { "Correct" } else { "Observe" }))
+            // The resources were there before the objects.
+            .with("/spec/correct/existing", json!("Adopt"))
             .with(
                 "/spec/correct/limits",
                 json!({"concurrent": 64, "perMinute": 60_000, "maxDriftedPercent": 100, "attempts": 1_000}),
             );
+        if self.reads_more {
+            target = target.with("/spec/read/http/headers", json!({"x-part": "${self.metadata.labels.part}"}));
+        }
         if self.with_hosts {
             let address =
                 format!("http://${{self.metadata.labels.host}}:{}/proxies/${{self.metadata.name}}", server.port);

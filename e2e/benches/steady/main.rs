@@ -11,10 +11,13 @@
 
 mod ceiling;
 mod cores;
+mod corrections;
 mod cost;
 mod load;
 mod measurements;
+mod relist;
 mod server;
+mod storm;
 mod table;
 mod watcher;
 
@@ -62,12 +65,18 @@ enum Question {
     Fast,
     /// Eight targets on the kind.
     Targets,
+    /// More than a core can do, given enough objects: each read every second, by eight targets.
+    Overload,
     /// One host of a hundred that does not answer.
     Hosts,
     /// Everything drifts at once.
     Storm,
+    /// Everything drifts at once and is corrected.
+    Corrections,
     /// A second start.
     Restart,
+    /// All objects are listed anew.
+    Relist,
 }
 
 impl Arguments {
@@ -95,11 +104,22 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     if arguments.asks(Question::Targets) {
         bench.steady(&format!("{}, eight targets", rate(every)), Load { targets: load::TARGETS, ..every }).await?;
     }
+    // Of few objects it would be what was measured before.
+    if arguments.only.contains(&Question::Overload) {
+        let every = Load { targets: load::TARGETS, ..Load::every(Duration::from_secs(1)) };
+        bench.steady(&format!("{}, eight targets", rate(every)), every).await?;
+    }
     if arguments.asks(Question::Hosts) {
         bench.hung_host(Load { with_hosts: true, ..every }).await?;
     }
     if arguments.asks(Question::Restart) {
         bench.restart(every).await?;
+    }
+    if arguments.asks(Question::Relist) {
+        bench.relist(every).await?;
+    }
+    if arguments.asks(Question::Corrections) {
+        bench.corrections(Load { corrects: true, ..every }).await?;
     }
     if arguments.asks(Question::Storm) {
         bench.storm(every).await?;

@@ -12,7 +12,6 @@ use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 
-use crate::ceiling;
 use crate::cores::Cores;
 use crate::cost::Cost;
 use crate::load::{self, Load, document, name, path};
@@ -95,9 +94,7 @@ impl Bench<'_> {
         if let Some(controller) = controller {
             controller.stop().await?;
         }
-        if load.targets == 1 {
-            self.one_verdict(what, load).await?;
-        }
+        self.one_verdict(what, load).await?;
         poller.stop().await.map(drop)
     }
 
@@ -116,59 +113,10 @@ impl Bench<'_> {
         watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
     }
 
-    /// Everything drifts at one instant, and is as it was a while later; beside it what the API server can take, with
-    /// what it took for each write, since it is the limit of both.
-    ///
-    /// # Errors
-    /// When a verdict does not come.
-    pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
-        // So that the patches of the ceiling find conditions, and find nobody else at work.
-        let poller = self.start(Which::Poller).await?;
-        self.settle(&poller, load).await?;
-        poller.stop().await?;
-        let before = self.spent_by_api_server().await?;
-        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
-        let each = self.for_each_write(self.spent_by_api_server().await? - before);
-        self.table
-            .add("the API server's own ceiling of status patches", format!("{}, {each}", told(self.objects, ceiling)));
-        let poller = self.start(Which::Poller).await?;
-        self.settle(&poller, load).await?;
-        for (status, drifted, what) in [("True", true, "all drift at once"), ("False", false, "all healed at once")] {
-            self.storm_of(&poller, (status, drifted), (what, ceiling)).await?;
-        }
-        poller.stop().await.map(drop)
-    }
-
-    async fn storm_of(
-        &mut self,
-        poller: &Program,
-        (status, drifted): (&'static str, bool),
-        (what, ceiling): (&str, Duration),
-    ) -> Result<()> {
-        let names: Vec<String> = (0..self.objects).map(name).collect();
-        let watcher = Watcher::of(self.world, status).await?;
-        let (before, poller_before) = (self.spent_by_api_server().await?, Cost::of(poller).await?);
-        let began = Instant::now();
-        self.change(&names, drifted);
-        let seen = watcher.wait_for(self.objects, load::first_pass(self.objects)).await?;
-        let spent = seen.values().max().copied().unwrap_or(began) - began;
-        let times = spent.as_secs_f64() / ceiling.as_secs_f64();
-        let each = self.for_each_write(self.spent_by_api_server().await? - before);
-        let busy = Cost::of(poller).await?.seconds_since(&poller_before) / spent.as_secs_f64() * 100.0;
-        let figure =
-            format!("{}, {times:.2} of that, {each}, the poller {busy:.0} % of its core", told(self.objects, spent));
-        self.table.add(format!("{what}, until a watcher saw the last"), figure);
-        Ok(())
-    }
-
     /// Processor time that the API server and etcd took so far.
-    async fn spent_by_api_server(&self) -> Result<Duration> {
+    pub(crate) async fn spent_by_api_server(&self) -> Result<Duration> {
         let costs = self.world.control_plane().processes().await.map(Cost::of_process);
         costs.into_iter().map(|cost| Ok(cost?.processor)).sum()
-    }
-
-    fn for_each_write(&self, spent: Duration) -> String {
-        format!("{:.2} ms of the API server and etcd each", spent.as_secs_f64() * 1e3 / self.objects as f64)
     }
 
     /// A start with all objects in sync: whether they are read at once, or as they are due.
@@ -221,7 +169,7 @@ impl Bench<'_> {
     }
 
     /// Puts a load in force and waits until all are in sync and nothing is written any more.
-    async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
+    pub(crate) async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
         load.apply(self.world, &self.server).await?;
         // The text may be another one than that under which they were counted.
         self.server.begin(load.interval);
@@ -232,15 +180,7 @@ impl Bench<'_> {
         })
         .await?;
         load::wait_for(poller, self.objects, "InSync", deadline).await?;
-        let (mut since, mut last) = (Instant::now(), -1.0);
-        wait::until("the writes to end", deadline, async || {
-            let writes = writes(poller).await?;
-            if writes > last {
-                (since, last) = (Instant::now(), writes);
-            }
-            Ok(if since.elapsed() >= QUIET { Seen::Met(()) } else { Seen::Instead(writes.to_string()) })
-        })
-        .await?;
+        last_write(&[poller], deadline).await?;
         tokio::time::sleep(load.interval.min(QUIET)).await;
         Ok(())
     }
@@ -258,7 +198,7 @@ impl Bench<'_> {
         self.window.max(load.interval * 2)
     }
 
-    fn change(&self, names: &[String], drifted: bool) {
+    pub(crate) fn change(&self, names: &[String], drifted: bool) {
         let documents: Vec<_> = names.iter().map(|name| (path(name), document(name, drifted))).collect();
         self.server.change(&documents);
     }
@@ -271,15 +211,36 @@ struct Account {
     writes: f64,
 }
 
-async fn writes(poller: &Program) -> Result<f64> {
-    Ok(poller.metrics().await.context("asking for the writes")?.sum("drift_poller_writes_total", &[]))
+/// What a program has written of objects so far.
+pub(crate) async fn writes(program: &Program) -> Result<f64> {
+    let metrics = program.metrics().await.context("asking for the writes")?;
+    Ok(["drift_poller_writes_total", "drift_controller_writes_total"].map(|name| metrics.sum(name, &[])).iter().sum())
 }
 
-fn memory(cost: &Cost) -> String {
+/// When these programs wrote last, once none has for a while.
+///
+/// # Errors
+/// When they still write at the deadline.
+pub(crate) async fn last_write(programs: &[&Program], deadline: Duration) -> Result<Instant> {
+    let (mut since, mut last) = (Instant::now(), -1.0);
+    wait::until("the writes to end", deadline, async || {
+        let mut all = 0.0;
+        for program in programs {
+            all += writes(program).await?;
+        }
+        if all > last {
+            (since, last) = (Instant::now(), all);
+        }
+        Ok(if since.elapsed() >= QUIET { Seen::Met(since) } else { Seen::Instead(all.to_string()) })
+    })
+    .await
+}
+
+pub(crate) fn memory(cost: &Cost) -> String {
     format!("{:.1} MiB ({:.1} its own, {:.1} at most)", cost.resident, cost.own, cost.peak)
 }
 
-fn told(objects: usize, span: Duration) -> String {
+pub(crate) fn told(objects: usize, span: Duration) -> String {
     let seconds = span.as_secs_f64();
     format!("{seconds:.1} s ({:.0} a second)", objects as f64 / seconds)
 }

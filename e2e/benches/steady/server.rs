@@ -108,6 +108,11 @@ impl Server {
         resources.by_path.iter().filter_map(|(path, read)| Some((path.clone(), read.read_changed?))).collect()
     }
 
+    /// How many of those that were changed are not as somebody wrote them since.
+    pub(crate) fn changed(&self) -> usize {
+        self.lock().by_path.values().filter(|resource| resource.is_changed).count()
+    }
+
     /// Whether a host answers.
     pub(crate) fn hang(&self, host: &str, hangs: bool) {
         let mut resources = self.lock();

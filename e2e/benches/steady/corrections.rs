@@ -1,0 +1,68 @@
+//! Everything drifts at once and is corrected, beside what the API server can take.
+//!
+//! Each correction costs writes of both programs, so the API server's own ceiling of status patches, divided by these, is the limit.
+//! This file must not know what else is measured.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use drift_e2e::programs::Which;
+use drift_e2e::wait::{self, Seen};
+
+use crate::ceiling;
+use crate::cost::Cost;
+use crate::load::{self, Load, name};
+use crate::measurements::{Bench, last_write, told, writes};
+
+impl Bench<'_> {
+    /// With limits that nothing reaches: how many corrections a second, how many writes each, and what share of the ceiling.
+    ///
+    /// # Errors
+    /// When not everything is corrected.
+    pub(crate) async fn corrections(&mut self, load: Load) -> Result<()> {
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        poller.stop().await?;
+        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
+        let poller = self.start(Which::Poller).await?;
+        let controller = self.start(Which::Controller).await?;
+        self.settle(&poller, load).await?;
+        let both = [&*poller, &*controller];
+        let before = (writes(&poller).await? + writes(&controller).await?, self.spent_by_api_server().await?);
+        let costs = (Cost::of(&poller).await?, Cost::of(&controller).await?);
+        let began = Instant::now();
+        self.change(&(0..self.objects).map(name).collect::<Vec<_>>(), true);
+        let deadline = load::first_pass(self.objects) * 4;
+        let corrected = self.all_corrected(began, deadline).await?;
+        let spent = last_write(&both, deadline).await? - began;
+        load::wait_for(&poller, self.objects, "InSync", deadline).await?;
+        let written = writes(&poller).await? + writes(&controller).await? - before.0;
+        let api_server = self.spent_by_api_server().await? - before.1;
+        let busy = [(Which::Poller, &poller, costs.0), (Which::Controller, &controller, costs.1)];
+        let each = written / self.objects as f64;
+        let share = each * ceiling.as_secs_f64() / spent.as_secs_f64() * 100.0;
+        self.table.add("all drift at once: until all was corrected outside", told(self.objects, corrected));
+        let figure = format!(
+            "{}, {each:.2} writes of each object, {share:.0} % of the API server's ceiling of status patches ({})",
+            told(self.objects, spent),
+            told(self.objects, ceiling)
+        );
+        self.table.add("all drift at once: until the last verdict was written", figure);
+        let milliseconds = api_server.as_secs_f64() * 1e3 / written;
+        self.table.add("all drift at once: of the API server and etcd for each write", format!("{milliseconds:.2} ms"));
+        for (which, program, before) in busy {
+            let share = Cost::of(program).await?.seconds_since(&before) / spent.as_secs_f64() * 100.0;
+            self.table.add(format!("all drift at once: {}", which.name()), format!("{share:.0} % of the core"));
+        }
+        controller.stop().await?;
+        poller.stop().await.map(drop)
+    }
+
+    async fn all_corrected(&self, began: Instant, deadline: Duration) -> Result<Duration> {
+        wait::until("everything to be corrected", deadline, async || {
+            let left = self.server.changed();
+            Ok(if left == 0 { Seen::Met(began.elapsed()) } else { Seen::Instead(left.to_string()) })
+        })
+        .await
+    }
+}

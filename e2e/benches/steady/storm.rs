@@ -1,0 +1,65 @@
+//! Everything drifts at one instant, and is as it was a while later, beside what the API server can take.
+//!
+//! It must not know what else is measured.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use drift_e2e::programs::{Program, Which};
+
+use crate::ceiling;
+use crate::cost::Cost;
+use crate::load::{self, Load, name};
+use crate::measurements::{Bench, told};
+use crate::watcher::Watcher;
+
+impl Bench<'_> {
+    /// Everything drifts at one instant, and is as it was a while later; beside it what the API server can take, with
+    /// what it took for each write, since it is the limit of both.
+    ///
+    /// # Errors
+    /// When a verdict does not come.
+    pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
+        // So that the patches of the ceiling find conditions, and find nobody else at work.
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        poller.stop().await?;
+        let before = self.spent_by_api_server().await?;
+        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
+        let each = self.for_each_write(self.spent_by_api_server().await? - before);
+        self.table
+            .add("the API server's own ceiling of status patches", format!("{}, {each}", told(self.objects, ceiling)));
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        for (status, drifted, what) in [("True", true, "all drift at once"), ("False", false, "all healed at once")] {
+            self.storm_of(&poller, (status, drifted), (what, ceiling)).await?;
+        }
+        poller.stop().await.map(drop)
+    }
+
+    async fn storm_of(
+        &mut self,
+        poller: &Program,
+        (status, drifted): (&'static str, bool),
+        (what, ceiling): (&str, Duration),
+    ) -> Result<()> {
+        let names: Vec<String> = (0..self.objects).map(name).collect();
+        let watcher = Watcher::of(self.world, status).await?;
+        let (before, poller_before) = (self.spent_by_api_server().await?, Cost::of(poller).await?);
+        let began = Instant::now();
+        self.change(&names, drifted);
+        let seen = watcher.wait_for(self.objects, load::first_pass(self.objects)).await?;
+        let spent = seen.values().max().copied().unwrap_or(began) - began;
+        let times = spent.as_secs_f64() / ceiling.as_secs_f64();
+        let each = self.for_each_write(self.spent_by_api_server().await? - before);
+        let busy = Cost::of(poller).await?.seconds_since(&poller_before) / spent.as_secs_f64() * 100.0;
+        let figure =
+            format!("{}, {times:.2} of that, {each}, the poller {busy:.0} % of its core", told(self.objects, spent));
+        self.table.add(format!("{what}, until a watcher saw the last"), figure);
+        Ok(())
+    }
+
+    fn for_each_write(&self, spent: Duration) -> String {
+        format!("{:.2} ms of the API server and etcd each", spent.as_secs_f64() * 1e3 / self.objects as f64)
+    }
+}
