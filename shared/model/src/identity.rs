@@ -160,13 +160,10 @@ impl IdentityIndex {
     /// The targets that see anything.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<Arc<str>> {
+        let names = self.claimants.values().flatten().map(|(target, _)| target);
+        // One by one: a set is collected by way of a list of all.
         let mut targets = BTreeSet::new();
-        // Held against the set one by one: to collect the names of all objects takes memory for each.
-        for (target, _) in self.claimants.values().flatten() {
-            if **target != *CORRECTING && !targets.contains(target) {
-                targets.insert(target.clone());
-            }
-        }
+        targets.extend(names.filter(|target| ***target != *CORRECTING).cloned());
         targets
     }
 
