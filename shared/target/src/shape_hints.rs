@@ -34,8 +34,24 @@ pub(super) fn shape_hint(node: &Node, wanted: &str) -> String {
 
 const WITHOUT_QUOTES: &str = ": write it without quotes";
 
-/// Whether it can stand in `[…]` as it is.
+/// Whether it can stand in `[…]` as it is, and is a text there too.
 fn is_plain(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphanumeric())
+    let is_a_word_of_yaml = ["true", "false", "null"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    !is_a_word_of_yaml
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./".contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stays_a_text_is_shown_without_quotes() {
+        for (text, expected) in
+            [("team-a", true), ("a.b/c_1", true), ("123", false), ("True", false), ("null", false), ("a: b", false)]
+        {
+            assert_eq!(is_plain(text), expected, "{text}");
+        }
+    }
 }
