@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "commands/answers.rs"]
+mod answers;
 #[path = "commands/completions.rs"]
 mod completions;
 #[path = "commands/rbac.rs"]
@@ -201,48 +203,6 @@ fn explain_takes_what_check_takes() {
     std::fs::write(&shipped, SHIPPED.replace("identity", "identitie")).unwrap();
     let (code, _, said) = ended(run_in(folder.path(), &["explain", "proxy/web", "-f", "targets"], ""));
     assert!(code == 3 && said.contains("did you mean `identity`?") && said.contains("targets is not good"), "{said}");
-}
-
-#[test]
-fn answers_are_tried_without_a_cluster() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-    let target = |read: &str| {
-        format!(
-            "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: records}}\nspec:\n  \
-             objects: {{apiVersion: dns.example/v1, kind: Record}}\n  identity: \"${{self.spec.name}}\"\n  \
-             read: {{http: {{{read}}}}}\n  compare: {{desired: {{ttl: \"${{self.spec.ttl}}\"}}}}\n---\n\
-             apiVersion: dns.example/v1\nkind: Record\nmetadata: {{name: www, namespace: team-a}}\nspec: {{name: www, ttl: 300}}\n"
-        )
-    };
-    write("one.yaml", &target("url: \"https://dns.example/${self.spec.name}\""));
-    let pages = "url: https://dns.example/all, each: \"${response.body.items}\", next: \"${response.body.?next}\", \
-                 key: {item: \"${item.name}\"}, observed: \"${item}\"";
-    write("all.yaml", &target(pages));
-    write("same.json", r#"{"ttl": 300}"#);
-    write("other.json", r#"{"ttl": 60}"#);
-    write("none.json", r#"{"error": "no such record"}"#);
-    write("first.json", r#"{"items": [{"name": "mail", "ttl": 5}], "next": "/all?page=2"}"#);
-    write("last.json", r#"{"items": [{"name": "www", "ttl": 60}]}"#);
-    let table: [(&str, &[&str], i32, &str); 8] = [
-        ("one.yaml", &["same.json"], 0, "driftObserved False/InSync"),
-        ("one.yaml", &["200=other.json"], 1, "/ttl desired 300, observed 60"),
-        ("one.yaml", &["404=none.json"], 1, "driftObserved True/NotCreated"),
-        ("one.yaml", &["none.json"], 2, "none of desired's fields"),
-        ("one.yaml", &["503=none.json"], 2, "Unknown/ExternalError"),
-        ("all.yaml", &["first.json", "last.json"], 1, "/ttl desired 300, observed 60"),
-        ("all.yaml", &["first.json"], 3, "the read goes on with GET https://dns.example/all?page=2"),
-        ("one.yaml", &["missing.json"], 3, "missing.json: "),
-    ];
-    for (file, answers, expected, text) in table {
-        let answers: Vec<&str> = answers.iter().flat_map(|answer| ["--answer", answer]).collect();
-        let (code, printed, said) =
-            ended(run_in(folder.path(), &[&["explain", "record/www", "-f", file], &*answers].concat(), ""));
-        assert!(code == expected && format!("{printed}{said}").contains(text), "{answers:?} {code}: {printed}{said}");
-    }
-    let (code, _, said) =
-        ended(run_in(folder.path(), &["explain", "record/other", "-f", "one.yaml", "--answer", "same.json"], ""));
-    assert!(code == 3 && said.contains("no manifest of Record other"), "{said}");
 }
 
 #[test]

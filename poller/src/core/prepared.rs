@@ -8,8 +8,8 @@ use drift_target::{Source, Target};
 use serde_json::Value;
 
 use super::finding::{Finding, Found};
-use super::rendered::rule_error;
-use super::reply::absent;
+use super::rendered::{Rendered, rule_error};
+use super::reply::{Observation, absent};
 use super::request::Request;
 
 /// The first request of an object's polls, or what can be said without one.
@@ -31,6 +31,20 @@ impl Prepared {
     /// What is found without one.
     pub const fn first(&self) -> Result<&Request, &Found> {
         self.first.as_ref()
+    }
+
+    /// The first request of a poll that nothing bars.
+    ///
+    /// # Errors
+    /// What is observed without one.
+    pub fn asked(&self, rendered: &Rendered) -> Result<&Request, Observation> {
+        if let Some(barred) = &rendered.barred {
+            return Err(Observation::Failed((**barred).clone()));
+        }
+        self.first().map_err(|found| match &found.finding {
+            Finding::Failed(failure) => Observation::Failed(failure.clone()),
+            _ => Observation::Absent,
+        })
     }
 }
 

@@ -8,8 +8,8 @@ use drift_model::object::LeanObject;
 use drift_outside::HttpReply;
 use drift_target::{Source, Target};
 
-use super::finding::{Failure, Finding};
-use super::prepared::first_request;
+use super::finding::Failure;
+use super::prepared::Prepared;
 use super::reading::{Progress, Reading};
 use super::rendered::{Rendered, rule_error};
 use super::reply::Observation;
@@ -19,7 +19,7 @@ use super::traversal::{Traversal, observe_item};
 /// What is asked first, if anything, and what these answers say of the object, in the order in which they are asked for.
 ///
 /// # Errors
-/// A sentence: the target reads otherwise than by HTTP, or asks for more.
+/// A sentence: the target reads otherwise than by HTTP, or asks for more or fewer.
 pub fn try_answers(
     target: &Target,
     object: &LeanObject,
@@ -29,20 +29,13 @@ pub fn try_answers(
     let Source::Http(read) = &target.read.source else {
         return Err("answers can be given to read.http alone".to_owned());
     };
-    if let Some(barred) = &rendered.barred {
-        return Ok((None, Observation::Failed((**barred).clone())));
-    }
-    let view = object.view.open();
-    let request = match first_request(target, &view) {
+    let prepared = Prepared::of(target, &object.view);
+    let request = match prepared.asked(rendered) {
         Ok(Request::Http(request)) => request,
         Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
-        Err(found) => {
-            return Ok(match found.finding {
-                Finding::Failed(failure) => (None, Observation::Failed(failure)),
-                _ => (None, Observation::Absent),
-            });
-        }
+        Err(observation) => return Ok((None, observation)),
     };
+    let view = object.view.open();
     let observation = match &read.collection {
         None => {
             let mut reading = Reading::new(read, &view);
@@ -57,24 +50,30 @@ pub fn try_answers(
             }
         },
     };
-    Ok((Some(Request::Http(request)), observation.unwrap_or_else(Observation::Failed)))
+    Ok((Some(Request::Http(request.clone())), observation.unwrap_or_else(Observation::Failed)))
 }
 
-/// What all answers say together that are asked for.
+/// What all answers say together that are asked for. A read that fails says itself at which of them.
 ///
 /// # Errors
-/// What is asked next, where there are too few.
+/// What is asked next, where there are too few; how many were asked for, where there are too many.
 fn answered<T>(
     answers: &[HttpReply],
     mut take: impl FnMut(&HttpReply) -> Progress<T>,
 ) -> Result<Result<T, Failure>, String> {
     let mut next = None;
-    for answer in answers {
+    for (taken, answer) in (1..).zip(answers) {
         match take(answer) {
+            Progress::Done(Ok(_)) if taken < answers.len() => return Err(surplus(taken, answers.len())),
             Progress::Done(found) => return Ok(found),
             Progress::Ask(request) => next = Some(request),
         }
     }
     let asked = next.map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
     Err(format!("the read goes on{asked}: give that answer too, by one more --answer"))
+}
+
+fn surplus(taken: usize, given: usize) -> String {
+    let answers = if taken == 1 { "answer" } else { "answers" };
+    format!("the read ended after {taken} {answers}, and {given} were given")
 }

@@ -16,7 +16,7 @@ use drift_outside::{Databases, HttpSender, SentCredentials};
 use drift_target::Target;
 
 use crate::commands::ending::CommandError;
-use crate::core::finding::{Failure, Finding};
+use crate::core::finding::Failure;
 use crate::core::prepared::Prepared;
 use crate::core::rendered::{Rendered, rule_error};
 use crate::core::reply::Observation;
@@ -67,19 +67,10 @@ pub(super) async fn outside(
 
 /// One poll, as the poller makes it.
 pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
-    let unasked = |observation| Polled { request: None, observation, sent: SentCredentials::default() };
-    if let Some(barred) = &rendered.barred {
-        return unasked(Observation::Failed((**barred).clone()));
-    }
     let prepared = Prepared::of(target, &object.view);
-    let request = match prepared.first() {
+    let request = match prepared.asked(rendered) {
         Ok(request) => request.clone(),
-        Err(found) => {
-            return unasked(match &found.finding {
-                Finding::Failed(failure) => Observation::Failed(failure.clone()),
-                _ => Observation::Absent,
-            });
-        }
+        Err(observation) => return Polled { request: None, observation, sent: SentCredentials::default() },
     };
     let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
         Ok(look) => (look.found.map_err(|postponed| postponed.cause).and_then(|(found, _)| found), look.sent),
