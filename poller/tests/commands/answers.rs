@@ -46,3 +46,83 @@ fn answers_are_tried_without_a_cluster() {
         ended(run_in(folder.path(), &["explain", "record/other", "-f", "one.yaml", "--answer", "same.json"], ""));
     assert!(code == 3 && said.contains("no manifest of Record other"), "{said}");
 }
+
+/// A target of records with this name and selection, which wishes their namespace and corrects as stated.
+fn target(name: &str, objects: &str, correct: &str) -> String {
+    format!(
+        "---\napiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {name}}}\nspec:\n  \
+         objects: {{{objects}}}\n  identity: \"${{self.metadata.name}}\"\n  read: {{http: {{url: https://dns.example/x}}}}\n  \
+         compare: {{desired: {{target: {name}, place: \"${{self.metadata.namespace}}\"}}}}\n{correct}"
+    )
+}
+
+fn record(metadata: &str) -> String {
+    format!("---\napiVersion: dns.example/v1\nkind: Record\nmetadata: {{{metadata}}}\n")
+}
+
+/// Explains record `www` of this text by an answer that has none of what is wished: the exit code and all that is printed.
+fn tried(text: &str, arguments: &[&str]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("all.yaml"), text).unwrap();
+    std::fs::write(folder.path().join("answer.json"), r#"{"target": "none", "place": "none"}"#).unwrap();
+    let given = ["explain", "record/www", "-f", "all.yaml", "--answer", "answer.json"];
+    let (code, printed, said) = ended(run_in(folder.path(), &[&given, arguments].concat(), ""));
+    (code, format!("{printed}{said}"))
+}
+
+#[test]
+fn the_target_is_the_one_that_selects_the_object() {
+    let of_group = |group: &str, more: &str| format!("apiVersion: {group}/v1, kind: Record{more}");
+    let other_group = target("elsewhere", &of_group("other.example", ""), "");
+    let labelled = target("labelled", &of_group("dns.example", ", labelSelector: a=b"), "");
+    let placed = target("placed", &of_group("dns.example", ", labelSelector: a=c, namespaces: [team-a]"), "");
+    let targets = [other_group, labelled, placed].concat();
+    for (metadata, code, expected) in [
+        ("name: www, namespace: team-a, labels: {a: c}", 1, "desired \"placed\""),
+        ("name: www, namespace: team-b, labels: {a: b}", 1, "desired \"labelled\""),
+        ("name: www, namespace: team-b, labels: {a: c}", 3, "targets labelled, placed do not select Record www"),
+        (
+            "name: mail, namespace: team-b",
+            3,
+            "no manifest of Record www (other.example/v1) or Record www (dns.example/v1)",
+        ),
+    ] {
+        let (ended, told) = tried(&format!("{targets}{}", record(metadata)), &[]);
+        assert!(ended == code && told.contains(expected), "{metadata} {ended}: {told}");
+    }
+}
+
+#[test]
+fn a_manifest_lives_where_it_would_be_applied() {
+    let definition = |scope: &str| {
+        format!(
+            "---\nkind: CustomResourceDefinition\nspec: {{group: dns.example, scope: {scope}, names: {{kind: Record, plural: records}}, \
+             versions: [{{name: v1, served: true}}]}}\n"
+        )
+    };
+    let (namespaced, cluster) = (definition("Namespaced"), definition("Cluster"));
+    let [bare, a, b] =
+        ["", ", namespace: team-a", ", namespace: team-b"].map(|place| record(&format!("name: www{place}")));
+    let in_a: &[&str] = &["-n", "team-a"];
+    let table: [(&[&str], &[&str], i32, &str); 9] = [
+        (&[&bare], in_a, 1, "desired \"team-a\""),
+        (&[&namespaced, &bare], in_a, 1, "desired \"team-a\""),
+        (&[&namespaced, &bare], &[], 1, "desired \"default\""),
+        (&[&bare], &[], 2, "namespace"),
+        (&[&cluster, &bare], in_a, 2, "namespace"),
+        (&[&a, &b], in_a, 1, "desired \"team-a\""),
+        (&[&b], in_a, 3, "no manifest of Record www (dns.example/v1) in namespace team-a"),
+        (
+            &[&a, &b],
+            &[],
+            3,
+            "www (dns.example/v1) in namespace team-a, Record www (dns.example/v1) in namespace team-b",
+        ),
+        (&[&bare, &a], &[], 3, "Record www (dns.example/v1) without a namespace, Record www"),
+    ];
+    let target = target("records", "apiVersion: dns.example/v1, kind: Record", "");
+    for (texts, arguments, code, expected) in table {
+        let (ended, told) = tried(&format!("{target}{}", texts.concat()), arguments);
+        assert!(ended == code && told.contains(expected), "{texts:?} {arguments:?} {ended}: {told}");
+    }
+}

@@ -4,6 +4,7 @@
 
 mod polling;
 mod trial;
+mod tried_object;
 
 use std::io::Write as _;
 use std::path::PathBuf;
