@@ -126,3 +126,22 @@ fn a_manifest_lives_where_it_would_be_applied() {
         assert!(ended == code && told.contains(expected), "{texts:?} {arguments:?} {ended}: {told}");
     }
 }
+
+#[test]
+fn all_that_holds_a_tried_correction_is_told() {
+    let correct = "  correct: {mode: Correct, http: {create: [{method: POST, url: 'https://dns.example/x'}]}}\n";
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let paused = ", annotations: {driftpoller.dev/paused: \"true\"}";
+    for (correct, more, expected) in [
+        ("", "", &["nobody was asked", "the target only observes"][..]),
+        (correct, "", &["nobody was asked", "no steps for update"]),
+        (correct, paused, &["nobody was asked", "no steps for update", "paused by its annotation"]),
+    ] {
+        let text = target("records", objects, correct) + &record(&format!("name: www, namespace: team-a{more}"));
+        let (code, told) = tried(&text, &["-o", "json"]);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let held: Vec<_> = told["held"].as_array().unwrap().iter().map(|held| held.as_str().unwrap()).collect();
+        let is_told = held.len() == expected.len() && held.iter().zip(expected).all(|(held, text)| held.contains(text));
+        assert!(code == 1 && is_told, "{correct} {more} {code}: {told:#}");
+    }
+}

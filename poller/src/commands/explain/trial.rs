@@ -5,8 +5,7 @@
 
 use std::fs;
 
-use drift_cluster::process::clock;
-use drift_model::condition::{ConditionStatus, Standing};
+use drift_model::condition::Standing;
 use drift_model::object::LeanObject;
 use drift_outside::{HttpReply, ReplyBody, SentCredentials};
 use drift_target::{Source, Target};
@@ -17,7 +16,7 @@ use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::commands::check::TriedFiles;
 use crate::commands::ending::CommandError;
-use crate::core::explanation::{Explanation, Facts, Leases, holds, steps};
+use crate::core::explanation::{Explanation, Facts, stated_holds, steps};
 use crate::core::rendered::appraise;
 use crate::core::reply::{Subject, compare};
 use crate::core::trial::try_answers;
@@ -46,10 +45,8 @@ pub(super) fn try_files(
     let standing = object.conditions.observed().and_then(Standing::read);
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
-    let held = match verdict.status() {
-        ConditionStatus::True => vec![TRIED.to_owned()],
-        _ => holds(facts, &Leases::default(), clock::wall()),
-    };
+    let tried = facts.is_drifted().then(|| TRIED.to_owned());
+    let held = tried.into_iter().chain(stated_holds(facts)).collect();
     let polled = Polled { request, observation, sent: SentCredentials::default() };
     Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
 }

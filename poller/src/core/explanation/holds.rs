@@ -61,36 +61,55 @@ pub fn action(facts: Facts<'_>) -> &'static str {
 /// Everything that holds a correction, one sentence each; nothing where it would follow.
 #[must_use]
 pub fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
-    match facts.verdict.status() {
-        ConditionStatus::False => return vec!["it is in sync: there is nothing to correct".to_owned()],
-        ConditionStatus::Unknown if facts.target.suspend => {
-            return vec![format!(
-                "the target is suspended: no polls and no corrections until `unsuspend {}`",
-                facts.target.name
-            )];
-        }
-        ConditionStatus::Unknown if facts.verdict.reason == ObservedReason::Suspended => {
-            return vec!["the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned()];
-        }
-        ConditionStatus::Unknown => {
-            return vec!["nothing can be said of it, and nothing is corrected on a guess".to_owned()];
-        }
-        ConditionStatus::True => {}
+    if let Some(why) = idle(facts) {
+        return vec![why];
     }
-    if facts.target.correct.mode != Mode::Correct {
-        return vec!["the target only observes: its `correct.mode` is not Correct".to_owned()];
-    }
-    let mut held = of_target(facts);
-    held.extend(of_object(facts));
-    held.extend(of_leases(facts, leases, now));
-    held
-}
-
-fn of_target(facts: Facts<'_>) -> Vec<String> {
     let mut held = Vec::new();
     if !facts.is_deployed {
         held.push("the target was tried from a file: nobody acts on it until it is in force".to_owned());
     }
+    held.extend(of_target(facts));
+    held.extend(of_metadata(facts.object));
+    held.extend(of_conditions(facts));
+    held.extend(of_leases(facts, leases, now));
+    held
+}
+
+/// What of this the target and the object say by themselves. A manifest that no poller has seen has no conditions yet: then nothing
+/// follows from them.
+#[must_use]
+pub fn stated_holds(facts: Facts<'_>) -> Vec<String> {
+    if let Some(why) = idle(facts) {
+        return vec![why];
+    }
+    let mut held = of_target(facts);
+    held.extend(of_metadata(facts.object));
+    if facts.object.conditions.observed().is_some() {
+        held.extend(of_conditions(facts));
+    }
+    held
+}
+
+/// Why nothing would be corrected, whatever else holds it.
+fn idle(facts: Facts<'_>) -> Option<String> {
+    let Facts { target, verdict, .. } = facts;
+    match verdict.status() {
+        ConditionStatus::False => Some("it is in sync: there is nothing to correct".to_owned()),
+        ConditionStatus::Unknown if target.suspend => {
+            Some(format!("the target is suspended: no polls and no corrections until `unsuspend {}`", target.name))
+        }
+        ConditionStatus::Unknown if verdict.reason == ObservedReason::Suspended => {
+            Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
+        }
+        ConditionStatus::Unknown => Some("nothing can be said of it, and nothing is corrected on a guess".to_owned()),
+        ConditionStatus::True if target.correct.mode != Mode::Correct => {
+            Some("the target only observes: its `correct.mode` is not Correct".to_owned())
+        }
+        ConditionStatus::True => None,
+    }
+}
+
+fn of_target(facts: Facts<'_>) -> Vec<String> {
     let actions = facts.target.correct.actions();
     let action = action(facts);
     let has_it = match action {
@@ -99,14 +118,10 @@ fn of_target(facts: Facts<'_>) -> Vec<String> {
         "replace" => actions.replace,
         _ => actions.nudge,
     };
-    if !has_it {
-        held.push(format!("the target has no steps for {action}"));
-    }
-    held
+    if has_it { Vec::new() } else { vec![format!("the target has no steps for {action}")] }
 }
 
-fn of_object(facts: Facts<'_>) -> Vec<String> {
-    let Facts { target, object, verdict, .. } = facts;
+fn of_metadata(object: &LeanObject) -> Vec<String> {
     let mut held = Vec::new();
     if object.deleting {
         held.push("the object is being deleted".to_owned());
@@ -114,6 +129,12 @@ fn of_object(facts: Facts<'_>) -> Vec<String> {
     if object.paused {
         held.push(format!("the object is paused by its annotation {PAUSED_ANNOTATION}"));
     }
+    held
+}
+
+fn of_conditions(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, verdict, .. } = facts;
+    let mut held = Vec::new();
     let note = object.conditions.correction_status();
     let touches_what_was_there = !verdict.reason.is_absence() && !target.correct.actions().nudge;
     if touches_what_was_there && note.owned().is_none() && target.correct.existing == Existing::Refuse {

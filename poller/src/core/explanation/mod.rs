@@ -8,7 +8,7 @@ mod shown;
 mod steps;
 mod told;
 
-pub use holds::{Facts, Leases, action, holds, vouchers};
+pub use holds::{Facts, Leases, action, holds, stated_holds, vouchers};
 pub use shown::{differing, observed, request_lines};
 pub use steps::steps;
 pub use told::{Explanation, Poll, Shown};

@@ -68,6 +68,18 @@ fn each_thing_that_holds_is_told() {
 }
 
 #[test]
+fn conditions_that_nobody_wrote_hold_nothing() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let differs = verdict(ObservedReason::FieldsDiffer);
+    let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
+    let in_sync = object(&verdict(ObservedReason::InSync), "correction 2, owns \"x\": updated", &json!({}));
+    let facts = |object| Facts { target: &correcting, is_deployed: false, object, verdict: &differs };
+    assert_eq!(stated_holds(facts(&bare)), Vec::<String>::new());
+    let held = stated_holds(facts(&in_sync));
+    assert!(held.len() == 1 && held[0].contains("driftObserved is not True yet"), "{held:?}");
+}
+
+#[test]
 fn without_drift_or_mode_nothing_follows() {
     let (observing, now) = (target(TEXT), NOW.parse().unwrap());
     for (reason, expected) in [
