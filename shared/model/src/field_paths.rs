@@ -28,6 +28,12 @@ impl FieldPaths {
         self.paths.iter().map(Vec::as_slice)
     }
 
+    /// Whether a path, or one above it, is among them.
+    #[must_use]
+    pub fn covers(&self, path: &[String]) -> bool {
+        self.iter().any(|known| path.starts_with(known))
+    }
+
     /// `object` with only these fields; a path that ends inside keeps everything below it.
     ///
     /// A template evaluates on the result as on the whole: where a path leads through something that is no map, that

@@ -131,12 +131,17 @@ impl Target {
     }
 
     /// The keys of a written-out `desired` for which an update has no write: where one of them differs alone, every `when` is false.
+    ///
+    /// A key by which the resource is found does not differ alone: another value of it finds another resource, or none.
     #[must_use]
     pub fn left_by_updates(&self) -> Vec<String> {
         // Of a key that no verdict can name all keys are said to differ.
         let is_named = |key: &str| DifferingFields::named([key]).names().is_some();
+        let mut selecting = self.identity.fields();
+        selecting.extend(&self.read.fields());
+        let is_settled = |key: &str| self.compare.is_settled(key, &selecting, self.read.observed());
         let keys = self.compare.updated_keys().into_iter();
-        keys.filter(|key| is_named(key) && self.correct.leaves(key)).collect()
+        keys.filter(|key| is_named(key) && self.correct.leaves(key) && !is_settled(key)).collect()
     }
 
     /// Renders what the object wishes for.

@@ -57,12 +57,12 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
 fn without_update(keys: &[String]) -> Option<String> {
     let which = match keys {
         [] => return None,
-        [key] => format!("only `{key}` differs"),
-        keys => format!("only one of `{}` differs", keys.join("`, `")),
+        [key] => format!("`{key}`"),
+        keys => format!("one of `{}`", keys.join("`, `")),
     };
     Some(format!(
-        "where {which} the `when` of every write is false, so that nothing is sent and the correction fails each time; write a \
-         step for it, or take it out of `desired`"
+        "if {which} differs alone, no step of update writes it: nothing is sent, and the correction fails each time; add a step for \
+         it, or widen a `when`"
     ))
 }
 

@@ -155,13 +155,13 @@ fn an_update_that_has_no_write_is_a_warning() {
         assert_eq!(targets.len(), 1, "{steps} {remarks:#?}");
         remarks
     };
-    let said = "the `when` of every write is false, so that nothing is sent and the correction fails each time; write a step for it, \
-                or take it out of `desired`";
+    let said = "differs alone, no step of update writes it: nothing is sent, and the correction fails each time; add a step for it, or \
+                widen a `when`";
     let all = "{desired: {a: 1, b: 2, c: 3}}";
     let (a, b) = (step("'a' in differs"), step("differs.exists(key, key == 'b')"));
     let look = "{method: GET, url: \"https://h.example/x\"}";
-    assert_eq!(told(all, &[look, &a, &b]), [format!("warning a.yaml:10:35 where only `c` differs {said}")]);
-    assert_eq!(told(all, &[&a]), [format!("warning a.yaml:10:35 where only one of `b`, `c` differs {said}")]);
+    assert_eq!(told(all, &[look, &a, &b]), [format!("warning a.yaml:10:35 if `c` {said}")]);
+    assert_eq!(told(all, &[&a]), [format!("warning a.yaml:10:35 if one of `b`, `c` {said}")]);
     let (by_object, by_wish) = (step("'a' in differs || has(self.spec.c)"), step("'a' in differs || desired.c > 1"));
     let (always, but_one) =
         ("{method: PUT, url: \"https://h.example/x\"}", step("!('a' in differs && 'b' in differs)"));
@@ -178,6 +178,35 @@ fn an_update_that_has_no_write_is_a_warning() {
         ("{desired: \"${self.spec}\"}", &[&a]),
     ] {
         assert!(told(desired, steps).is_empty(), "{desired} {steps:?}");
+    }
+}
+
+#[test]
+fn a_key_that_finds_the_resource_needs_no_write() {
+    let told = |name: &str, observed: &str| {
+        let correct = "  correct: {mode: Observe, http: {update: [{method: PATCH, url: \"https://h.example/x\", when: \"${'ttl' in differs}\"}]}}\n";
+        let text = target("a", "A", correct)
+            .replace("{desired: {a: 1}}", &format!("{{desired: {{name: {name}, ttl: \"${{self.spec.ttl}}\"}}}}"))
+            .replace("x/${self.metadata.name}\"}}\n", &format!("x/${{self.spec.name}}\"{observed}}}}}\n"));
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{text} {remarks:#?}");
+        remarks.len()
+    };
+    let map = |name: &str| format!(", observed: {{name: {name}, ttl: '${{response.body.ttl}}'}}");
+    let (spec, whole) = ("\"${self.spec.name}\"", String::new());
+    for (name, observed, count) in [
+        (spec, &whole, 0),
+        ("\"${self.spec.name}.example\"", &whole, 0),
+        ("\"${self.metadata.name}\"", &whole, 0),
+        ("\"${self.spec.other}\"", &map("\"${self.spec.other}\""), 0),
+        ("www", &map("www"), 0),
+        ("\"${self.spec.name + self.spec.other}\"", &whole, 1),
+        ("\"${self.spec.other}\"", &whole, 1),
+        ("www", &whole, 1),
+        ("www", &map("mail"), 1),
+        ("www", &map("'${response.body.name}'"), 1),
+    ] {
+        assert_eq!(told(name, observed), count, "{name} {observed}");
     }
 }
 

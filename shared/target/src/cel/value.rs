@@ -74,6 +74,21 @@ impl Node {
         }
     }
 
+    /// What stands at a key of a map that has templates.
+    pub(crate) fn field(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Map(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, field)| field),
+            _ => None,
+        }
+    }
+
+    /// The fields under `self` that it reads.
+    pub(crate) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.collect_fields(&mut fields);
+        fields
+    }
+
     fn collect_fields(&self, fields: &mut FieldPaths) {
         match self {
             Self::Constant(_) => {}
@@ -189,9 +204,7 @@ impl ValueTemplate {
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.root.collect_fields(&mut fields);
-        fields
+        self.root.fields()
     }
 
     /// Whether it reads a variable of the language.

@@ -20,15 +20,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::effects::Effects;
-use self::provable::{Known, check_constants, ignored_item, look_up, unobserved};
+use self::provable::{Known, check_constants, ignored_item, is_same_constant, look_up, unobserved};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
-use crate::cel::{EvaluationError, KnownWish, Scope, Shape, Site, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, KnownWish, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
 use crate::raw::Reader;
 use crate::templates::read_value;
 use crate::yaml::{Content, Node};
+use drift_model::field_paths::FieldPaths;
 
 pub use self::effects::ListKind;
 pub use self::fitness::{item_key, json_of};
@@ -90,6 +91,17 @@ impl Compare {
             place.is_replaced() || place.has_rules_below() && self.rules.replace()
         };
         self.known_wish().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
+    }
+
+    /// Whether a key of the wish hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
+    /// the same whatever is answered.
+    pub(super) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {
+        let is_found_by = |wish: &Template| {
+            let fields = wish.fields();
+            fields.iter().next().is_some() && fields.iter().all(|field| selecting.covers(field))
+        };
+        self.desired.root().field(key).is_some_and(is_found_by)
+            || is_same_constant(&Known::of(self.desired.root()), &Known::of(observed.root()), key)
     }
 
     /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.

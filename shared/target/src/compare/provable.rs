@@ -145,6 +145,19 @@ pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place
     wished.into_iter().filter(is_lacked).map(told).collect()
 }
 
+/// Whether both maps have the same at a key, whatever the object and the answer.
+pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &str) -> bool {
+    let [wished, known] = [desired, observed].map(|known| {
+        let field =
+            known.children().filter(|_| known.kind() == Some("a map"))?.into_iter().find(|(name, _)| name == key);
+        match field {
+            Some((_, Known::Constant(value))) => Some(value),
+            _ => None,
+        }
+    });
+    wished.is_some() && wished == known
+}
+
 /// A `*` may lead to something below some of the items alone.
 fn look_up_every<'d>(
     children: Vec<(String, Known<'d>)>,
