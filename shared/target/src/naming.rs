@@ -24,6 +24,7 @@ pub(super) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option
 
 /// A literal URL without a query; `/` at its end makes no difference.
 fn read_base(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    reader.url_is_no_number(node, place)?;
     let text = reader.literal(node, place)?;
     if text.contains(['?', '#']) {
         return reader.refuse(node.at, format!("{place}: a query cannot be continued; write it where it is used"));

@@ -176,6 +176,11 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Refuses a number where a URL is needed: quotes would make a text of it and no URL.
+    pub(super) fn url_is_no_number(&mut self, node: &Node, place: &str) -> Option<()> {
+        if matches!(node.content, Content::Number(_)) { self.refuse_kind(node, place, "a URL") } else { Some(()) }
+    }
+
     /// `true` or `false`.
     pub(super) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
         self.asks(place, || Asked::Truth);

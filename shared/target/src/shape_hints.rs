@@ -14,9 +14,9 @@ pub(super) fn shape_hint(node: &Node, wanted: &str) -> String {
             let field = entries.first().map(|entry| entry.key.as_str()).unwrap_or_default();
             format!(": did you mean \"${{{field}}}\"?")
         }
-        (Content::Map(_), "a list") => ": begin each of its items with `- `".to_owned(),
-        (Content::List(items), "a map") if items.iter().all(|item| matches!(item.content, Content::Map(_))) => {
-            ": write its keys without `- `".to_owned()
+        (Content::Map(_), "a list") if is_item_in_lines(node) => ": begin it with `- `".to_owned(),
+        (Content::List(items), "a map") if matches!(items.as_slice(), [only] if is_map_of_its_own(only)) => {
+            ": write its keys without a list around them".to_owned()
         }
         (Content::Text(text), "a list") if is_plain(text) => format!(": write [{text}]"),
         (Content::Number(number), "a list") => format!(": write [{number}]"),
@@ -32,6 +32,20 @@ pub(super) fn shape_hint(node: &Node, wanted: &str) -> String {
     }
 }
 
+/// Whether it is a map that could be the one item of a list by a `- ` in front: it is not in `{…}`, so that it begins where its
+/// first key does. What holds nothing but maps may be several items.
+fn is_item_in_lines(node: &Node) -> bool {
+    let Content::Map(entries) = &node.content else { return false };
+    entries.first().is_some_and(|first| first.key_at == node.at)
+        && entries.iter().any(|entry| !matches!(entry.value.content, Content::Map(_)))
+}
+
+/// Whether it is a map whose keys mean the same without the list around it. Of items that say their `name`, as Kubernetes writes
+/// them, the name may be the key.
+fn is_map_of_its_own(node: &Node) -> bool {
+    matches!(&node.content, Content::Map(entries) if !entries.is_empty() && entries.iter().all(|entry| entry.key != "name"))
+}
+
 const WITHOUT_QUOTES: &str = ": write it without quotes";
 
 /// Whether it can stand in `[…]` as it is, and is a text there too.
@@ -43,8 +57,47 @@ fn is_plain(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::yaml::parse;
+
+    #[test]
+    fn a_hint_is_given_only_where_it_is_right() {
+        let table = [
+            ("a list", "path: /a\nignore: true", ": begin it with `- `"),
+            ("a list", "{path: /a, ignore: true}", ""),
+            ("a list", "first:\n  path: /a\nsecond:\n  path: /b", ""),
+            ("a list", "{}", ""),
+            ("a list", "team-a", ": write [team-a]"),
+            ("a list", "a b", ""),
+            ("a map", "- password: x", ": write its keys without a list around them"),
+            ("a map", "- password: x\n  other: y", ": write its keys without a list around them"),
+            ("a map", "- a: x\n- a: y", ""),
+            ("a map", "- name: a\n  value: x", ""),
+            ("a map", "- {password: x}", ": write its keys without a list around them"),
+            ("a map", "[{password: x}]", ": write its keys without a list around them"),
+            ("a map", "[password: x]", ": write its keys without a list around them"),
+            ("a map", "[]", ""),
+            ("a map", "[{}]", ""),
+            ("a map", "- x", ""),
+            ("a map", "x", ""),
+            ("a text", "7", ": put it in quotes"),
+            ("a text", "true", ""),
+            ("a URL", "7", ""),
+            ("a text", "{self.metadata.name}", ": did you mean \"${self.metadata.name}\"?"),
+            ("true or false", "'no'", ": write false"),
+            ("true or false", "maybe", ""),
+            ("a whole number", "'7'", ": write it without quotes"),
+            ("a whole number", "'7s'", ""),
+        ];
+        for (wanted, text, expected) in table {
+            // As a document has it: below a key.
+            let lines: String = text.lines().map(|line| format!("  {line}\n")).collect();
+            let document = parse(&format!("key:\n{lines}")).unwrap();
+            assert_eq!(shape_hint(document.get("key").unwrap(), wanted), expected, "{wanted}: {text}");
+        }
+    }
 
     #[test]
     fn only_what_stays_a_text_is_shown_without_quotes() {

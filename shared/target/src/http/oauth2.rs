@@ -50,6 +50,7 @@ pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> 
 }
 
 fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
+    reader.url_is_no_number(node, place)?;
     let text = reader.literal(node, place)?;
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url {

@@ -139,6 +139,7 @@ pub(crate) fn read_request(
 ) -> Option<RequestTemplate> {
     let url = reader.required(fields, "url").and_then(|node| {
         let site = site.at(&fields.place("url"));
+        reader.url_is_no_number(node, &site.place)?;
         let text = reader.text(node, &site.place)?;
         reader.compiled(node, &site.place, UrlTemplate::parse(text, &site))
     });
