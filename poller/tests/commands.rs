@@ -11,7 +11,8 @@ mod rbac;
 #[path = "commands/terminal.rs"]
 mod terminal;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -205,15 +206,40 @@ fn explain_takes_what_check_takes() {
     assert!(code == 3 && said.contains("did you mean `identity`?") && said.contains("targets is not good"), "{said}");
 }
 
+/// A folder with good targets and the kubeconfig of a cluster at this port.
+fn folder_of_cluster(port: u16) -> tempfile::TempDir {
+    let folder = folder("", "");
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
+    );
+    std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+    folder
+}
+
 #[test]
 fn a_cluster_that_does_not_answer_is_told_once() {
-    let folder = folder("", "");
-    let kubeconfig = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
-                      contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\ncurrent-context: c\n";
-    std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+    let folder = folder_of_cluster(1);
     let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets", "--kubeconfig", "kubeconfig"], ""));
     assert!(printed.ends_with("1 good target, 0 errors, 1 warning\n"), "{printed}{said}");
     assert_eq!((code, said.matches("the API server cannot be reached: ").count()), (2, 1), "{said}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
+fn a_cluster_that_answers_something_else_is_asked() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = folder_of_cluster(server.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        for mut connection in server.incoming().flatten() {
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>");
+        }
+    });
+    let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets", "--kubeconfig", "kubeconfig"], ""));
+    let is_told =
+        said.contains("the answer is not what was asked for") && !said.contains("the cluster cannot be asked");
+    assert!(code == 2 && is_told, "{code}: {printed}{said}");
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn error_of(error: CallError) -> ResourceError {
     match error {
         CallError::TimedOut(_) => ResourceError::TimedOut,
         CallError::TooLarge(_) => ResourceError::TooLarge,
-        CallError::Transport(cause) => ResourceError::Unreachable(cause),
+        CallError::Unreadable(cause) | CallError::Transport(cause) => ResourceError::Unreachable(cause),
         CallError::Answered(ref status) => {
             let (status, retry_after) = (status.code, error.retry_after());
             ResourceError::Refused { status, sentence: error.to_string(), retry_after }

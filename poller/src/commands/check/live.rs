@@ -71,10 +71,11 @@ pub(super) async fn check_files(
     Ok(report)
 }
 
-/// Why the API server gives no answer at all, asked once: every other question would say the same.
+/// Why the API server gives no answer at all, asked once: every other question would say the same. One that answers with something
+/// else than its version may know the rest.
 async fn silence(client: &kube::Client) -> Option<CallError> {
     let answer = client::within(CALL_DEADLINE, client.apiserver_version()).await;
-    answer.err().filter(|error| error.code().is_none())
+    answer.err().filter(CallError::is_silence)
 }
 
 async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), documents: &[Document]) -> Report {

@@ -57,7 +57,10 @@ pub enum CallError {
     /// The API server answered with an error.
     #[error("{}", refusal_text(.0))]
     Answered(Box<Status>),
-    /// The request did not reach the API server, or the answer could not be read.
+    /// The API server answered with something that cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The request did not reach the API server.
     #[error("{0}")]
     Transport(String),
 }
@@ -68,8 +71,14 @@ impl CallError {
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Answered(status) => Some(status.code),
-            Self::TimedOut(_) | Self::TooLarge(_) | Self::Transport(_) => None,
+            Self::TimedOut(_) | Self::TooLarge(_) | Self::Unreadable(_) | Self::Transport(_) => None,
         }
+    }
+
+    /// Whether there was no answer at all, good or bad: other calls will hardly get one either.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::TimedOut(_) | Self::Transport(_))
     }
 
     /// Whether a patch that held a uid met another object of that name: a uid never changes.
@@ -100,8 +109,12 @@ impl From<kube::Error> for CallError {
         match error {
             kube::Error::Api(status) => Self::Answered(status),
             // Its text quotes the answer.
-            kube::Error::SerdeError(_) => Self::Transport("the answer is not what was asked for".to_owned()),
+            kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+                Self::Unreadable("the answer is not what was asked for".to_owned())
+            }
             kube::Error::Service(error) => Self::Transport(told_plainly(causes(error.as_ref()))),
+            // An answer had begun.
+            kube::Error::ReadEvents(_) => Self::Unreadable(causes(&error)),
             other => Self::Transport(causes(&other)),
         }
     }
@@ -294,6 +307,18 @@ mod tests {
         let text = refusal(json!({"code": 403, "reason": "Forbidden", "message":
             "proxies.demo \"a\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch resource \"proxies/status\""}));
         assert!(text.contains("cannot patch resource"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_is_not_answered_is_silence() {
+        let answers: [&[u8]; 3] = [b"<html>", b"", b"\xff"];
+        for answer in answers {
+            let (client, _) = fake_api::scripted(vec![http::Response::new(answer.into())]);
+            let error = within(CALL_DEADLINE, client.apiserver_version()).await.unwrap_err();
+            assert!(!error.is_silence(), "{error:?}");
+            let silent = within(CALL_DEADLINE, client.apiserver_version()).await.unwrap_err();
+            assert!(silent.is_silence(), "{silent:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
