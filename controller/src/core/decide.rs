@@ -152,10 +152,12 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
     };
     match status.reason {
         // It is as wished by the hand of another object, or it is nobody's affair any more.
-        Some(CorrectedReason::NotOurs) => match situation.surroundings.has_identity {
-            true => Decision::WriteStatus(CorrectionStatus::default()),
-            false => Decision::Nothing(Held::IdentityTaken),
-        },
+        Some(CorrectedReason::NotOurs) if !situation.surroundings.has_identity => {
+            Decision::Nothing(Held::IdentityTaken)
+        }
+        Some(CorrectedReason::NotOurs) if status.correction == 0 => Decision::WriteStatus(CorrectionStatus::default()),
+        // It was corrected once, and its next correction must not bear the number of that: what was sent for it would be sent again.
+        Some(CorrectedReason::NotOurs) => cleared(),
         Some(
             CorrectedReason::CorrectionStarted | CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted,
         ) => cleared(),

@@ -6,7 +6,7 @@
 use drift_model::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
 use drift_model::identity::ResourceName;
 
-use super::noting::{write_among_all, write_once};
+use super::noting::write_once;
 use crate::core::attempts::{Attempts, judge};
 use crate::core::claim::{Action, Permission, permit};
 use crate::core::correction::Correction;
@@ -87,7 +87,8 @@ fn decide_timing(
     let Situation { object, target, memory, now, .. } = *situation;
     if memory.delay.doubts_another(target.correct_hash) {
         let text = "the target changed while nobody knows whether the correction was done";
-        return write_among_all(situation, status.in_doubt(text, object.generation));
+        // It says what came of a correction, which goes on while not everybody is known.
+        return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }
     let unhealed = drift.standing.tag.unhealed;
     let retry = object.retry_requested.as_deref();

@@ -150,7 +150,11 @@ fn a_void_claim_is_given_up_at_once() {
     let in_sync = given_up.observed(ObservedReason::InSync);
     assert_eq!(in_sync.decide(), Decision::Nothing(Held::IdentityTaken), "it is said until the resource is free");
     let free = in_sync.with(|scene| scene.surroundings.has_identity = true);
-    assert_eq!(free.decide(), Decision::WriteStatus(CorrectionStatus::default()));
+    assert_eq!(
+        written(&free.decide()),
+        says(CorrectedReason::CorrectionApplied, 7, None),
+        "its number is not given again"
+    );
 }
 
 #[test]
@@ -203,6 +207,25 @@ fn no_note_becomes_younger_while_claims_are_unknown() {
 }
 
 #[test]
+fn what_makes_no_note_younger_is_said_at_once() {
+    let failed = Scene::new()
+        .corrected(CorrectedReason::CorrectionFailed, 7, owns("db"))
+        .observed_with(ObservedReason::FieldsDiffer, tag(7, 10))
+        .with(|scene| scene.surroundings.scope_complete = false);
+    assert_eq!(written(&failed.decide()), says(CorrectedReason::AttemptsExhausted, 7, owns("db")));
+}
+
+#[test]
+fn exhausted_attempts_keep_their_hour_while_claims_are_unknown() {
+    let exhausted = Scene::new()
+        .observed_with(ObservedReason::FieldsDiffer, tag(7, 10))
+        .with(|scene| scene.surroundings.scope_complete = false);
+    assert_eq!(exhausted.decide(), Decision::Wait { until: at(3600), why: Held::ScopeIncomplete });
+    let later = exhausted.with(|scene| scene.now = at(3600));
+    assert_eq!(acted(later.decide()), correct(Action::Update, false));
+}
+
+#[test]
 fn the_finalizer_is_put_before_the_claim() {
     let deleting = |scene: &mut Scene| scene.target.actions.delete = true;
     let fresh = Scene::new().without_status().with(deleting);
@@ -233,7 +256,11 @@ fn in_sync_again_clears_a_failure_once() {
         let expected = says(CorrectedReason::CorrectionApplied, 7, owns("db"));
         assert_eq!(written(&cleared(reason, owns("db"))), expected, "{reason}");
     }
-    assert_eq!(cleared(CorrectedReason::NotOurs, None), Decision::WriteStatus(CorrectionStatus::default()));
+    let numbered = cleared(CorrectedReason::NotOurs, None);
+    assert_eq!(written(&numbered), says(CorrectedReason::CorrectionApplied, 7, None), "the number goes on");
+    let never =
+        Scene::new().corrected(CorrectedReason::NotOurs, 0, None).observed_with(ObservedReason::InSync, tag(0, 0));
+    assert_eq!(never.decide(), Decision::WriteStatus(CorrectionStatus::default()));
     assert_eq!(cleared(CorrectedReason::CorrectionApplied, owns("db")), Decision::Nothing(Held::InSync));
     assert_eq!(cleared(CorrectedReason::IdentityChanged, owns("old")), Decision::Nothing(Held::InSync));
 }
@@ -386,6 +413,12 @@ fn an_edited_correct_polls_first_while_in_doubt() {
     };
     let scene = in_doubt(Doubt::NoAnswer);
     assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionFailed, 8, owns("db")));
+    let unknown = scene.clone().with(|scene| scene.surroundings.scope_complete = false);
+    assert_eq!(
+        written(&unknown.decide()),
+        says(CorrectedReason::CorrectionFailed, 8, owns("db")),
+        "others are unknown"
+    );
     let polled = scene.clone().with(|scene| {
         let Decision::WriteStatus(status) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
         set_corrected(&mut scene.object.conditions, &status);
