@@ -18,6 +18,10 @@ use crate::metrics::of_target;
 use crate::outside::Postponed;
 use crate::poll::{PollOrder, PollOutcome, PollResult, PollResults, poll};
 
+/// Polls taken in before anything else is looked at: as many as one host gets at once where nobody asks for more, so that neither a
+/// watch nor a stop waits for the answers of a whole target to be judged.
+const POLLS_AT_ONCE: usize = 16;
+
 impl TargetActor {
     pub(super) fn begin_polls(&mut self) {
         let now = read_clock();
@@ -68,11 +72,13 @@ impl TargetActor {
         self.take_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO });
     }
 
-    /// Takes in a poll that ended, and those that have ended with it: what begins within one tick ends together, and to look
+    /// Takes in a poll that ended, and some that have ended with it: what begins within one tick ends together, and to look
     /// at everything else between any two costs as much as taking one in.
     pub(super) fn take_ended_polls(&mut self, first: PollResults) {
         self.take_polls(first);
-        while let Some(Some(next)) = self.polls.next().now_or_never() {
+        for _ in 1..POLLS_AT_ONCE {
+            // Asked without a waker of its own: whoever waits for all polls asks again before it sleeps.
+            let Some(Some(next)) = self.polls.next().now_or_never() else { break };
             self.take_polls(next);
         }
     }

@@ -44,7 +44,7 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn the_next_burst_opens_no_connection() {
+async fn the_next_burst_opens_few_connections() {
     let server = Server::answering(ok("{}")).await;
     let sender = sender();
     let url = get(&server.url("/"));
