@@ -9,7 +9,6 @@ use anyhow::Result;
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 
-use crate::ceiling;
 use crate::cost::Cost;
 use crate::load::{self, Load, name};
 use crate::measurements::{Bench, last_write, told, writes};
@@ -20,10 +19,7 @@ impl Bench<'_> {
     /// # Errors
     /// When not everything is corrected.
     pub(crate) async fn corrections(&mut self, load: Load) -> Result<()> {
-        let poller = self.start(Which::Poller).await?;
-        self.settle(&poller, load).await?;
-        poller.stop().await?;
-        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
+        let (ceiling, _) = self.ceiling(load).await?;
         let poller = self.start(Which::Poller).await?;
         let controller = self.start(Which::Controller).await?;
         self.settle(&poller, load).await?;

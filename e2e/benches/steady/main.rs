@@ -87,7 +87,8 @@ impl Arguments {
 
 async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<()> {
     let (server, window) = (Server::start()?, Duration::from_secs(arguments.seconds));
-    let mut bench = Bench { world, server, cores, objects: arguments.objects, window, table: Table::default() };
+    let mut bench =
+        Bench { world, server, cores, objects: arguments.objects, window, table: Table::default(), ceiling: None };
     if arguments.asks(Question::Idle) {
         bench.idle().await?;
     }

@@ -12,6 +12,7 @@ use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 
+use crate::ceiling;
 use crate::cores::Cores;
 use crate::cost::Cost;
 use crate::load::{self, Load, document, name, path};
@@ -33,6 +34,8 @@ pub(crate) struct Bench<'w> {
     pub(crate) objects: usize,
     pub(crate) window: Duration,
     pub(crate) table: Table,
+    /// What [`Bench::ceiling`] gave: its patches can be made once.
+    pub(crate) ceiling: Option<(Duration, Duration)>,
 }
 
 impl Bench<'_> {
@@ -111,6 +114,23 @@ impl Bench<'_> {
         let watcher = Watcher::of(self.world, "False").await?;
         self.change(&names, false);
         watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
+    }
+
+    /// How long the API server takes for a status patch of each object, and what it and etcd spend on them. The patches find
+    /// conditions, and nobody else at work.
+    ///
+    /// # Errors
+    /// When the objects do not come to be in sync, or a patch is refused.
+    pub(crate) async fn ceiling(&mut self, load: Load) -> Result<(Duration, Duration)> {
+        if let Some(known) = self.ceiling {
+            return Ok(known);
+        }
+        let poller = self.start(Which::Poller).await?;
+        self.settle(&poller, load).await?;
+        poller.stop().await?;
+        let before = self.spent_by_api_server().await?;
+        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
+        Ok(*self.ceiling.insert((ceiling, self.spent_by_api_server().await? - before)))
     }
 
     /// Processor time that the API server and etcd took so far.

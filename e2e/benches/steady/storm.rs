@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use drift_e2e::programs::{Program, Which};
 
-use crate::ceiling;
 use crate::cost::Cost;
 use crate::load::{self, Load, name};
 use crate::measurements::{Bench, told};
@@ -20,13 +19,8 @@ impl Bench<'_> {
     /// # Errors
     /// When a verdict does not come.
     pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
-        // So that the patches of the ceiling find conditions, and find nobody else at work.
-        let poller = self.start(Which::Poller).await?;
-        self.settle(&poller, load).await?;
-        poller.stop().await?;
-        let before = self.spent_by_api_server().await?;
-        let ceiling = ceiling::of_status_patches(self.world, self.objects, self.cores).await?;
-        let each = self.for_each_write(self.spent_by_api_server().await? - before);
+        let (ceiling, spent) = self.ceiling(load).await?;
+        let each = self.for_each_write(spent);
         self.table
             .add("the API server's own ceiling of status patches", format!("{}, {each}", told(self.objects, ceiling)));
         let poller = self.start(Which::Poller).await?;

@@ -319,8 +319,8 @@ fn an_object_that_leaves_during_its_correction_is_waited_for() {
     }
 }
 
-/// Two targets, and an object of each that wants the first resource; the first target is removed, and the other object adopts.
-fn adopted_by_another_target() -> Vec<Event> {
+/// Two targets, and an object of each that wants the first resource.
+fn wanted_by_two_targets() -> Vec<Event> {
     let begun = [
         Target { target: 1, text: Some(ADOPTING) },
         Configure(Poller),
@@ -330,14 +330,14 @@ fn adopted_by_another_target() -> Vec<Event> {
         Rest,
         Pass(2),
         Rest,
-        Target { target: 0, text: None },
-        Configure(Poller),
-        Configure(Controller),
-        Rest,
-        Pass(2),
-        Rest,
     ];
     in_force(ADOPTING, begun)
+}
+
+/// The same, then the first target is removed, and the other object adopts.
+fn adopted_by_another_target() -> Vec<Event> {
+    let removed = [Target { target: 0, text: None }, Configure(Poller), Configure(Controller), Rest, Pass(2), Rest];
+    wanted_by_two_targets().into_iter().chain(removed).collect()
 }
 
 #[test]
@@ -357,19 +357,6 @@ fn begin_anew(barred: bool) -> impl Iterator<Item = Event> {
 
 #[test]
 fn no_old_claim_becomes_the_younger_one() {
-    let owned = || {
-        let begun = [
-            Target { target: 1, text: Some(ADOPTING) },
-            Configure(Poller),
-            Configure(Controller),
-            Create { object: 0, resource: 0, value: 1, labels: 1 },
-            Create { object: 1, resource: 0, value: 2, labels: 2 },
-            Rest,
-            Pass(2),
-            Rest,
-        ];
-        in_force(ADOPTING, begun)
-    };
     let polled = || [Rest, Pass(100), Rest];
     // It leaves, and the other one adopts in a later second.
     let adopted = || [Relabel { object: 0, labels: 0 }, RefuseCredential(false), Pass(2)].into_iter().chain(polled());
@@ -381,7 +368,7 @@ fn no_old_claim_becomes_the_younger_one() {
         let left = before.into_iter().chain(adopted());
         // Nobody knows the other one then.
         let back = begin_anew(true).chain(meanwhile).chain([Relabel { object: 0, labels: 1 }]).chain(polled());
-        ends_well(owned(), left.chain(back).chain(begin_anew(false)).chain([Rest]), Ending::Free);
+        ends_well(wanted_by_two_targets(), left.chain(back).chain(begin_anew(false)).chain([Rest]), Ending::Free);
     }
 }
 

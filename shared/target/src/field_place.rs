@@ -29,9 +29,10 @@ pub(super) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     let root = parse(text).ok();
     // A field of the wish may be called `publish`; `store` stands in the steps alone.
     let spec = root.as_ref().and_then(|root| root.get("spec"));
-    let around = if key == "store" { spec.and_then(|spec| spec.get("correct")) } else { spec };
-    let found = around
-        .and_then(|around| if key == "store" { stored(around, field) } else { key_place(around.get(key)?, field) });
+    let found = spec.and_then(|spec| match key {
+        "store" => stored(spec.get("correct")?, field),
+        _ => key_place(spec.get(key)?, field),
+    });
     found.unwrap_or_default()
 }
 
