@@ -1,0 +1,56 @@
+//! What is kept for each object, counted in bytes and blocks: the same on every machine, so that the numbers can be checked in.
+//!
+//! Counted is what is asked of the allocator. To each block musl's adds 4 bytes, and rounds up to 16. Texts that others keep too
+//! are there before and are not counted.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use drift_model::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Selected};
+
+/// So many that a hash table, which doubles, is as full as on average.
+const OBJECTS: u64 = 10_000;
+
+/// What one object takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Each {
+    bytes: u64,
+    blocks: u64,
+}
+
+/// What each object takes in that which `keep` builds of all.
+fn taken<T>(keep: impl FnOnce() -> T) -> Each {
+    let mut kept = None;
+    let counted = allocation_counter::measure(|| kept = Some(keep()));
+    let each = |all: i64| (u64::try_from(all).unwrap() + OBJECTS / 2) / OBJECTS;
+    Each { bytes: each(counted.bytes_current), blocks: each(counted.count_current) }
+}
+
+fn index_of(objects: &[(Selected, Claimant)]) -> IdentityIndex {
+    let mut index = IdentityIndex::default();
+    for (selected, claimant) in objects {
+        index.insert(selected, claimant.clone());
+    }
+    index
+}
+
+/// Objects of one target, of which each alone wants a resource.
+fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selected, Claimant)> {
+    let (target, scope) = (Arc::<str>::from("proxies"), ScopeId::of("GET http://proxies/${…}"));
+    let object = |number| {
+        let uid = format!("5b1f0c1e-0000-4000-8000-{number:012}").into();
+        let wants = ResourceName { scope, identity: format!("proxy-{number}").into() };
+        let claimant = Claimant { owns: owns(&wants), wants: Some(wants), created: 1, claimed: 0, deleting: false };
+        (Selected { target: target.clone(), uid }, claimant)
+    };
+    (0..OBJECTS).map(object).collect()
+}
+
+#[test]
+fn an_object_alone_takes_little_of_the_index() {
+    let expected = Each { bytes: 267, blocks: 1 };
+    for owns in [|_: &ResourceName| None, |wants: &ResourceName| Some(wants.clone())] {
+        let objects = objects(owns);
+        assert_eq!(taken(|| index_of(&objects)), expected);
+    }
+}
