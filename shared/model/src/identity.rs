@@ -13,11 +13,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::shared_text::SharedText;
 use crate::short_hash::{parse_short_hash, short_hash};
 use contenders::{Contenders, Rank, Scope, claims};
 
 /// An object's uid.
-pub type Uid = Arc<str>;
+pub type Uid = SharedText;
 
 /// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
 /// a wish is, and tell apart the hundreds of scopes that a cluster has.

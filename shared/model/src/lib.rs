@@ -18,6 +18,7 @@ pub mod names;
 pub mod object;
 pub mod object_view;
 pub mod secret_names;
+pub mod shared_text;
 mod short_hash;
 pub mod sql_query;
 pub mod sql_state;

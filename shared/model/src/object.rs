@@ -4,26 +4,26 @@
 //! conditions, our annotations, and of everything else only the fields that the target's templates read.
 //! This file must not know how objects are watched or what is decided about them.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::condition::Conditions;
 use crate::field_paths::FieldPaths;
+use crate::identity::Uid;
 use crate::kept_fields::KeptObject;
 use crate::names;
 use crate::object_view::ObjectView;
+use crate::shared_text::SharedText;
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId {
     /// Its namespace; `None` for a cluster-scoped kind.
-    pub namespace: Option<Arc<str>>,
+    pub namespace: Option<SharedText>,
     /// Its name.
-    pub name: Arc<str>,
+    pub name: SharedText,
     /// Its `metadata.uid`.
-    pub uid: Arc<str>,
+    pub uid: Uid,
 }
 
 impl std::fmt::Display for ObjectId {
@@ -99,7 +99,7 @@ impl LeanObject {
         };
         Self {
             id: ObjectId {
-                namespace: metadata.get("namespace").and_then(Value::as_str).map(Arc::from),
+                namespace: metadata.get("namespace").and_then(Value::as_str).map(SharedText::from),
                 name: text("name").into(),
                 uid: text("uid").into(),
             },

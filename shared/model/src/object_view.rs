@@ -4,15 +4,17 @@
 //! It must not know which fields are in it, nor who reads them.
 
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use serde_json::Value;
+
+use crate::shared_text::SharedText;
 
 /// The fields of an object that templates read. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectView {
     /// Compact, its fields in order: equal views have equal texts.
-    text: Arc<str>,
+    text: SharedText,
 }
 
 /// A view whose tree is made when it is first looked at.
@@ -38,7 +40,7 @@ impl ObjectView {
     /// Whether it is just this view, and not only an equal one.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.text, &other.text)
+        SharedText::ptr_eq(&self.text, &other.text)
     }
 }
 

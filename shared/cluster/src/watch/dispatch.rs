@@ -21,6 +21,7 @@ use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId, SeenObject};
+use drift_model::shared_text::SharedText;
 use drift_target::ObjectSelection;
 
 /// A target that wants to be told of its objects.
@@ -124,7 +125,7 @@ struct Watch {
     /// Who was told of an object last: of the next one it is the same, as a rule.
     last_told: Told,
     /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
-    last_namespace: Option<Arc<str>>,
+    last_namespace: Option<SharedText>,
     needs_list: bool,
 }
 

@@ -13,6 +13,7 @@ use drift_model::identity::Uid;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId, SeenObject};
 use drift_model::object_view::ObjectView;
+use drift_model::shared_text::SharedText;
 use drift_target::ObjectSelection;
 
 /// The least time between two [`ObjectEvent::Alive`]: far below the two minutes after which a watch counts as dead.
@@ -134,7 +135,7 @@ impl Dispatch {
 }
 
 /// Gives an object the names that are kept already, where they are equal: each is kept in a dozen places.
-fn share_names(id: &mut ObjectId, before: Option<&Known>, last_namespace: &mut Option<Arc<str>>) {
+fn share_names(id: &mut ObjectId, before: Option<&Known>, last_namespace: &mut Option<SharedText>) {
     match before {
         Some(known) if known.id == *id => *id = known.id.clone(),
         _ if *last_namespace == id.namespace => id.namespace.clone_from(last_namespace),

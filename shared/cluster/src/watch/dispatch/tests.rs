@@ -415,9 +415,9 @@ fn equal_names_and_tellings_are_kept_once() {
     };
     let ((one, told_one), (two, told_two)) = (known("one", &bench.dispatch), known("two", &bench.dispatch));
     assert!(Arc::ptr_eq(&told_one, &told_two));
-    assert!(Arc::ptr_eq(&one.namespace.clone().unwrap(), &two.namespace.unwrap()));
+    assert!(SharedText::ptr_eq(&one.namespace.clone().unwrap(), &two.namespace.unwrap()));
     let effects = bench.dispatch.hear(number, Change::Changed(seen("one", 3, &json!({}))), bench.now);
     let [(_, ObjectEvent::Seen(object)), ..] = &effects.words[..] else { panic!("{effects:?}") };
-    assert!(Arc::ptr_eq(&object.id.uid, &one.uid) && Arc::ptr_eq(&object.id.name, &one.name));
-    assert!(Arc::ptr_eq(&object.id.namespace.clone().unwrap(), &one.namespace.unwrap()));
+    assert!(SharedText::ptr_eq(&object.id.uid, &one.uid) && SharedText::ptr_eq(&object.id.name, &one.name));
+    assert!(SharedText::ptr_eq(&object.id.namespace.clone().unwrap(), &one.namespace.unwrap()));
 }
