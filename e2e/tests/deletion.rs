@@ -252,6 +252,18 @@ async fn add_their_finalizer(world: &World) -> Result<()> {
     world.proxies().patch("web", &PatchParams::default(), &patch).await.map(drop).context("adding a finalizer")
 }
 
+/// Explained, the deletion of `web` is no verdict, and says this.
+async fn explains(world: &World, expected: &[&str]) -> Result<()> {
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+    let told = world.run_command(&[&["explain", "proxy/web"], &place[..]].concat()).await?;
+    ensure!(told.code == 2 && told.output.contains("\ndeleting    since 2"), "{told:?}");
+    ensure!(!told.output.contains("\nverdict"), "{told:?}");
+    for expected in expected {
+        ensure!(told.output.contains(expected), "{expected}: {told:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
     World::run("being deleted", async |world| {
@@ -266,6 +278,7 @@ async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
         world.wait_for_verdict("web", "True", "ExternalMissing").await?;
         world.delete_proxy("web").await?;
         world.wait_for_event("DeletionHeld", "web").await?;
+        explains(world, &["held        the object is paused", "would send  DELETE ", "(ours)"]).await?;
         // Both objects are on one watch: once the poller knows of this edit, it knows of the deletion of the other.
         world.patch_proxy("witness", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
         world.wait_until_healed_by("witness", 2).await?;
@@ -285,6 +298,7 @@ async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
             condition(&object, names::DRIFT_OBSERVED).is_some_and(|verdict| verdict["status"] == "True"),
             "{object}"
         );
+        explains(world, &[&format!("kept by {THEIRS}\n"), "follows     nothing by these programs"]).await?;
         world.patch_proxy("web", json!({"metadata": {"finalizers": null}})).await?;
         world.wait_until_gone("web").await?;
         world.shows(Shown::new(

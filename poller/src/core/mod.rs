@@ -8,6 +8,7 @@ pub mod authenticity;
 pub mod check;
 pub mod confirmation;
 pub mod credentials;
+pub mod deletion;
 pub mod description;
 pub mod difference;
 pub mod drift;

@@ -45,7 +45,7 @@ const EXAMPLES: &str = "Examples:
   drift-poller explain proxy/web -n team-a --watch             again every 5 s: what changed
   drift-poller explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
 
-Exit codes: 0 in sync, 1 drifted, 2 cannot tell, 3 bad usage";
+Exit codes: 0 in sync, 1 drifted, 2 cannot tell (as of an object that is being deleted), 3 bad usage";
 
 /// Between two polls of `--watch`: soon enough for one who looks on, and one request more than the poller's own for a system.
 const WATCH_EVERY: Duration = Duration::from_secs(5);

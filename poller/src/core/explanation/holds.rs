@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
-use drift_model::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION, RETRY_REQUESTED_ANNOTATION};
+use drift_model::names::{IN_FORCE_ANNOTATION, RETRY_REQUESTED_ANNOTATION};
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
 use drift_target::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
+
+use super::deleting::{deletion_holds, paused, suspended};
 
 /// How old the renewal of a Lease may be: the controller takes a poller whose record stood still for longer as gone.
 const FRESH_WITHIN: Duration = Duration::from_secs(40);
@@ -51,6 +53,7 @@ pub struct Leases {
 #[must_use]
 pub fn action(facts: Facts<'_>) -> &'static str {
     match facts.verdict.reason {
+        _ if facts.object.deleting => "delete",
         _ if facts.target.correct.actions().nudge => "nudge",
         reason if reason.is_absence() => "create",
         _ if facts.verdict.tag.replace => "replace",
@@ -58,18 +61,22 @@ pub fn action(facts: Facts<'_>) -> &'static str {
     }
 }
 
-/// Everything that holds a correction, one sentence each; nothing where it would follow.
+/// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    if facts.object.deleting {
+        let mut held = tried_only(facts);
+        held.extend(deletion_holds(facts.target, facts.object));
+        // A deletion needs nobody who vouches.
+        held.extend(without_controller(facts, leases, now));
+        return held;
+    }
     if let Some(why) = idle(facts) {
         return vec![why];
     }
-    let mut held = Vec::new();
-    if !facts.is_deployed {
-        held.push("the target was tried from a file: nobody acts on it until it is in force".to_owned());
-    }
+    let mut held = tried_only(facts);
     held.extend(of_target(facts));
-    held.extend(of_metadata(facts.object));
+    held.extend(paused(facts.object));
     held.extend(of_conditions(facts));
     held.extend(of_leases(facts, leases, now));
     held
@@ -79,15 +86,23 @@ pub fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
 /// follows from them.
 #[must_use]
 pub fn stated_holds(facts: Facts<'_>) -> Vec<String> {
+    if facts.object.deleting {
+        return deletion_holds(facts.target, facts.object);
+    }
     if let Some(why) = idle(facts) {
         return vec![why];
     }
     let mut held = of_target(facts);
-    held.extend(of_metadata(facts.object));
+    held.extend(paused(facts.object));
     if facts.object.conditions.observed().is_some() {
         held.extend(of_conditions(facts));
     }
     held
+}
+
+fn tried_only(facts: Facts<'_>) -> Vec<String> {
+    let tried = "the target was tried from a file: nobody acts on it until it is in force".to_owned();
+    if facts.is_deployed { Vec::new() } else { vec![tried] }
 }
 
 /// Why nothing would be corrected, whatever else holds it.
@@ -95,9 +110,7 @@ fn idle(facts: Facts<'_>) -> Option<String> {
     let Facts { target, verdict, .. } = facts;
     match verdict.status() {
         ConditionStatus::False => Some("it is in sync: there is nothing to correct".to_owned()),
-        ConditionStatus::Unknown if target.suspend => {
-            Some(format!("the target is suspended: no polls and no corrections until `unsuspend {}`", target.name))
-        }
+        ConditionStatus::Unknown if target.suspend => Some(suspended(target)),
         ConditionStatus::Unknown if verdict.reason == ObservedReason::Suspended => {
             Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
         }
@@ -119,17 +132,6 @@ fn of_target(facts: Facts<'_>) -> Vec<String> {
         _ => actions.nudge,
     };
     if has_it { Vec::new() } else { vec![format!("the target has no steps for {action}")] }
-}
-
-fn of_metadata(object: &LeanObject) -> Vec<String> {
-    let mut held = Vec::new();
-    if object.deleting {
-        held.push("the object is being deleted".to_owned());
-    }
-    if object.paused {
-        held.push(format!("the object is paused by its annotation {PAUSED_ANNOTATION}"));
-    }
-    held
 }
 
 fn of_conditions(facts: Facts<'_>) -> Vec<String> {
@@ -180,15 +182,17 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     if !facts.is_deployed {
         return Vec::new();
     }
-    let mut held = Vec::new();
-    if !is_held(leases.controller.as_ref(), now) {
-        held.push("no controller holds its Lease at the moment".to_owned());
-    }
+    let mut held: Vec<_> = without_controller(facts, leases, now).into_iter().collect();
     match vouchers(leases.poller.as_ref(), now) {
         None => held.push("no poller holds its Lease at the moment, so that nobody vouches for what stands".to_owned()),
         Some(vouchers) => held.extend(unvouched(facts, &vouchers)),
     }
     held
+}
+
+fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
+    let is_missing = facts.is_deployed && !is_held(leases.controller.as_ref(), now);
+    is_missing.then(|| "no controller holds its Lease at the moment".to_owned())
 }
 
 fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {

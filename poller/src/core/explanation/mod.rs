@@ -3,6 +3,7 @@
 //!
 //! Pure: it must not know who polled, nor how anything is printed.
 
+mod deleting;
 mod holds;
 mod shown;
 mod steps;

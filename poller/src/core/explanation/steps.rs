@@ -5,21 +5,23 @@
 
 use drift_model::condition::DifferingFields;
 use drift_target::cel::{SecretValues, Variables};
-use drift_target::{Destination, HttpStep, JobTemplate, Source, SqlStatement, Target};
+use drift_target::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
 use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::shown::{http_lines, masked};
+use crate::core::deletion::{Ending, ending_of};
 use crate::core::description::REDACTED;
 
 /// What stands for a step that cannot be told yet.
 const NOT_YET: &str = "what it is follows from the answers before it";
 
-/// The steps of the correction that this verdict asks for; none where the target has none for it.
+/// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.
 #[must_use]
 pub fn steps(facts: Facts<'_>) -> Vec<String> {
     let Facts { target, object, verdict, .. } = facts;
-    let Some(destination) = target.correct.destination.as_ref().filter(|_| facts.is_drifted()) else {
+    let is_due = if object.deleting { ending_of(target, object) == Ending::Deleted } else { facts.is_drifted() };
+    let Some(destination) = target.correct.destination.as_ref().filter(|_| is_due) else {
         return Vec::new();
     };
     let whole = object.view.open();
@@ -68,6 +70,7 @@ fn parts<'t, S>(action: &str, [create, update, delete, replace]: [&'t [S]; 4]) -
     let [first, then]: [&[S]; 2] = match action {
         "create" => [create, &[]],
         "update" => [update, &[]],
+        "delete" => [delete, &[]],
         _ if replace.is_empty() => [delete, create],
         _ => [replace, &[]],
     };
@@ -96,6 +99,9 @@ fn of_destination(
         }
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
+            if action == "delete" {
+                return vec![deleted_resource(read, variables)];
+            }
             let verb = if action == "create" { "create" } else { "apply" };
             let manifest =
                 read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables));
@@ -111,6 +117,10 @@ fn of_destination(
             )]
         }
     }
+}
+
+fn deleted_resource(read: &KubernetesRead, variables: &Variables<'_>) -> String {
+    read.render(variables.object).map_or_else(|error| unknown(&error), |resource| format!("delete {resource}"))
 }
 
 fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {

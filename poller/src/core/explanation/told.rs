@@ -2,11 +2,13 @@
 //!
 //! It must not know where it is printed.
 
-use drift_model::condition::{Condition, ConditionStatus};
+use drift_model::condition::{Condition, ConditionStatus, Verdict};
 use drift_model::object::LeanObject;
 use serde_json::{Value, json};
 
+use super::deleting::Deletion;
 use super::holds::{Facts, action};
+use crate::core::deletion::ending_of;
 use crate::core::description::printable;
 use crate::core::live_targets::ByLastGood;
 
@@ -49,6 +51,8 @@ pub struct Explanation {
     /// Status, reason and message of what the poller would say.
     verdict: Value,
     stands: Vec<Condition>,
+    /// Where it is being deleted; then there is no verdict.
+    deletion: Option<Deletion>,
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
@@ -58,23 +62,31 @@ pub struct Explanation {
 type Paragraph = (&'static str, Vec<String>);
 
 impl Explanation {
-    /// Of an object, with the steps of its correction and what holds it.
+    /// Of an object, with the steps of its correction or deletion and what holds it.
     #[must_use]
     pub fn new(facts: Facts<'_>, poll: Poll, (steps, held): (Vec<String>, Vec<String>)) -> Self {
-        let Facts { target, object, verdict, .. } = facts;
-        // When it would be written is not said.
-        let said = verdict.to_condition(None, "");
+        let Facts { target, object, .. } = facts;
         let conditions = &object.conditions;
+        let deletion =
+            object.deleting.then(|| ending_of(target, object)).and_then(|ending| Deletion::of(object, Some(ending)));
+        let (status, verdict, poll, action) = match &deletion {
+            Some(deletion) => {
+                let poll = Poll { differing: Vec::new(), ..poll };
+                (ConditionStatus::Unknown, Value::Null, poll, deletion.action())
+            }
+            None => (facts.verdict.status(), said(facts.verdict), poll, facts.is_drifted().then(|| action(facts))),
+        };
         Self {
             kind: target.objects.kind.clone(),
             object: object.id.to_string(),
             target: target.name.clone(),
             place: format!("{}/{}", target.document.config_map, target.document.key),
             poll,
-            status: verdict.status(),
-            verdict: json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message}),
+            status,
+            verdict,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
-            action: facts.is_drifted().then(|| action(facts)),
+            deletion,
+            action,
             steps,
             held,
         }
@@ -98,6 +110,7 @@ impl Explanation {
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            deletion: Deletion::of(object, None),
             action: None,
             steps: Vec::new(),
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
@@ -151,7 +164,13 @@ impl Explanation {
             [] => vec!["nothing yet".to_owned()],
             stands => stands.iter().map(standing).collect(),
         };
-        let mut paragraphs = vec![("asked", asked), ("observed", observed), ("differs", self.poll.differing.clone())];
+        let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
+        let mut paragraphs = vec![
+            ("deleting", deleting),
+            ("asked", asked),
+            ("observed", observed),
+            ("differs", self.poll.differing.clone()),
+        ];
         paragraphs.extend([("verdict", verdict), ("stands", stands), ("would send", self.steps.clone())]);
         paragraphs.push(self.outlook());
         paragraphs.retain(|(_, lines)| !lines.is_empty());
@@ -161,6 +180,9 @@ impl Explanation {
     fn outlook(&self) -> Paragraph {
         if !self.held.is_empty() {
             return ("held", self.held.clone());
+        }
+        if let Some(deletion) = &self.deletion {
+            return ("follows", deletion.outlook());
         }
         let follows = format!("a correction ({}), as far as this can be seen from here", self.action.unwrap_or("none"));
         let rest = "its delay, limits and breaker are the controller's: /objects of its admin port has them";
@@ -179,9 +201,15 @@ impl Explanation {
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
-            "action": self.action, "steps": self.steps, "held": self.held,
+            "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held,
         })
     }
+}
+
+/// What the poller would say. When it would be written is not told.
+fn said(verdict: &Verdict) -> Value {
+    let said = verdict.to_condition(None, "");
+    json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message})
 }
 
 fn standing(condition: &Condition) -> String {
@@ -193,7 +221,7 @@ fn standing(condition: &Condition) -> String {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, object, target};
-    use drift_model::condition::{ObservedReason, Tag, Verdict};
+    use drift_model::condition::{ObservedReason, Tag};
 
     fn explanation(held: &[&str], observed: Shown) -> Explanation {
         let target = target(TEXT);
@@ -242,6 +270,32 @@ held        it is paused
             changed.starts_with("observed    nothing that can be told: no answer\n            cause: no connection: refused\nfollows     a correction (update)"),
             "{changed}"
         );
+    }
+
+    #[test]
+    fn what_is_being_deleted_has_no_verdict() {
+        let (target, verdict) = (
+            target(TEXT),
+            Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(1) },
+        );
+        let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+        (object.deleting, object.deletion_requested) = (true, 1_767_225_600);
+        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+        let poll =
+            Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: vec!["/a".to_owned()] };
+        let told = Explanation::new(facts, poll, (Vec::new(), Vec::new()));
+        let expected = "Proxy u by target t (c/k)
+deleting    since 2026-01-01T00:00:00Z
+            no finalizer keeps it
+            what is being deleted is neither polled nor corrected, so there is no verdict on it
+asked       nothing: that is not needed
+observed    the external resource is not there
+stands      nothing yet
+follows     nothing by these programs, which do not hold it: driftpoller.dev/external is not among its finalizers
+";
+        assert_eq!(told.text(None), expected);
+        assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
+        assert_eq!(told.json()["deletion"]["requested"], "2026-01-01T00:00:00Z");
     }
 
     #[test]

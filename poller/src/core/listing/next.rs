@@ -7,6 +7,8 @@ use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason, S
 use drift_model::object::LeanObject;
 use drift_target::{Mode, Target};
 
+use crate::core::deletion::{Ending, ending_of};
+
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -43,7 +45,9 @@ impl Next {
         let standing = object.conditions.observed().and_then(Standing::read);
         let reason = standing.as_ref().map(|standing| standing.reason);
         let is_outdated = |standing: &Standing| object.generation.is_some() && standing.generation != object.generation;
+        let ends_by_itself = |target: &Target| object.deleting && ending_of(target, object) != Ending::Deleted;
         match &standing {
+            _ if target.is_some_and(ends_by_itself) => Self::Deletion,
             _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
                 Self::Suspended
             }
@@ -98,6 +102,7 @@ mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, target};
     use drift_model::field_paths::FieldPaths;
+    use drift_model::names::FINALIZER;
     use serde_json::{Value, json};
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";
@@ -123,6 +128,8 @@ mod tests {
         let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71, correction 2, unhealed 99]");
         let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let orphaned = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER],
+            "annotations": {"driftpoller.dev/paused": "true", "driftpoller.dev/orphan": "true"}});
         let table = [
             (&correcting, &none, ("False", "InSync", "x"), applied, None),
             (&correcting, &none, ("Unknown", "PollTimedOut", "x"), applied, Some("Poll")),
@@ -134,6 +141,7 @@ mod tests {
             (&correcting, &none, hopeless, applied, Some("HourlyTry")),
             (&correcting, &paused, ("False", "InSync", "x"), applied, Some("Paused")),
             (&correcting, &deleting, drifted, applied, Some("Deletion")),
+            (&correcting, &orphaned, drifted, applied, Some("Deletion")),
             (&observing, &none, drifted, applied, Some("Observing")),
             (&suspended, &paused, drifted, applied, Some("Suspended")),
         ];

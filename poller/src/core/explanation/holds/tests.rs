@@ -4,6 +4,7 @@ use super::*;
 use crate::core::fixtures::{TEXT, target};
 use drift_model::condition::{Tag, Wish};
 use drift_model::field_paths::FieldPaths;
+use drift_model::names::PAUSED_ANNOTATION;
 use serde_json::json;
 
 const NOW: &str = "2026-01-01T00:00:30Z";
@@ -48,7 +49,6 @@ fn each_thing_that_holds_is_told() {
         (&differs, object(&differs, "correction 2: updated", &no_more), "was not made for this object"),
         (&differs, object(&exhausted, owned, &no_more), "99 corrections in a row changed nothing"),
         (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
-        (&differs, object(&differs, owned, &json!({"deletionTimestamp": NOW})), "being deleted"),
         (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
     ];
     let now = NOW.parse().unwrap();
