@@ -222,10 +222,12 @@ fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
 
 impl Good {
     fn parse(name: &DocumentName, text: &str) -> Result<Arc<Self>, Vec<Problem>> {
-        let Parsed { target, name_at, objects_at, too_deep } = parse(name, text)?;
+        let Parsed { target, name_at, objects_at, doubts } = parse(name, text)?;
         let lookalikes = lookalikes(text).into_iter().map(|at| Fault { at, message: NO_TEMPLATE.to_owned() });
-        let mut doubts: Vec<Fault> = lookalikes.chain(too_deep).collect();
+        let mut doubts: Vec<Fault> = doubts.into_iter().chain(lookalikes).collect();
+        // Of one place one thing is said.
         doubts.sort_by_key(|doubt| doubt.at);
+        doubts.dedup_by_key(|doubt| doubt.at);
         Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, doubts }))
     }
 
@@ -333,6 +335,10 @@ mod tests {
         let deep = odd.replace("{a: self.spec.a}", "{rules: [{path: /a, list: set}], a: self.spec.a}");
         let doubts = Catalogue::default().update(&texts(&[("m", "a", &deep)])).doubts();
         assert_eq!(doubts.iter().map(|doubt| doubt.column).collect::<Vec<_>>(), [23, 58], "in the order of the text");
+        let unmarked = document("a", "A", "self.spec.a").replace("{a: 1}", "{a: \"$self.spec.a\"}");
+        let doubts = Catalogue::default().update(&texts(&[("m", "a", &unmarked)])).doubts();
+        let doubts: Vec<_> = doubts.iter().map(|doubt| (doubt.line, doubt.column)).collect();
+        assert_eq!(doubts, [(7, 40), (8, 27)], "each once");
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub(super) struct Parsed {
     pub(super) target: Target,
     pub(super) name_at: Position,
     pub(super) objects_at: Position,
-    /// Keys that stand within `desired` and look like the target's own.
-    pub(super) too_deep: Vec<Fault>,
+    /// What is allowed and perhaps not meant: keys within `desired` that look like the target's own, texts that look like expressions.
+    pub(super) doubts: Vec<Fault>,
 }
 
 /// Parses and checks one document; every problem at once.
@@ -153,7 +153,9 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         correct: target.correct,
     };
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
-    Some(Parsed { target, name_at, objects_at, too_deep: too_deep(root) })
+    let mut doubts = too_deep(root);
+    doubts.extend(reader.take_doubts());
+    Some(Parsed { target, name_at, objects_at, doubts })
 }
 
 fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {
@@ -292,5 +294,5 @@ fn check_fit(
 fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
     let text = reader.text(node, "identity")?;
     let site = reader.site("identity", Scope::Identity);
-    reader.compiled(node, "identity", TextTemplate::parse(text, &site))
+    reader.compiled(node, &site, TextTemplate::parse(text, &site))
 }

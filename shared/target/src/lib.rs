@@ -50,6 +50,7 @@ mod status_fields;
 mod suspension;
 mod templates;
 mod units;
+mod unmarked;
 mod yaml;
 mod yaml_mistakes;
 

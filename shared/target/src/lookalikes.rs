@@ -9,7 +9,10 @@ pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a fi
                                       fills in is to be filled in before";
 
 /// What people write where they mean `${self.spec.x}`, and the placeholders of other tools.
-const LOOKALIKES: [&str; 6] = ["self.", "$self.", "$(self.", "$.spec", "$.metadata", "{{"];
+const LOOKALIKES: [&str; 5] = ["$self.", "$(self.", "$.spec", "$.metadata", "{{"];
+
+/// Fields of an object by which `self.spec` is told from a host that is called `self.example.com`.
+const FIELDS: [&str; 5] = ["spec", "metadata", "status", "data", "?"];
 
 /// What stands before a value.
 const BEFORE_VALUES: [&str; 5] = [": ", "- ", "[", "{", ", "];
@@ -43,9 +46,10 @@ pub(crate) fn lookalikes(text: &str) -> Vec<Position> {
 }
 
 fn begins_alike(line: &str, at: usize) -> bool {
-    let before = line[..at].trim_end_matches(['"', '\'']);
+    let (before, rest) = (line[..at].trim_end_matches(['"', '\'']), &line[at..]);
+    let is_field = rest.strip_prefix("self.").is_some_and(|field| FIELDS.iter().any(|known| field.starts_with(known)));
     BEFORE_VALUES.iter().any(|mark| before.ends_with(mark))
-        && LOOKALIKES.iter().any(|lookalike| line[at..].starts_with(lookalike))
+        && (is_field || LOOKALIKES.iter().any(|lookalike| rest.starts_with(lookalike)))
 }
 
 #[cfg(test)]
@@ -54,19 +58,20 @@ mod tests {
 
     #[test]
     fn only_what_begins_a_value_looks_like_a_template() {
-        let table: [(&str, &[(usize, usize)]); 14] = [
+        let table: [(&str, &[(usize, usize)]); 15] = [
             ("a: self.spec.x", &[(1, 4)]),
             ("a: \"$.spec.x\"", &[(1, 5)]),
             ("b: 1\na: {c: '{{ self.spec.x }}', d: $(self.spec.x)}", &[(2, 9)]),
             ("a: [$self.spec.x]", &[(1, 5)]),
             ("- {{ .Values.interval }}", &[(1, 3)]),
-            ("ä: self.x", &[(1, 4)]),
+            ("ä: self.spec", &[(1, 4)]),
             ("a: {self.spec.x}", &[(1, 5)]),
             ("a: 'at {self.spec.x}'", &[(1, 9)]),
             ("a: \"${self.spec.x}\"", &[]),
             ("a: \"${self.x ? self.y : self.z}\"", &[]),
-            ("a: >-\n  ${has(self.x) ?\n  {'b': self.y}\n  : self.z}\nb: self.w", &[(5, 4)]),
+            ("a: >-\n  ${has(self.x) ?\n  {'b': self.y}\n  : self.z}\nb: self.data", &[(5, 4)]),
             ("a: 1 # or: self.spec.x", &[]),
+            ("a: self.example.com", &[]),
             ("a: names of itself. and yourself.", &[]),
             ("a: \"$${self.spec.x}\"", &[]),
         ];

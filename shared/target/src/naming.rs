@@ -29,8 +29,8 @@ fn read_base(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String
     if text.contains(['?', '#']) {
         return reader.refuse(node.at, format!("{place}: a query cannot be continued; write it where it is used"));
     }
-    let url = UrlTemplate::parse(text, &Site::new(place, Scope::Object));
-    reader.compiled(node, place, url)?;
+    let site = Site::new(place, Scope::Object);
+    reader.compiled(node, &site, UrlTemplate::parse(text, &site))?;
     Some(text.trim_end_matches('/').to_owned())
 }
 
@@ -47,7 +47,7 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
     let Err(errors) = reader.names_mut().define(&texts) else { return Some(()) };
     for (position, errors) in errors {
         let entry = &fields.entries()[position];
-        reader.compiled::<()>(&entry.value, &fields.place(&entry.key), Err(errors));
+        reader.refuse_template::<()>(&entry.value, &fields.place(&entry.key), errors);
     }
     None
 }

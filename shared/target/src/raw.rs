@@ -11,6 +11,7 @@ use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 pub(super) use crate::fields::Fields;
 use crate::recording::{Asked, Recording};
 use crate::shape_hints::shape_hint;
+use crate::unmarked::unmarked_in;
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// Said of a wrong template that has backslashes in double quotes.
@@ -20,6 +21,7 @@ const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write t
 pub(super) struct Reader<'d> {
     document: &'d str,
     faults: Vec<Fault>,
+    doubts: Vec<Fault>,
     names: Arc<Names>,
     /// What is asked for at each place, where that is wanted.
     recording: Option<Recording>,
@@ -27,7 +29,7 @@ pub(super) struct Reader<'d> {
 
 impl<'d> Reader<'d> {
     pub(super) fn new(document: &'d str) -> Self {
-        Self { document, faults: Vec::new(), names: Arc::default(), recording: None }
+        Self { document, faults: Vec::new(), doubts: Vec::new(), names: Arc::default(), recording: None }
     }
 
     /// Notes from now on what is asked for at each place.
@@ -228,18 +230,37 @@ impl<'d> Reader<'d> {
     }
 
     /// A compiled template, or its errors at their places in the document.
-    pub(super) fn compiled<T>(&mut self, node: &Node, place: &str, result: Result<T, Vec<TemplateError>>) -> Option<T> {
+    pub(super) fn compiled<T>(&mut self, node: &Node, site: &Site, result: Result<T, Vec<TemplateError>>) -> Option<T> {
         match result {
-            Ok(compiled) => Some(compiled),
-            Err(errors) => {
-                let hint = if node.has_escapes(self.document) { ESCAPED } else { "" };
-                for error in errors {
-                    let at = node.locate(self.document, error.offset);
-                    self.refuse::<()>(at, format!("{place}: {}{hint}", error.message));
-                }
-                None
+            Ok(compiled) => {
+                self.doubt_unmarked(node, site);
+                Some(compiled)
             }
+            Err(errors) => self.refuse_template(node, &site.place, errors),
         }
+    }
+
+    /// Notes what is wrong with a template.
+    pub(super) fn refuse_template<T>(&mut self, node: &Node, place: &str, errors: Vec<TemplateError>) -> Option<T> {
+        let hint = if node.has_escapes(self.document) { ESCAPED } else { "" };
+        for error in errors {
+            let at = node.locate(self.document, error.offset);
+            self.refuse::<()>(at, format!("{place}: {}{hint}", error.message));
+        }
+        None
+    }
+
+    /// Notes what of a template is text and looks like an expression.
+    pub(super) fn doubt_unmarked(&mut self, node: &Node, site: &Site) {
+        if let Some(found) = node.as_text().and_then(|text| unmarked_in(text, site)) {
+            let at = node.locate(self.document, found.offset);
+            self.doubts.push(Fault { at, message: found.message() });
+        }
+    }
+
+    /// What is allowed and perhaps not meant.
+    pub(super) fn take_doubts(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.doubts)
     }
 
     /// Reads a key that may be left out; `None` only where it is there and wrong.

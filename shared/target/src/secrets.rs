@@ -110,7 +110,7 @@ fn read_object_secret(reader: &mut Reader<'_>, fields: &Fields<'_>, node: &Node)
     let place = fields.place("fromObject");
     let secret = reader.text(node, &place).and_then(|text| {
         let site = reader.site(&place, Scope::Object);
-        reader.compiled(node, &place, TextTemplate::parse(text, &site))
+        reader.compiled(node, &site, TextTemplate::parse(text, &site))
     });
     let key = read_data_key(reader, fields);
     Some(ObjectSecret { secret: secret?, key: key? })

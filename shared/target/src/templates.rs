@@ -9,7 +9,7 @@ use crate::yaml::{Content, Node};
 /// One `${…}` and nothing else.
 pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
     let text = reader.text(node, &site.place)?;
-    reader.compiled(node, &site.place, Expression::parse(text, site))
+    reader.compiled(node, site, Expression::parse(text, site))
 }
 
 /// A tree of templates.
@@ -19,7 +19,7 @@ pub(crate) fn read_value(reader: &mut Reader<'_>, node: &Node, site: &Site) -> O
 
 fn read_value_node(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<ValueNode> {
     match &node.content {
-        Content::Text(text) => reader.compiled(node, &site.place, ValueNode::parse(text, site)),
+        Content::Text(text) => reader.compiled(node, site, ValueNode::parse(text, site)),
         Content::List(items) => {
             let items: Vec<Option<ValueNode>> = items
                 .iter()

@@ -53,7 +53,7 @@ impl Site {
     }
 
     /// The variables that exist here.
-    pub(super) fn variables(&self) -> impl Iterator<Item = &'static str> + Clone {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &'static str> + Clone {
         let steps = (!self.names.steps.is_empty()).then_some(STEPS);
         let secrets = (self.sends && !self.names.secrets.is_empty()).then_some(SECRETS);
         self.scope.variables().iter().copied().chain(steps).chain(secrets)

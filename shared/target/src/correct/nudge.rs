@@ -176,7 +176,7 @@ fn read_mark(reader: &mut Reader<'_>, fields: &Fields<'_>, entry: &Entry, may_re
     }
     let text = reader.text(&entry.value, &place)?;
     let site = reader.site(&place, Scope::Correction);
-    let value = reader.compiled(&entry.value, &place, TextTemplate::parse(text, &site))?;
+    let value = reader.compiled(&entry.value, &site, TextTemplate::parse(text, &site))?;
     Some(Mark { name: name.clone(), value: Some(value) })
 }
 

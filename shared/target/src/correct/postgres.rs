@@ -148,7 +148,7 @@ fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scop
 fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlTemplate> {
     let text = reader.text(node, place)?;
     let site = reader.site(place, scope).sending();
-    let sql = reader.compiled(node, place, SqlTemplate::parse(text, &site))?;
+    let sql = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
     if sql.begins_with(&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"]) {
         return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));
     }

@@ -137,7 +137,7 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
         "raw" => Body::Raw(read_expression(reader, node, &site)?),
         _ => {
             let text = reader.text(node, &site.place)?;
-            Body::Text(reader.compiled(node, &site.place, TextTemplate::parse(text, &site))?)
+            Body::Text(reader.compiled(node, &site, TextTemplate::parse(text, &site))?)
         }
     };
     Some(Some(body))

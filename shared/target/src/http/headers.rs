@@ -42,8 +42,7 @@ pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) ->
         let site = site.at(&fields.place(&entry.key));
         let name = HeaderName::try_from(entry.key.as_str()).ok();
         let template = reader.text(&entry.value, &site.place);
-        let template =
-            template.and_then(|text| reader.compiled(&entry.value, &site.place, TextTemplate::parse(text, &site)));
+        let template = template.and_then(|text| reader.compiled(&entry.value, &site, TextTemplate::parse(text, &site)));
         let refusal = match &name {
             None => Some(format!("`{}` is no header name", entry.key)),
             Some(name) if RESERVED_HEADERS.contains(&name.as_str()) => {

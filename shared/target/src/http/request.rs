@@ -141,7 +141,7 @@ pub(crate) fn read_request(
         let site = site.at(&fields.place("url"));
         reader.url_is_no_number(node, &site.place)?;
         let text = reader.text(node, &site.place)?;
-        reader.compiled(node, &site.place, UrlTemplate::parse(text, &site))
+        reader.compiled(node, &site, UrlTemplate::parse(text, &site))
     });
     let headers = reader
         .or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place).sending()));

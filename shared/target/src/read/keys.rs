@@ -73,5 +73,5 @@ pub(super) fn read_keys(
 fn read_key(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<TextTemplate> {
     let text = reader.text(node, place)?;
     let site = reader.site(place, scope);
-    reader.compiled(node, place, TextTemplate::parse(text, &site))
+    reader.compiled(node, &site, TextTemplate::parse(text, &site))
 }

@@ -87,7 +87,7 @@ pub(super) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str)
     let name = reader.required(&fields, "name").and_then(|node| {
         let text = reader.text(node, &fields.place("name"))?;
         let site = reader.site(&fields.place("name"), Scope::Object);
-        reader.compiled(node, &fields.place("name"), TextTemplate::parse(text, &site))
+        reader.compiled(node, &site, TextTemplate::parse(text, &site))
     });
     let namespace = reader.optional(&fields, "namespace", |reader, node, place| {
         let text = reader.literal(node, place)?;

@@ -77,7 +77,7 @@ pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
 fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<SqlTemplate> {
     let text = reader.text(node, place)?;
     let site = reader.site(place, Scope::Object);
-    let query = reader.compiled(node, place, SqlTemplate::parse(text, &site))?;
+    let query = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
     if !query.begins_with(FIRST_WORDS) {
         return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
     }

@@ -193,11 +193,12 @@ fn read_variable(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope
 fn read_given(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
     let text = reader.text(node, place)?;
     let is_whole = matches!(pieces(text).as_deref(), Ok([Piece::Expression { .. }]));
+    let site = reader.site(place, scope);
     if !is_whole {
+        reader.doubt_unmarked(node, &site);
         return read_constant(reader, node, place).map(Part::Constant);
     }
-    let site = reader.site(place, scope);
-    reader.compiled(node, place, TextTemplate::parse(text, &site)).map(Part::Given)
+    reader.compiled(node, &site, TextTemplate::parse(text, &site)).map(Part::Given)
 }
 
 /// What no object has a say in.
@@ -215,7 +216,7 @@ fn read_constant(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Va
                 });
                 Some(Value::String(texts.collect()))
             }
-            Err(error) => reader.compiled(node, place, Err(vec![error])),
+            Err(error) => reader.refuse_template(node, place, vec![error]),
         },
         Content::List(written) => {
             let values: Vec<_> = written
