@@ -390,7 +390,7 @@ impl World {
     }
 
     fn reason(&self) -> Option<String> {
-        lean(&self.object).conditions.observed().map(|condition| condition.reason.clone().into_owned())
+        lean(&self.object).conditions.observed().map(|condition| condition.reason.clone().to_string())
     }
 
     /// Lets polls pass that are due within this span, so that none is in the next one but for what happens there.

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_deleting_object_without_our_finalizer_is_left_alone() {
-        let scene = deleting().with(|scene| scene.object.finalizers.clear());
+        let scene = deleting().with(|scene| scene.object.finalizers = Box::default());
         assert_eq!(scene.decide(), Decision::Nothing(Held::Deleting));
     }
 

@@ -250,7 +250,7 @@ impl Scene {
     }
 
     pub(super) fn with_finalizer(self) -> Self {
-        self.with(|scene| scene.object.finalizers = vec![FINALIZER.to_owned()])
+        self.with(|scene| scene.object.finalizers = [FINALIZER.into()].into())
     }
 
     pub(super) fn situation(&self) -> Situation<'_> {

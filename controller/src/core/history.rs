@@ -50,7 +50,7 @@ impl World {
                 });
             }
             Event::FinalizerStripped => {
-                self.object.finalizers.clear();
+                self.object.finalizers = Box::default();
                 self.gone = self.object.deleting;
             }
             Event::StatusRefused(refused) => self.status_refused = refused,

@@ -9,6 +9,7 @@ mod words;
 
 use std::time::Duration;
 
+use drift_model::condition::TransitionTime;
 use drift_model::job::JobStage;
 use drift_model::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_model::object::LeanObject;
@@ -50,7 +51,7 @@ pub struct CorrectionJob {
     pub was_begun: bool,
     /// Since when the verdict stands that asks for it. None for a deletion, which needs no verdict, and none where the object says
     /// that this very Job was begun: it is followed to its end, whatever verdict came meanwhile and by whatever clock.
-    asked_at: Option<Box<str>>,
+    asked_at: Option<TransitionTime>,
 }
 
 /// What is to be done with the API server, one after the other.

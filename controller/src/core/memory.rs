@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use drift_model::condition::{
-    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing, Wish, is_later,
+    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing, TransitionTime, Wish,
 };
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
@@ -50,7 +50,7 @@ pub struct ObjectMemory {
     /// The retry request that the last correction answers, once one ends for which something was sent.
     retry_answered: Option<String>,
     /// The newest transition time of all verdicts that were seen on the object.
-    newest_verdict: Box<str>,
+    newest_verdict: TransitionTime,
     /// The verdict that is not acted on yet, and since when.
     /// Boxed: nearly all objects have none.
     held_verdict: Option<Box<(Condition, Moment)>>,
@@ -93,7 +93,7 @@ impl ObjectMemory {
             written: None,
             retry_seen: retry_requested.map(str::to_owned),
             retry_answered: None,
-            newest_verdict: Box::default(),
+            newest_verdict: TransitionTime::default(),
             held_verdict: None,
         }
     }
@@ -224,7 +224,7 @@ impl ObjectMemory {
     fn see_verdict(&mut self, verdict: Option<&Condition>, now: Moment) {
         self.held_verdict.take_if(|held| verdict != Some(&held.0));
         let Some(verdict) = verdict else { return };
-        if is_later(&self.newest_verdict, &verdict.last_transition_time) {
+        if self.newest_verdict.is_later_than(&verdict.last_transition_time) {
             self.held_verdict.get_or_insert_with(|| Box::new((verdict.clone(), now)));
         } else {
             self.newest_verdict.clone_from(&verdict.last_transition_time);

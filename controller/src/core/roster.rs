@@ -118,7 +118,7 @@ impl Roster {
         }
         memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(uid, Box::new(Known { object, facts, memory, claiming }));
+            self.known.insert(uid, Box::new(Known { object: object.kept(), facts, memory, claiming }));
         }
         true
     }

@@ -405,7 +405,7 @@ async fn only_our_finalizer_is_released() {
     let bench = owned("FieldsDiffer").await;
     bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["finalizers"] = json!(["a", FINALIZER, "b"]);
     let (object, _) = bench.execute(Decision::ReleaseFinalizer { left_behind: true }).await;
-    assert_eq!(object.finalizers, ["a", "b"]);
+    assert_eq!(*object.finalizers, ["a", "b"]);
 }
 
 #[tokio::test]

@@ -140,7 +140,7 @@ impl Row {
             Observed {
                 status: condition.status,
                 since: condition.last_transition_time.to_string(),
-                reason: condition.reason.clone().into_owned(),
+                reason: condition.reason.to_string(),
                 text: text.to_owned(),
                 fields: named_fields(text).into_iter().map(str::to_owned).collect(),
                 is_outdated: object.generation.is_some() && condition.observed_generation != object.generation,
@@ -148,7 +148,7 @@ impl Row {
         });
         let corrected = object.conditions.corrected().map(|condition| Corrected {
             status: condition.status,
-            reason: condition.reason.clone().into_owned(),
+            reason: condition.reason.to_string(),
             message: condition.message.to_string(),
             correction: CorrectionStatus::parse(&condition.message).correction,
         });

@@ -220,7 +220,7 @@ fn row(track: &Track, now: Moment) -> ObjectRow {
 fn row_condition(condition: &Condition, text: &str) -> RowCondition {
     RowCondition {
         status: condition.status,
-        reason: condition.reason.clone().into_owned(),
+        reason: condition.reason.to_string(),
         // Ours is no longer; another writer's may be.
         text: text.chars().take(MAX_MESSAGE_BYTES).collect(),
         since: condition.last_transition_time.to_string(),

@@ -49,10 +49,17 @@ pub fn tick_of(interval: Duration) -> Duration {
 }
 
 /// The next poll of one object, as the earliest of what is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Schedule {
     phase: Phase,
     regular: Moment,
+    /// Boxed: nearly all objects are polled at their regular moments and no others.
+    deviation: Option<Box<Deviation>>,
+}
+
+/// What keeps a poll from coming at its regular moment.
+#[derive(Clone, Copy, Debug)]
+struct Deviation {
     wanted: Option<Moment>,
     last_prompt: Option<Moment>,
     not_before: Moment,
@@ -60,12 +67,20 @@ pub struct Schedule {
     edited_at: Option<Moment>,
 }
 
+impl Deviation {
+    const NONE: Self = Self { wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None };
+
+    /// Whether it may still put off a poll after that moment.
+    fn lasts(&self, now: Moment) -> bool {
+        self.not_before > now || self.last_prompt.is_some_and(|last| last + PROMPT_SPACING > now)
+    }
+}
+
 impl Schedule {
     /// Its first regular poll comes at its next phase.
     #[must_use]
     pub fn new(phase: Phase, now: Now) -> Self {
-        let regular = phase.next(now);
-        Self { phase, regular, wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None }
+        Self { phase, regular: phase.next(now), deviation: None }
     }
 
     /// Whether its last regular moment may have passed while nobody polled: a process that just began cannot know whether
@@ -78,8 +93,8 @@ impl Schedule {
 
     /// Asks for a poll as soon as prompt polls of this object may begin.
     pub fn want_promptly(&mut self, now: Moment) {
-        let allowed = self.last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING));
-        self.want_at(allowed);
+        let last_prompt = self.deviation.as_ref().and_then(|deviation| deviation.last_prompt);
+        self.want_at(last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING)));
     }
 
     /// Asks for a poll after `wait`, or at the next regular one if that comes first.
@@ -94,13 +109,14 @@ impl Schedule {
 
     /// Lets no poll begin before `moment`: a correction has to settle first.
     pub fn hold_until(&mut self, moment: Moment) {
-        self.not_before = self.not_before.max(moment);
+        let deviation = self.deviate();
+        deviation.not_before = deviation.not_before.max(moment);
     }
 
     /// Lets no poll begin before an edit has settled, which the object's own operator needs its time for. Edits one after
     /// another put the poll off by [`EDITS_SETTLE`] times that and no longer. Gives until when.
     pub fn settle_edit(&mut self, settle: Duration, now: Moment) -> Moment {
-        let first = *self.edited_at.get_or_insert(now);
+        let first = *self.deviate().edited_at.get_or_insert(now);
         let settled = (now + settle).min(first + settle.saturating_mul(EDITS_SETTLE));
         self.hold_until(settled);
         settled
@@ -108,27 +124,36 @@ impl Schedule {
 
     /// Whether a poll is wanted before its regular turn.
     #[must_use]
-    pub const fn is_wanted(&self) -> bool {
-        self.wanted.is_some()
+    pub fn is_wanted(&self) -> bool {
+        self.deviation.as_ref().is_some_and(|deviation| deviation.wanted.is_some())
     }
 
     /// When the next poll is due.
     #[must_use]
     pub fn due(&self) -> Moment {
-        self.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(self.not_before)
+        let Some(deviation) = &self.deviation else { return self.regular };
+        deviation.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(deviation.not_before)
     }
 
     /// Notes that the poll that was due begins now.
     pub fn begin(&mut self, now: Now) {
-        if self.wanted.take().is_some_and(|wanted| wanted < self.regular) {
-            self.last_prompt = Some(now.moment);
+        if let Some(deviation) = &mut self.deviation {
+            if deviation.wanted.take().is_some_and(|wanted| wanted < self.regular) {
+                deviation.last_prompt = Some(now.moment);
+            }
+            deviation.edited_at = None;
         }
+        self.deviation.take_if(|deviation| !deviation.lasts(now.moment));
         self.regular = self.phase.next(now);
-        self.edited_at = None;
     }
 
     fn want_at(&mut self, moment: Moment) {
-        self.wanted = Some(self.wanted.map_or(moment, |wanted| wanted.min(moment)));
+        let deviation = self.deviate();
+        deviation.wanted = Some(deviation.wanted.map_or(moment, |wanted| wanted.min(moment)));
+    }
+
+    fn deviate(&mut self) -> &mut Deviation {
+        self.deviation.get_or_insert(Box::new(Deviation::NONE))
     }
 }
 

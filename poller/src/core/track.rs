@@ -9,10 +9,9 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, Standing, StatusFields, Verdict};
+use drift_model::condition::{ConditionStatus, Standing, Verdict};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_model::token_bucket::TokenBucket;
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
@@ -26,9 +25,9 @@ use super::pace::Pace;
 use super::prepared::Prepared;
 use super::rendered::Rendered;
 use super::schedule::{Now, Phase, Schedule};
-use super::urgency::{LastDefinite, Urgency};
+use super::urgency::Urgency;
 use super::verdict::Basis;
-use super::write_attempts::WriteAttempts;
+use writing::Writing;
 
 /// Intervals without a complete poll after which the standing verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
@@ -68,16 +67,6 @@ pub enum NextWrite {
     Write(Verdict, Urgency),
 }
 
-/// What should stand on an object as it is: a change of its [`Basis`] ends it.
-#[derive(Debug)]
-struct Believed {
-    verdict: Verdict,
-    /// The fields that are published with it.
-    published: StatusFields,
-    /// They were written so, and what stands now is what the API server made of them.
-    accepted: bool,
-}
-
 /// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has its own
 /// room.
 #[derive(Debug)]
@@ -87,16 +76,11 @@ pub struct Track {
     /// K, and which secrets moved, as the [`Basis`] has them.
     correction: u64,
     moved: u64,
-    /// The verdict that stands, read once.
-    standing: Option<Standing>,
     pace: Arc<Pace>,
     schedule: Schedule,
     confirmation: Confirmation,
-    /// What should stand, until it does; for good where fields are published with it.
-    believed: Option<Box<Believed>>,
     /// Whether this process saw the object in sync at this spec.
     seen_in_sync: bool,
-    last_definite: LastDefinite,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
     /// When the poll under way began.
@@ -104,19 +88,16 @@ pub struct Track {
     /// Whether the templates may see something else than when it began.
     edited_meanwhile: bool,
     /// What the state is called in which it was last in sync.
-    tag: Option<RememberedTag>,
+    tag: Option<Box<RememberedTag>>,
     /// What its polls begin with, made of the object as it is; only where they are frequent.
     prepared: Option<Arc<Prepared>>,
     /// What the last one found of the object as it is.
     known: Option<KnownFinding>,
-    writes: WriteAttempts,
-    /// Of writes that only inform people; full where there is none.
-    quiet: Option<Box<TokenBucket>>,
+    /// Boxed: of nearly all objects what should stand does, and nothing is to be written.
+    writing: Option<Box<Writing>>,
     flapping: Flapping,
     /// Somebody else wrote or removed our condition since it last stood as it should.
     disturbed: bool,
-    /// See [`Track::owes_verdict`].
-    owing: Option<Owing>,
 }
 
 impl Track {
@@ -139,9 +120,7 @@ impl Track {
                 None => Schedule::new(Phase::of(&object.id.uid, pace.interval), now),
             },
             confirmation: Confirmation::default(),
-            believed: None,
             seen_in_sync: false,
-            last_definite: LastDefinite::default(),
             last_failure: None,
             last_heard: now.moment,
             polling: None,
@@ -149,15 +128,12 @@ impl Track {
             tag: None,
             prepared: None,
             known: None,
-            writes: WriteAttempts::default(),
-            quiet: None,
+            writing: owes.then(|| Box::new(Writing::owing(owing))),
             flapping: Flapping::default(),
             disturbed: false,
-            owing: owes.then_some(owing),
             correction: basis.correction,
             moved: basis.moved,
-            standing,
-            object,
+            object: object.kept(),
             rendered,
             pace,
         };
@@ -165,9 +141,8 @@ impl Track {
         if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished() {
             track.schedule.want_promptly(now.moment);
         }
-        let standing = track.standing.as_ref();
-        let is_verified = standing.is_some_and(|standing| standing.tag.correction >= track.correction);
-        let is_judged = standing.is_some_and(|standing| standing.generation == track.object.generation);
+        let is_verified = standing.as_ref().is_some_and(|standing| standing.tag.correction >= track.correction);
+        let is_judged = standing.as_ref().is_some_and(|standing| standing.generation == track.object.generation);
         if track.correction > 0 && !is_verified || track.pace.settles_edits && !is_judged {
             track.settle_from(now.moment);
         }
@@ -190,16 +165,16 @@ impl Track {
     /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
     /// spoke of another wish at this very generation; or since somebody else made it stand True.
     #[must_use]
-    pub const fn owes_verdict(&self) -> bool {
-        self.owing.is_some() && !self.object.deleting
+    pub fn owes_verdict(&self) -> bool {
+        self.writing().owing.is_some() && !self.object.deleting
     }
 
     /// Whether the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
     /// write of it fails or it has taken too long already.
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
-        let Some(Owing::Since(start)) = self.owing else { return false };
-        self.owes_verdict() && !self.writes.have_failed() && !now.is_past(start, OWED_AT_MOST)
+        let Some(Owing::Since(start)) = self.writing().owing else { return false };
+        self.owes_verdict() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
     /// The state that a poll begun now would speak of.
@@ -216,14 +191,14 @@ impl Track {
         }
         let before = self.basis();
         let view_differs = object.view != self.object.view;
-        let edited = view_differs && !self.writes.explain_view(&self.object.view.open(), &object.view.open());
+        let edited =
+            view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
         self.share_equal(&mut object, &mut rendered);
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.wish);
-        self.standing = object.conditions.observed().and_then(Standing::read);
-        (self.object, self.rendered) = (object, rendered);
+        (self.object, self.rendered) = (object.kept(), rendered);
         (self.correction, self.moved) = (after.correction, after.moved);
         if after.correction > before.correction {
             self.settle_from(now);
@@ -259,7 +234,7 @@ impl Track {
             self.prepared = None;
         }
         if after != *before {
-            self.believed = None;
+            self.disbelieve();
         }
         if !after.has_the_spec_of(before) {
             self.flapping.begin_anew();
@@ -281,7 +256,12 @@ impl Track {
     }
 
     fn is_in_sync_as_wished(&self) -> bool {
-        self.standing.as_ref().is_some_and(|standing| self.basis().is_in_sync_by(standing))
+        self.standing().is_some_and(|standing| self.basis().is_in_sync_by(&standing))
+    }
+
+    /// The verdict that stands. It is read anew each time: kept, it would take a tenth of the room of all that is.
+    fn standing(&self) -> Option<Standing> {
+        self.object.conditions.observed().and_then(Standing::read)
     }
 }
 

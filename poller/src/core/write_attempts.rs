@@ -106,6 +106,15 @@ impl Failures {
 }
 
 impl WriteAttempts {
+    /// None.
+    pub const NONE: Self = Self { under_way: None, failures: None };
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn are_none(&self) -> bool {
+        self.under_way.is_none() && self.failures.is_none()
+    }
+
     /// Whether a write is under way.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {

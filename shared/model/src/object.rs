@@ -13,7 +13,7 @@ use crate::identity::Uid;
 use crate::kept_fields::KeptObject;
 use crate::names;
 use crate::object_view::ObjectView;
-use crate::shared_text::SharedText;
+use crate::shared_text::{SharedText, literal};
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,8 +51,9 @@ pub struct LeanObject {
     /// `metadata.resourceVersion` it was read at.
     pub resource_version: Box<str>,
     /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
-    /// that was known before it was read live. Without one, its own.
-    pub current_at: Option<VersionNumber>,
+    /// that was known before it was read live. Without one, its own. Asked only of what comes, so [kept](Self::kept) is none.
+    /// Boxed for that reason.
+    pub current_at: Option<Box<VersionNumber>>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`, seconds since 1970; the least number where there is none.
@@ -62,15 +63,15 @@ pub struct LeanObject {
     /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
     pub deletion_requested: u32,
     /// `metadata.finalizers`, in order, since a removal tests the index.
-    pub finalizers: Vec<String>,
+    pub finalizers: Box<[SharedText]>,
     /// Whether the object asks for no create, update or delete.
     pub paused: bool,
     /// Whether a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
     /// The value of the annotation that asks for a poll at once.
-    pub poll_requested: Option<Box<str>>,
+    pub poll_requested: Option<SharedText>,
     /// The value of the annotation that asks for one more correction.
-    pub retry_requested: Option<Box<str>>,
+    pub retry_requested: Option<SharedText>,
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
@@ -95,7 +96,7 @@ impl LeanObject {
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
         let annotation = |name: &str| {
-            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(Box::from)
+            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
         Self {
             id: ObjectId {
@@ -129,6 +130,12 @@ impl LeanObject {
         Self { view: ObjectView::default(), is_oversized: true, ..Self::prune(&kept.json, &FieldPaths::default()) }
     }
 
+    /// The object as it is kept until a newer one comes.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self { current_at: None, ..self }
+    }
+
     /// Whether our finalizer is on the object.
     #[must_use]
     pub fn has_finalizer(&self) -> bool {
@@ -145,7 +152,9 @@ impl LeanObject {
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
         match (version_number(&self.resource_version), version_number(&other.resource_version)) {
-            (Some(ours), Some(theirs)) => self.current_at.map_or(ours, |current| current.max(ours)) >= theirs,
+            (Some(ours), Some(theirs)) => {
+                ours >= theirs || self.current_at.as_deref().is_some_and(|current| *current >= theirs)
+            }
             _ => true,
         }
     }
@@ -154,7 +163,7 @@ impl LeanObject {
     /// after the API server's store was put back to an older state, its own version is smaller than one that is known.
     #[must_use]
     pub fn listed_at(self, list_version: &str) -> Self {
-        Self { current_at: version_number(list_version), ..self }
+        Self { current_at: version_number(list_version).map(Box::new), ..self }
     }
 
     /// Whether it came in a list that is older than what is known: only a live read can tell which of both holds.
@@ -166,7 +175,7 @@ impl LeanObject {
     /// The object as it was read live after `known` was known: it replaces that and everything older.
     #[must_use]
     pub fn read_after(self, known: &Self) -> Self {
-        Self { current_at: version_number(&known.resource_version), ..self }
+        Self { current_at: version_number(&known.resource_version).map(Box::new), ..self }
     }
 }
 
@@ -185,13 +194,19 @@ fn since_epoch(time: &str) -> u32 {
 }
 
 /// Whoever mistypes the value of a brake wants it to hold.
-fn is_on(brake: Option<Box<str>>) -> bool {
-    brake.is_some_and(|value| !matches!(&*value, "" | "false"))
+fn is_on(brake: Option<SharedText>) -> bool {
+    brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
 }
 
-fn finalizers(metadata: &Value) -> Vec<String> {
+fn finalizers(metadata: &Value) -> Box<[SharedText]> {
     let list = metadata.get("finalizers").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    list.into_iter().flatten().filter_map(Value::as_str).map(kept_finalizer).collect()
+}
+
+/// Ours stands on every object that we delete outside, and is kept once.
+fn kept_finalizer(finalizer: &str) -> SharedText {
+    static OURS: SharedText = literal!(names::FINALIZER);
+    if finalizer == names::FINALIZER { OURS.clone() } else { finalizer.into() }
 }
 
 /// The object without what no template may see: it changes with our own writes.

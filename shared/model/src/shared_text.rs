@@ -5,3 +5,6 @@
 
 /// A text with a count of those who keep it.
 pub type SharedText = arcstr::ArcStr;
+
+/// A text of the program itself, which takes no memory of its own.
+pub use arcstr::literal;

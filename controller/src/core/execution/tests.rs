@@ -17,7 +17,7 @@ fn first_create() -> Execution {
 }
 
 fn state(version: u64) -> Box<LeanObject> {
-    let finalizers = vec![FINALIZER.to_owned()];
+    let finalizers = [FINALIZER.into()].into();
     Box::new(LeanObject { resource_version: version.to_string().into(), finalizers, ..bare_object() })
 }
 
@@ -132,7 +132,7 @@ fn after_a_look_up_the_object_is_read_again() {
 
 #[test]
 fn nothing_is_made_once_the_finalizer_is_gone() {
-    let bare = || Box::new(LeanObject { finalizers: Vec::new(), ..*state(4) });
+    let bare = || Box::new(LeanObject { finalizers: Box::default(), ..*state(4) });
     let mut create = ready(first_create(), plan("w"));
     create.next(READY);
     create.next(Event::Written(Ok(state(3))));

@@ -1,6 +1,6 @@
 //! The shell of the controller: it does what the core decides, one decision at a time, and some of that fails.
 
-use drift_model::condition::{CorrectionStatus, is_later};
+use drift_model::condition::CorrectionStatus;
 use drift_model::names::FINALIZER;
 use drift_target::Existing;
 
@@ -64,7 +64,7 @@ impl World {
                 assert!(left_behind || self.memory.deleted_outside, "let go before it was done");
                 self.writes += 1;
                 self.memory.writes.land_finalizer(self.now);
-                self.object.finalizers.clear();
+                self.object.finalizers = Box::default();
                 self.gone = self.object.deleting;
             }
         }
@@ -73,10 +73,10 @@ impl World {
     pub(super) fn see_replay(&mut self) {
         let Some(observed) = self.object.conditions.observed() else { return };
         let time = observed.last_transition_time.clone();
-        if is_later(&self.newest_seen, &time) {
+        if self.newest_seen.is_later_than(&time) {
             self.replayed_at.get_or_insert(self.now);
         } else {
-            self.newest_seen = time.into_string();
+            self.newest_seen = time;
             self.replayed_at = None;
         }
     }
@@ -84,7 +84,7 @@ impl World {
     pub(super) fn put_finalizer(&mut self) {
         assert!(!self.object.deleting && !self.object.has_finalizer(), "a finalizer that the API server refuses");
         self.writes += 1;
-        self.object.finalizers = vec![FINALIZER.to_owned()];
+        self.object.finalizers = [FINALIZER.into()].into();
     }
 
     pub(super) fn write(&mut self, status: &CorrectionStatus) {

@@ -3,7 +3,7 @@
 //!
 //! It must not know what either program decides.
 
-use drift_model::condition::{CorrectedReason, CorrectionStatus, Placed, Verdict, Wish};
+use drift_model::condition::{CorrectedReason, CorrectionStatus, Placed, TransitionTime, Verdict, Wish};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_target::Existing;
@@ -66,7 +66,7 @@ pub(super) struct World {
     /// The last drift that was read by somebody else.
     pub(super) old_verdict: Option<Placed>,
     /// The newest transition time that this process saw, and since when an older one stands.
-    pub(super) newest_seen: String,
+    pub(super) newest_seen: TransitionTime,
     pub(super) replayed_at: Option<Moment>,
     /// What the external system does with the deletions of replacements.
     pub(super) deletion: Answer,
@@ -109,7 +109,7 @@ impl World {
             status_refused: false,
             unrecorded: None,
             old_verdict: None,
-            newest_seen: String::new(),
+            newest_seen: TransitionTime::default(),
             replayed_at: None,
             deletion: Answer::Done,
             highest: 0,
@@ -196,7 +196,7 @@ impl World {
         if cleaned {
             self.object.conditions.observed = None;
             self.object.conditions.corrected = None;
-            self.object.finalizers.clear();
+            self.object.finalizers = Box::default();
             self.gone = self.object.deleting;
             // Of what it did not write since the target came back the poller vouches for nothing.
             self.old_verdict = None;
@@ -208,7 +208,7 @@ impl World {
     }
 
     pub(super) fn restart(&mut self) {
-        self.newest_seen.clear();
+        self.newest_seen = TransitionTime::default();
         self.replayed_at = None;
         self.claim_lost |= self.memory.lost_status(&self.object).is_some();
         self.memory = ObjectMemory::of(&self.object, self.now);

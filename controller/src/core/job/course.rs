@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use drift_model::condition::is_later;
 use drift_model::job::{Job, JobProgress, JobStage};
 
 use super::{CorrectionJob, JobEnd};
@@ -57,7 +56,7 @@ impl CorrectionJob {
     /// away. One that is being deleted before its end is none that could be followed.
     fn is_outdated(&self, job: &Job) -> bool {
         match (&job.ended_at, &self.asked_at) {
-            (Some(ended), Some(asked)) => is_later(asked, ended),
+            (Some(ended), Some(asked)) => asked.is_later_than(&ended.as_str().into()),
             (Some(_), None) => false,
             (None, _) => job.is_running() && job.deleting,
         }

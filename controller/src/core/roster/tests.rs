@@ -168,7 +168,7 @@ fn nothing_new_is_claimed_until_everybody_is_known() {
     let actions = drift_target::Actions { delete: true, ..target().actions };
     let mut roster = Roster::new(TargetFacts { actions, ..target() }, Handover::default()).0;
     let unknown = Around { scope_complete: false, ..CALM };
-    let ours = |number| LeanObject { finalizers: vec![FINALIZER.to_owned()], ..drifted(number) };
+    let ours = |number| LeanObject { finalizers: [FINALIZER.into()].into(), ..drifted(number) };
     roster.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
     roster.see(ours(1), named(1), None, at(1));
     roster.see(LeanObject { deleting: true, ..ours(2) }, named(2), None, at(1));

@@ -3,9 +3,9 @@
 //!
 //! Pure: the answers come in as values, and no value of a Secret is shown. It must not know how the cluster was asked.
 
-use drift_model::condition::{Condition, ConditionStatus, ObservedReason};
+use drift_model::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
 use drift_model::labelled_secrets::LabelledSecret;
-use drift_model::names::{CREDENTIAL_LABEL, DRIFT_OBSERVED, HOSTS_ANNOTATION};
+use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_model::object::LeanObject;
 use drift_target::{NeededSecret, Target};
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
 #[must_use]
 pub fn trial_condition(object: &LeanObject, now: &str) -> Condition {
     Condition {
-        kind: DRIFT_OBSERVED,
+        kind: ConditionKind::Observed,
         status: ConditionStatus::True,
         reason: ObservedReason::FieldsDiffer.as_str().into(),
         message: "1 field differs: /size desired 2, observed 1 [wish 00000000]".into(),
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_not_kept_of_a_condition_is_told() {
         let sent = Condition {
-            kind: DRIFT_OBSERVED,
+            kind: ConditionKind::Observed,
             status: ConditionStatus::True,
             reason: "FieldsDiffer".into(),
             message: "m".into(),

@@ -214,6 +214,7 @@ fn said(verdict: &Verdict) -> Value {
 
 fn standing(condition: &Condition) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
+    let kind = kind.as_str();
     format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), printable(message))
 }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use drift_model::moment::Moment;
 use drift_target::Target;
 
-use super::{Believed, SILENT_INTERVALS, Track, stands_true};
+use super::writing::Believed;
+use super::{SILENT_INTERVALS, Track, stands_true};
 use crate::core::confirmation::Belief;
 use crate::core::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::core::finding::{Failure, Finding, Found};
@@ -40,7 +41,7 @@ impl Track {
 
     /// Whether its next poll was asked for, and is not only the regular one.
     #[must_use]
-    pub const fn wants_prompt_poll(&self) -> bool {
+    pub fn wants_prompt_poll(&self) -> bool {
         self.schedule.is_wanted()
     }
 
@@ -157,7 +158,8 @@ impl Track {
             Finding::Failed(failure) => Some(Box::new(failure.clone())),
             _ => None,
         };
-        match self.confirmation.count(&finding, &basis, self.standing.as_ref(), &self.pace.confirm) {
+        let standing = self.standing();
+        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 self.drop_unwritten();
@@ -213,25 +215,26 @@ impl Track {
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
         let standing = self.object.conditions.observed();
-        self.believed.take_if(|believed| is_change(standing, &believed.verdict));
+        if let Some(writing) = &mut self.writing {
+            writing.believed.take_if(|believed| is_change(standing, &believed.verdict));
+        }
     }
 
     fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, now: Moment) {
         self.believe(finding, published);
-        if let Some(believed) = &self.believed {
-            self.flapping.note(believed.verdict.status(), now);
-        }
+        let status = self.writing().believed.as_ref().map(|believed| believed.verdict.status());
+        status.into_iter().for_each(|status| self.flapping.note(status, now));
     }
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
         let basis = self.basis();
-        let verdict = reach_verdict(finding, &basis, self.standing.as_ref(), self.seen_in_sync);
+        let verdict = reach_verdict(finding, &basis, self.standing().as_ref(), self.seen_in_sync);
         self.seen_in_sync |= *finding == Finding::InSync;
-        let before = self.believed.take();
+        let before = self.disbelieve();
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();
         let accepted = before.is_some_and(|before| before.accepted && before.published == published);
-        self.believed = Some(Box::new(Believed { verdict, published, accepted }));
+        self.writing_mut().believed = Some(Believed { verdict, published, accepted });
     }
 
     pub(super) fn believe_bar(&mut self) {

@@ -7,6 +7,7 @@ use crate::core::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
+use drift_model::condition::StatusFields;
 use drift_model::condition::{ObservedReason, Wish};
 use drift_model::object_view::ObjectView;
 use drift_outside::{HttpReply, ReplyBody};
@@ -136,7 +137,7 @@ fn our_own_published_field_makes_the_next_poll_whole() {
         let begun = while_polled.then(|| track.begin_poll(at(1)));
         let fields: StatusFields = [("address", json!("a"))].into_iter().collect();
         let written = track.object().conditions.observed().cloned().unwrap();
-        track.writes.begin(written, fields.clone());
+        track.writing_mut().attempts.begin(written, fields.clone());
         let mut published = object(&spec(), 0, 2);
         published.view = ObjectView::of(&fields.put_on(&track.object().view.open()));
         see(&mut track, published);

@@ -8,9 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::condition::{Condition, CorrectedReason, NotedSecrets};
+use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
-use crate::names::DRIFT_CORRECTED;
 
 /// Said of a correction that was under way when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
@@ -199,7 +198,7 @@ impl CorrectionStatus {
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
         let reason = self.reason?;
         Some(Condition {
-            kind: DRIFT_CORRECTED,
+            kind: ConditionKind::Corrected,
             status: reason.status(),
             reason: reason.as_str().into(),
             message: self.message().into(),

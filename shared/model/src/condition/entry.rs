@@ -3,13 +3,13 @@
 //! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
 //! is still where it was read. This file must not know what any condition means.
 
-use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{CorrectedReason, ObservedReason};
+use super::{CorrectedReason, ObservedReason, TransitionTime};
 use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use crate::shared_text::SharedText;
 
 /// The three values of a condition's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,32 +44,52 @@ impl ConditionStatus {
     }
 }
 
+/// Which of the two conditions it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionKind {
+    /// The poller's.
+    Observed,
+    /// The controller's.
+    Corrected,
+}
+
+impl ConditionKind {
+    /// The condition's type.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observed => DRIFT_OBSERVED,
+            Self::Corrected => DRIFT_CORRECTED,
+        }
+    }
+}
+
 /// One condition, ours or as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition's type.
-    pub kind: &'static str,
+    pub kind: ConditionKind,
     /// Its status.
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
-    pub reason: Cow<'static, str>,
+    pub reason: SharedText,
     /// Its message, for people; ours end with a tag or begin with K and the claim.
     pub message: Box<str>,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
     pub observed_generation: Option<i64>,
-    /// When the status last changed, RFC 3339.
-    pub last_transition_time: Box<str>,
+    /// When the status last changed.
+    pub last_transition_time: TransitionTime,
 }
 
 impl Condition {
     /// Reads an entry of that type; a missing or ill-typed field reads as empty, since another writer may have left it so.
     #[must_use]
-    pub fn from_json(kind: &'static str, entry: &Value) -> Self {
+    pub fn from_json(kind: ConditionKind, entry: &Value) -> Self {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
         Self {
             kind,
             status: ConditionStatus::parse(text("status")),
-            reason: kept_word(text("reason")),
+            reason: kept_reason(text("reason")),
             message: text("message").into(),
             observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
             last_transition_time: text("lastTransitionTime").into(),
@@ -80,25 +100,25 @@ impl Condition {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut entry = Map::new();
-        entry.insert("type".to_owned(), self.kind.into());
+        entry.insert("type".to_owned(), self.kind.as_str().into());
         entry.insert("status".to_owned(), self.status.as_str().into());
-        entry.insert("reason".to_owned(), self.reason.clone().into());
+        entry.insert("reason".to_owned(), self.reason.as_str().into());
         entry.insert("message".to_owned(), (*self.message).into());
         if let Some(generation) = self.observed_generation {
             entry.insert("observedGeneration".to_owned(), generation.into());
         }
-        entry.insert("lastTransitionTime".to_owned(), (*self.last_transition_time).into());
+        entry.insert("lastTransitionTime".to_owned(), self.last_transition_time.to_string().into());
         Value::Object(entry)
     }
 
     /// The transition time of a condition with this status that is written over `standing` at `now` (RFC 3339). It moves
     /// only with the status, and never backwards where the clock does.
     #[must_use]
-    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> Box<str> {
+    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> TransitionTime {
+        let now = TransitionTime::from(now);
         let standing = standing.filter(|standing| !standing.last_transition_time.is_empty());
-        let kept =
-            standing.filter(|standing| standing.status == status || is_later(&standing.last_transition_time, now));
-        kept.map_or_else(|| now.into(), |standing| standing.last_transition_time.clone())
+        let is_kept = |standing: &&Self| standing.status == status || standing.last_transition_time.is_later_than(&now);
+        standing.filter(is_kept).map(|standing| standing.last_transition_time.clone()).unwrap_or(now)
     }
 
     /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
@@ -111,18 +131,14 @@ impl Condition {
     }
 }
 
-/// A word as it is kept: ours take no memory of their own, and they stand on every object.
-fn kept_word(word: &str) -> Cow<'static, str> {
+/// The reasons that are ours: they stand on every object, and are kept once.
+static OUR_REASONS: LazyLock<Vec<SharedText>> = LazyLock::new(|| {
     let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
-    let corrected = CorrectedReason::ALL.iter().map(|reason| reason.as_str());
-    let mut ours = observed.chain(corrected);
-    ours.find(|ours| *ours == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
-}
+    observed.chain(CorrectedReason::ALL.iter().map(|reason| reason.as_str())).map(SharedText::from).collect()
+});
 
-/// Whether a time of a condition is later than another; what is no time is not.
-#[must_use]
-pub fn is_later(time: &str, other: &str) -> bool {
-    matches!((time.parse::<Timestamp>(), other.parse::<Timestamp>()), (Ok(time), Ok(other)) if time > other)
+fn kept_reason(word: &str) -> SharedText {
+    OUR_REASONS.iter().find(|ours| *ours == word).cloned().unwrap_or_else(|| word.into())
 }
 
 /// What a note has in it that says of a secret that it moved.
@@ -132,7 +148,7 @@ const MOVED: &str = ", moved ";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Index in `.status.conditions`.
-    pub index: usize,
+    pub index: u32,
     /// The entry.
     pub condition: Condition,
 }
@@ -143,7 +159,7 @@ pub struct Conditions {
     /// Whether the object has a `.status` at all.
     pub status_exists: bool,
     /// How many entries `.status.conditions` has; `None` where it is no list.
-    pub length: Option<usize>,
+    pub length: Option<u32>,
     /// The poller's entry.
     pub observed: Option<Placed>,
     /// The controller's entry. Boxed: of most objects there is none, and there are very many objects.
@@ -155,16 +171,16 @@ impl Conditions {
     #[must_use]
     pub fn from_status(status: Option<&Value>) -> Self {
         let list = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
-        let find = |kind| {
-            let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind);
-            let index = list?.iter().position(is_it)?;
-            list?.get(index).map(|entry| Placed { index, condition: Condition::from_json(kind, entry) })
+        let find = |kind: ConditionKind| {
+            let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind.as_str());
+            let (index, entry) = (0..).zip(list?).find(|(_, entry)| is_it(entry))?;
+            Some(Placed { index, condition: Condition::from_json(kind, entry) })
         };
         Self {
             status_exists: status.is_some_and(Value::is_object),
-            length: list.map(Vec::len),
-            observed: find(DRIFT_OBSERVED),
-            corrected: find(DRIFT_CORRECTED).map(Box::new),
+            length: list.map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)),
+            observed: find(ConditionKind::Observed),
+            corrected: find(ConditionKind::Corrected).map(Box::new),
         }
     }
 
@@ -191,8 +207,8 @@ impl Conditions {
     /// When the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
     #[must_use]
     pub fn noted_at(&self) -> u32 {
-        let time = self.corrected().and_then(|noted| noted.last_transition_time.parse::<Timestamp>().ok());
-        time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+        let second = self.corrected().and_then(|noted| noted.last_transition_time.second());
+        second.and_then(|second| u32::try_from(second).ok()).unwrap_or_default()
     }
 
     /// The names of the secrets that moved since the controller sent them.

@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use crate::condition::text::{fit_message, is_fitted};
-use crate::condition::{Condition, ConditionStatus, ObservedReason, Tag, Wish};
-use crate::names::DRIFT_OBSERVED;
+use crate::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason, Tag, Wish};
 
 /// The verdict that stands on an object, as far as it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +82,7 @@ impl Verdict {
     #[must_use]
     pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
         Condition {
-            kind: DRIFT_OBSERVED,
+            kind: ConditionKind::Observed,
             status: self.status(),
             reason: self.reason.as_str().into(),
             message: fit_message(&self.text, &self.tag).into(),
@@ -105,10 +104,10 @@ mod tests {
             [("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"), ("2026-01-01T00:00:11Z", "2026-01-01T00:00:11Z")]
         {
             let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&standing), now);
-            assert_eq!(&*next.last_transition_time, expected);
+            assert_eq!(next.last_transition_time.to_string(), expected);
         }
         let foreign = Condition { last_transition_time: "yesterday".into(), ..standing };
         let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&foreign), "2026-01-01T00:00:09Z");
-        assert_eq!(&*next.last_transition_time, "2026-01-01T00:00:09Z", "no time is no bound");
+        assert_eq!(next.last_transition_time.to_string(), "2026-01-01T00:00:09Z", "no time is no bound");
     }
 }

@@ -59,7 +59,7 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     }
     let place = format!("/status/conditions/{}/type", base.conditions.length.unwrap_or_default());
     operations.push(add("/status/conditions/-", condition.to_json()));
-    operations.push(json!({"op": "test", "path": place, "value": condition.kind}));
+    operations.push(json!({"op": "test", "path": place, "value": condition.kind.as_str()}));
     operations
 }
 
@@ -89,7 +89,7 @@ fn place_path(placed: &Placed) -> String {
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
     let Condition { kind, reason, message, .. } = &placed.condition;
     let path = place_path(placed);
-    [("type", *kind), ("reason", &**reason), ("message", &**message)]
+    [("type", kind.as_str()), ("reason", &**reason), ("message", &**message)]
         .into_iter()
         // A foreign entry may lack a field, and a test of what is not there fails for ever.
         .filter(|(_, value)| !value.is_empty())
@@ -109,9 +109,9 @@ mod tests {
 
     fn condition(reason: &str) -> Condition {
         Condition {
-            kind: crate::names::DRIFT_OBSERVED,
+            kind: crate::condition::ConditionKind::Observed,
             status: ConditionStatus::True,
-            reason: reason.to_owned().into(),
+            reason: reason.into(),
             message: "m".into(),
             observed_generation: Some(3),
             last_transition_time: "2026-01-01T00:00:00Z".into(),

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::condition::text::spells;
 use crate::condition::{DifferingFields, Wish};
 
 /// What a verdict says to machines. Parts that say nothing are left out of the text.
@@ -35,8 +36,8 @@ impl Tag {
     /// A message without its tag, and the tag.
     #[must_use]
     pub fn split(message: &str) -> (&str, Option<Self>) {
-        let found = message.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
-        match found.and_then(|(text, inside)| Some((text.trim_end(), Self::parse(inside)?))) {
+        let found = message.rfind('[').and_then(|at| message.split_at_checked(at));
+        match found.and_then(|(text, tag)| Some((text.trim_end(), Self::parse(tag)?))) {
             Some((text, tag)) => (text, Some(tag)),
             None => (message, None),
         }
@@ -57,7 +58,8 @@ impl Tag {
         if tag.is_empty() { text.to_owned() } else { format!("{text} {tag}") }
     }
 
-    fn parse(inside: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
+        let inside = text.strip_prefix('[')?.strip_suffix(']')?;
         let mut tag = Self::default();
         for part in inside.split(", ") {
             match part.split_once(' ') {
@@ -71,7 +73,7 @@ impl Tag {
             }
         }
         // Only what this module writes is a tag: one order, no part twice, no spelled-out zero.
-        (tag.to_string().strip_prefix('[')?.strip_suffix(']')? == inside).then_some(tag)
+        spells(text, &tag).then_some(tag)
     }
 }
 

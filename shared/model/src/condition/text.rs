@@ -53,13 +53,19 @@ pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
 /// is as expected nothing is made for it.
 #[must_use]
 pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
-    let ends_with_tag = |rest: &str| {
-        let mut rest = Expected(rest);
-        let written = if *tag == Tag::default() { Ok(()) } else { write!(rest, " {tag}") };
-        written.is_ok() && rest.0.is_empty()
+    let ends_with_tag = |rest: &str| match rest.strip_prefix(' ') {
+        Some(rest) => *tag != Tag::default() && spells(rest, tag),
+        None => *tag == Tag::default() && rest.is_empty(),
     };
     let is_whole = message.len() <= MAX_MESSAGE_BYTES && message.strip_prefix(text).is_some_and(ends_with_tag);
     is_whole || message == fit_message(text, tag)
+}
+
+/// Whether a text is what a value is written as, without making that.
+#[must_use]
+pub(super) fn spells(text: &str, value: &impl fmt::Display) -> bool {
+    let mut rest = Expected(text);
+    write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
 /// What is still to be written; writing anything else is an error.

@@ -209,7 +209,7 @@ fn an_object_that_changes_its_labels_changes_hands() {
     assert_eq!(bench.change(seen("p", 3, &tier("3"))), ["b left p", "orphan p left"]);
     assert!(bench.change(seen("p", 4, &tier("3"))).is_empty());
     let mut held = seen("p", 5, &tier("3"));
-    held.object.finalizers = vec![FINALIZER.to_owned()];
+    held.object.finalizers = [FINALIZER.into()].into();
     assert_eq!(bench.change(held), ["orphan p"], "a finalizer of ours is left");
 }
 

@@ -117,7 +117,7 @@ fn the_transition_time_moves_forward_and_only_with_the_status() {
     let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
     let first = failed.to_condition(None, "2026-01-02T00:00:00Z").unwrap();
     let written = |reason, now| failed.keeping(reason, "x", Some(1)).to_condition(Some(&first), now).unwrap();
-    let time = |reason, now| written(reason, now).last_transition_time.into_string();
+    let time = |reason, now| written(reason, now).last_transition_time.to_string();
     assert_eq!(time(CorrectedReason::AttemptsExhausted, "2026-01-03T00:00:00Z"), "2026-01-02T00:00:00Z");
     assert_eq!(time(CorrectedReason::CorrectionApplied, "2026-01-03T00:00:00Z"), "2026-01-03T00:00:00Z");
     let back = time(CorrectedReason::CorrectionApplied, "2026-01-01T00:00:00Z");

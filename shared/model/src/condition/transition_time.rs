@@ -1,0 +1,116 @@
+//! When the status of a condition last changed, kept as the number that it is.
+//!
+//! Both programs keep a time or two of every object, and as a text each would take a block of memory of its own. What is
+//! written back is letter for letter what was read. This file must not know which condition it belongs to.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// A `lastTransitionTime`, RFC 3339; another writer may have left any text there, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransitionTime(Written);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Written {
+    /// A whole second of UTC, since 1970, as `metav1.Time` is written.
+    Second(i64),
+    /// Every other text.
+    Other(Box<str>),
+}
+
+impl TransitionTime {
+    /// Whether nothing is written there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Written::Other(text) if text.is_empty())
+    }
+
+    /// Whether it is later than another; what is no time is not, nor is anything later than that.
+    #[must_use]
+    pub fn is_later_than(&self, other: &Self) -> bool {
+        matches!((self.timestamp(), other.timestamp()), (Some(time), Some(other)) if time > other)
+    }
+
+    /// Seconds since 1970; `None` where it is no time.
+    #[must_use]
+    pub fn second(&self) -> Option<i64> {
+        self.timestamp().map(Timestamp::as_second)
+    }
+
+    fn timestamp(&self) -> Option<Timestamp> {
+        match &self.0 {
+            Written::Second(second) => Timestamp::from_second(*second).ok(),
+            Written::Other(text) => text.parse().ok(),
+        }
+    }
+}
+
+impl Default for TransitionTime {
+    fn default() -> Self {
+        Self(Written::Other(Box::default()))
+    }
+}
+
+impl From<&str> for TransitionTime {
+    fn from(text: &str) -> Self {
+        let time = text.parse::<Timestamp>().ok();
+        let second = time.and_then(|time| Timestamp::from_second(time.as_second()).ok());
+        let written = second.filter(|second| second.to_string() == text);
+        Self(written.map_or_else(|| Written::Other(text.into()), |second| Written::Second(second.as_second())))
+    }
+}
+
+impl fmt::Display for TransitionTime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.0, self.timestamp()) {
+            (Written::Second(_), Some(time)) => write!(formatter, "{time}"),
+            (Written::Second(_), None) => Ok(()),
+            (Written::Other(text), _) => formatter.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_text_is_written_back_as_it_was() {
+        for (text, is_number) in [
+            ("2026-01-01T00:00:00Z", true),
+            ("1969-12-31T23:59:59Z", true),
+            ("2026-01-01T00:00:00.5Z", false),
+            ("2026-01-01T00:00:00.000Z", false),
+            ("2026-01-01T01:00:00+01:00", false),
+            ("2026-01-01 00:00:00Z", false),
+            ("2026-01-01t00:00:00z", false),
+            ("2026-06-30T23:59:60Z", false),
+            ("yesterday", false),
+            ("", false),
+        ] {
+            let time = TransitionTime::from(text);
+            assert_eq!((time.to_string().as_str(), matches!(time.0, Written::Second(_))), (text, is_number));
+        }
+    }
+
+    #[test]
+    fn only_times_are_later_than_others() {
+        let is_later = |time: &str, other: &str| TransitionTime::from(time).is_later_than(&other.into());
+        assert!(is_later("2026-01-01T00:00:01Z", "2026-01-01T00:00:00Z"));
+        assert!(is_later("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00Z"));
+        assert!(!is_later("2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"), "the same moment");
+        assert!(!is_later("yesterday", "2026-01-01T00:00:00Z") && !is_later("2026-01-01T00:00:00Z", "yesterday"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_second_is_kept_as_a_number(second in -62_135_596_800_i64..253_402_300_800) {
+            let text = Timestamp::from_second(second).map(|time| time.to_string()).unwrap_or_default();
+            let time = TransitionTime::from(text.as_str());
+            prop_assert_eq!((time.to_string(), time.second()), (text, Some(second)));
+        }
+    }
+}
