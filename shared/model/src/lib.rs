@@ -3,6 +3,7 @@
 //! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
 
 pub mod backoff;
+pub mod by_uid;
 pub mod cluster_resource;
 pub mod condition;
 pub mod field_paths;

@@ -4,95 +4,83 @@
 //! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object
 //! are under way. What is added meanwhile comes back after that. This file must not know what is done with an object.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod timetable;
 
+use std::collections::BTreeMap;
+
+use crate::by_uid::ByUid;
 use crate::identity::Uid;
 use crate::moment::Moment;
+use timetable::Timetable;
 
-/// A work queue, keyed by object.
+/// A work queue, keyed by object. An object that is neither to be worked on nor worked on is not kept.
 #[derive(Clone, Debug, Default)]
 pub struct WorkQueue {
     /// To be handed out, by the turn that they got when they were added.
     ready: BTreeMap<u64, Uid>,
-    /// To be added when their time comes.
-    later: BTreeSet<(Moment, Uid)>,
-    items: HashMap<Uid, Item>,
+    /// To be added when their time comes: nearly all that there are.
+    later: Timetable,
+    /// Those that are ready or handed out.
+    current: ByUid<(Uid, Stage)>,
     turns: u64,
 }
 
-/// How one object stands. One that is nothing of this is not kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Item {
-    turn: Option<u64>,
-    after: Option<Moment>,
-    working: bool,
-    /// It was added while it was worked on.
-    again: bool,
+/// How an object that is ready or handed out stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// With its turn.
+    Ready(u64),
+    /// Handed out, and whether it was added after that.
+    UnderWay { again: bool },
 }
 
 impl WorkQueue {
     /// The object is to be worked on now; where it is worked on already, once more after that.
     pub fn add(&mut self, uid: &Uid) {
-        let item = self.items.entry(uid.clone()).or_default();
-        if item.working {
-            item.again = true;
-        } else if item.turn.is_none() {
-            self.turns += 1;
-            item.turn = Some(self.turns);
-            self.ready.insert(self.turns, uid.clone());
+        match self.current.get_mut(uid) {
+            Some((_, Stage::UnderWay { again })) => *again = true,
+            Some(_) => {}
+            None => self.line_up(uid.clone()),
         }
     }
 
     /// The object is to be worked on at that time, or at the earlier one that it has. Being handed out takes the time
     /// away: whoever works on an object says anew when to look again.
     pub fn add_after(&mut self, uid: &Uid, at: Moment) {
-        let item = self.items.entry(uid.clone()).or_default();
-        if item.after.is_some_and(|after| after <= at) {
-            return;
-        }
-        if let Some(after) = item.after.replace(at) {
-            self.later.remove(&(after, uid.clone()));
-        }
-        self.later.insert((at, uid.clone()));
+        self.later.add(uid, at);
     }
 
     /// The next object; it is under way from now on, until it is [`done`](Self::done).
     pub fn next(&mut self, now: Moment) -> Option<Uid> {
         self.add_what_is_due(now);
         let (_, uid) = self.ready.pop_first()?;
-        let item = self.items.entry(uid.clone()).or_default();
-        let after = item.after.take();
-        *item = Item { working: true, ..Item::default() };
-        if let Some(after) = after {
-            self.later.remove(&(after, uid.clone()));
+        if let Some((_, stage)) = self.current.get_mut(&uid) {
+            *stage = Stage::UnderWay { again: false };
         }
+        self.later.remove(&uid);
         Some(uid)
     }
 
     /// The work on the object ended; what was added meanwhile gets its turn now.
     pub fn done(&mut self, uid: &Uid) {
-        let Some(item) = self.items.get_mut(uid) else { return };
-        let again = std::mem::take(&mut item.again);
-        item.working = false;
+        let Some(Stage::UnderWay { again }) = self.stage(uid) else { return };
+        self.current.remove(uid);
         if again {
-            self.add(uid);
-        } else {
-            self.drop_if_idle(uid);
+            self.line_up(uid.clone());
         }
     }
 
     /// The object is not to be worked on any more. Work that is under way stays so until it is done.
     pub fn remove(&mut self, uid: &Uid) {
-        let Some(item) = self.items.get_mut(uid) else { return };
-        let Item { turn, after, working, .. } = std::mem::take(item);
-        item.working = working;
-        if let Some(turn) = turn {
-            self.ready.remove(&turn);
+        self.later.remove(uid);
+        match self.current.get_mut(uid) {
+            Some((_, Stage::UnderWay { again })) => *again = false,
+            Some((_, Stage::Ready(turn))) => {
+                self.ready.remove(turn);
+                self.current.remove(uid);
+            }
+            None => {}
         }
-        if let Some(after) = after {
-            self.later.remove(&(after, uid.clone()));
-        }
-        self.drop_if_idle(uid);
     }
 
     /// How many objects wait for their turn, without those whose time has not come.
@@ -104,28 +92,29 @@ impl WorkQueue {
     /// When the next object is to be worked on: `now` where one waits already, `None` where there is none.
     #[must_use]
     pub fn next_at(&self, now: Moment) -> Option<Moment> {
-        if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
+        if self.ready.is_empty() { self.later.first() } else { Some(now) }
     }
 
     /// When this object is to be worked on, where its time is still to come.
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
-        self.items.get(uid)?.after
+        self.later.of(uid)
+    }
+
+    fn stage(&self, uid: &Uid) -> Option<Stage> {
+        self.current.get(uid).map(|(_, stage)| *stage)
+    }
+
+    /// Gives an object that is neither ready nor handed out its turn.
+    fn line_up(&mut self, uid: Uid) {
+        self.turns += 1;
+        self.ready.insert(self.turns, uid.clone());
+        self.current.insert((uid, Stage::Ready(self.turns)));
     }
 
     fn add_what_is_due(&mut self, now: Moment) {
-        while self.later.first().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, uid)) = self.later.pop_first() else { return };
-            if let Some(item) = self.items.get_mut(&uid) {
-                item.after = None;
-            }
+        while let Some(uid) = self.later.take_due(now) {
             self.add(&uid);
-        }
-    }
-
-    fn drop_if_idle(&mut self, uid: &Uid) {
-        if self.items.get(uid) == Some(&Item::default()) {
-            self.items.remove(uid);
         }
     }
 }
@@ -151,6 +140,11 @@ mod tests {
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    /// All objects that are to be worked on or worked on.
+    fn kept(queue: &WorkQueue) -> BTreeSet<Uid> {
+        queue.later.uids().chain(queue.current.iter().map(|(uid, _)| uid)).cloned().collect()
     }
 
     fn all(queue: &mut WorkQueue, now: u64) -> Vec<Uid> {
@@ -180,9 +174,9 @@ mod tests {
         assert_eq!(queue.next(at(2)), None);
         queue.done(&a);
         assert_eq!(all(&mut queue, 2), std::slice::from_ref(&a));
-        assert!(queue.items[&a].working);
+        assert_eq!(queue.stage(&a), Some(Stage::UnderWay { again: false }));
         queue.done(&a);
-        assert_eq!((queue.next(at(9)), queue.items.len()), (None, 0));
+        assert_eq!((queue.next(at(9)), kept(&queue).len()), (None, 0));
     }
 
     #[test]
@@ -280,8 +274,7 @@ mod tests {
                 }
             }
             let known: BTreeSet<Uid> = model.due.keys().chain(&model.working).map(|object| name(*object)).collect();
-            let kept: BTreeSet<Uid> = queue.items.keys().cloned().collect();
-            prop_assert_eq!(kept, known);
+            prop_assert_eq!(kept(&queue), known);
         }
     }
 }

@@ -5,8 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use drift_model::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Selected};
+use drift_model::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Selected, Uid};
+use drift_model::moment::Moment;
+use drift_model::work_queue::WorkQueue;
 
 /// So many that a hash table, which doubles, is as full as on average.
 const OBJECTS: u64 = 10_000;
@@ -34,11 +37,15 @@ fn index_of(objects: &[(Selected, Claimant)]) -> IdentityIndex {
     index
 }
 
+fn uid(number: u64) -> Uid {
+    format!("5b1f0c1e-0000-4000-8000-{number:012}").into()
+}
+
 /// Objects of one target, of which each alone wants a resource.
 fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selected, Claimant)> {
     let (target, scope) = (Arc::<str>::from("proxies"), ScopeId::of("GET http://proxies/${…}"));
     let object = |number| {
-        let uid = format!("5b1f0c1e-0000-4000-8000-{number:012}").into();
+        let uid = uid(number);
         let wants = ResourceName { scope, identity: format!("proxy-{number}").into() };
         let claimant = Claimant { owns: owns(&wants), wants: Some(wants), created: 1, claimed: 0, deleting: false };
         (Selected { target: target.clone(), uid }, claimant)
@@ -53,4 +60,27 @@ fn an_object_alone_takes_little_of_the_index() {
         let objects = objects(owns);
         assert_eq!(taken(|| index_of(&objects)), expected);
     }
+}
+
+#[test]
+fn an_object_that_waits_takes_little_of_the_queue() {
+    let uids: Vec<Uid> = (0..OBJECTS).map(uid).collect();
+    let at = |milliseconds| Moment::from_start(Duration::from_millis(milliseconds));
+    let queue = || {
+        let mut queue = WorkQueue::default();
+        uids.iter().zip((0..OBJECTS).rev()).for_each(|(uid, number)| queue.add_after(uid, at(number)));
+        queue
+    };
+    let expected = Each { bytes: 43, blocks: 0 };
+    assert_eq!(taken(queue), expected);
+    // A round later, in which all were due at once.
+    let a_round_later = || {
+        let mut queue = queue();
+        while let Some(uid) = queue.next(at(OBJECTS)) {
+            queue.done(&uid);
+            queue.add_after(&uid, at(2 * OBJECTS));
+        }
+        queue
+    };
+    assert_eq!(taken(a_round_later), expected);
 }
