@@ -207,9 +207,9 @@ impl TargetActor {
         let now = read_clock();
         match event {
             ObjectEvent::Seen(object) => self.take_seen(*object, now),
-            ObjectEvent::Left(id) => {
-                self.skipped.remove(&id.uid);
-                self.forget(&id.uid, now.moment);
+            ObjectEvent::Left(uid) => {
+                self.skipped.remove(&uid);
+                self.forget(&uid, now.moment);
             }
             ObjectEvent::Skipped(object) => self.skip(&object.id, now),
             ObjectEvent::Listed => {

@@ -34,7 +34,7 @@ impl TargetActor {
                     self.contend_unmanaged(&object, now);
                 }
             }
-            ObjectEvent::Left(id) => self.forget(&id.uid),
+            ObjectEvent::Left(uid) => self.forget(&uid),
             ObjectEvent::Skipped(object) => self.skip(&object),
             ObjectEvent::Listed => {
                 self.roster.note_listed();

@@ -309,7 +309,7 @@ async fn a_word_that_came_back_wakes_who_waited() {
 #[tokio::test]
 async fn an_answer_does_not_bring_back_who_left() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
-    let (events, left) = (running.events.clone(), running.bench.lean().id);
+    let (events, left) = (running.events.clone(), running.bench.lean().id.uid);
     running.bench.replace(move |line, _| {
         if line.starts_with("PUT") {
             events.try_send(ObjectEvent::Left(left.clone())).unwrap();
@@ -457,14 +457,15 @@ async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
     let (older, had) = (Uid::from("u-0"), Arc::new(Mutex::new(Vec::new())));
     let wanting =
         Claimant { wants: Some(running.bench.resource()), owns: None, created: 0, claimed: 0, deleting: false };
-    let (events, id, member, asked) = (running.events.clone(), running.bench.lean().id, other.clone(), had.clone());
+    let (events, left, member, asked) =
+        (running.events.clone(), running.bench.lean().id.uid, other.clone(), had.clone());
     let (uid, claimant) = (older.clone(), wanting.clone());
     running.bench.replace(move |line, _| {
         let mut member = member.lock().unwrap();
         if line.contains("creating") {
             member.insert(&uid, claimant.clone());
         } else if line.starts_with("POST") {
-            events.try_send(ObjectEvent::Left(id.clone())).unwrap();
+            events.try_send(ObjectEvent::Left(left.clone())).unwrap();
         } else if line.starts_with("PUT") {
             asked.lock().unwrap().push(member.rights(&uid, &claimant).has);
         }

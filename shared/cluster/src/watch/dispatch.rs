@@ -6,12 +6,13 @@
 //! watch. A pure step machine: it takes what happened and gives what is to be done. It must not know tasks or clients.
 
 mod arranging;
+mod known;
 mod telling;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::kinds::{KindName, ResolvedKind};
@@ -20,9 +21,9 @@ use crate::watch::ObjectEvent;
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::{LeanObject, ObjectId, SeenObject};
-use drift_model::shared_text::SharedText;
+use drift_model::object::{LeanObject, SeenObject};
 use drift_target::ObjectSelection;
+use known::{KnownObjects, Role};
 
 /// A target that wants to be told of its objects.
 #[derive(Clone, Debug)]
@@ -100,7 +101,7 @@ pub struct Dispatch {
     /// Targets of which trouble was said and that want nothing any more.
     hushed: Vec<Arc<str>>,
     last_number: usize,
-    last_list: u64,
+    last_list: u32,
 }
 
 #[derive(Debug)]
@@ -120,12 +121,7 @@ struct Watch {
     fields: FieldPaths,
     /// By namespace, or one for all.
     collections: BTreeMap<Option<String>, Followed>,
-    /// Boxed: a table has room for up to twice its entries.
-    known: HashMap<Uid, Box<Known>>,
-    /// Who was told of an object last: of the next one it is the same, as a rule.
-    last_told: Told,
-    /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
-    last_namespace: Option<SharedText>,
+    known: KnownObjects,
     needs_list: bool,
 }
 
@@ -134,32 +130,12 @@ struct Watch {
 struct Followed {
     number: usize,
     /// Of the list that is read, or was read last.
-    list: u64,
+    list: u32,
     is_listed: bool,
     /// Its list was asked for by us, and shows to many what they know.
     is_repeated: bool,
     signed_at: Option<Moment>,
     trouble: Option<String>,
-}
-
-/// An object that somebody was told of.
-#[derive(Debug)]
-struct Known {
-    id: ObjectId,
-    version: Box<str>,
-    /// The last list that had it, or after which it was heard of.
-    list: u64,
-    told: Told,
-}
-
-/// Who was told, as what.
-type Told = Arc<[(Arc<str>, Role)]>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    Owner,
-    /// Another target, first by name, selects it too.
-    Skipper,
 }
 
 impl Dispatch {
@@ -196,7 +172,7 @@ impl Dispatch {
         };
         let gone: Vec<_> = self.owners.extract_if(.., |target, selection| !stays(target, selection)).collect();
         for (_, selection) in gone {
-            self.list_again(&selection, |known| known.told.iter().any(|(_, role)| *role == Role::Skipper));
+            self.list_again(&selection, |told| told.iter().any(|(_, role)| *role == Role::Skipper));
         }
     }
 
@@ -209,7 +185,7 @@ impl Dispatch {
             Change::Connected => self.change_followed(place, |followed| followed.trouble = None),
             Change::Failing(text) => self.change_followed(place, |followed| followed.trouble = Some(text)),
             Change::ListBegan => {
-                self.last_list += 1;
+                self.last_list = self.last_list.wrapping_add(1);
                 let list = self.last_list;
                 self.change_followed(place, |followed| followed.list = list);
             }
@@ -261,24 +237,13 @@ impl Dispatch {
 
     /// The target knows of no object any more.
     fn forget_told(&mut self, target: &Arc<str>) {
-        for watch in self.watches.values_mut() {
-            // Of nearly all objects the same were told, and stay so.
-            let (mut before, mut after) = (Told::default(), Told::default());
-            watch.known.retain(|_, known| {
-                if !Arc::ptr_eq(&known.told, &before) {
-                    before = known.told.clone();
-                    after = before.iter().filter(|(one, _)| one != target).cloned().collect();
-                }
-                known.told = after.clone();
-                !known.told.is_empty()
-            });
-        }
+        self.watches.values_mut().for_each(|watch| watch.known.forget_target(target));
     }
 
     /// The targets that were told of the object.
     pub fn told<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a Arc<str>> {
-        let known = self.watches.values().filter_map(|watch| watch.known.get(uid));
-        known.flat_map(|known| known.told.iter().map(|(target, _)| target))
+        let told = self.watches.values().filter_map(|watch| watch.known.told(uid));
+        told.flat_map(|told| told.iter().map(|(target, _)| target))
     }
 
     /// Whether the target was told of all its objects.

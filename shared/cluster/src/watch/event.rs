@@ -2,8 +2,9 @@
 //!
 //! It must not know who tells it.
 
+use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::{LeanObject, ObjectId};
+use drift_model::object::LeanObject;
 
 /// One thing that a target is told.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub enum ObjectEvent {
     /// An object that the target selects is another's, first by name. Said once.
     Skipped(Box<LeanObject>),
     /// An object is the target's no more, nor skipped: deleted, no longer matching, or another's.
-    Left(ObjectId),
+    Left(Uid),
     /// All objects of the target were `Seen` or `Skipped`. Said once.
     Listed,
     /// All watches of the target's objects gave a sign of life (event, bookmark or list) at `since` or later; sent at most

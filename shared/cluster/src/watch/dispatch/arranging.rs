@@ -2,9 +2,10 @@
 //!
 //! A newcomer is told of its objects by a new list of the one watch. It must not know what objects say.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Command, Dispatch, Effects, Followed, Known, Member, Subscriber, Told, Watch, WatchKey};
+use super::known::{KnownObjects, Told};
+use super::{Command, Dispatch, Effects, Followed, Member, Subscriber, Watch, WatchKey};
 use crate::kinds::KindName;
 use drift_model::field_paths::FieldPaths;
 use drift_target::ObjectSelection;
@@ -40,9 +41,7 @@ impl Dispatch {
                     kind: newcomer.kind,
                     fields: FieldPaths::default(),
                     collections: BTreeMap::new(),
-                    known: HashMap::new(),
-                    last_told: Told::default(),
-                    last_namespace: None,
+                    known: KnownObjects::default(),
                     needs_list: true,
                 };
                 self.watches.entry(member.key.clone()).or_insert(watch).needs_list = true;
@@ -51,10 +50,10 @@ impl Dispatch {
         }
     }
 
-    /// All watches of a kind, in whatever version, that know an object like this are to list it again.
-    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Known) -> bool) {
+    /// All watches of a kind, in whatever version, that told such of an object are to list it again.
+    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Told) -> bool) {
         for ((api_version, kind), watch) in &mut self.watches {
-            if KindName::new(api_version, kind).is_of(selection) && watch.known.values().any(|known| concerns(known)) {
+            if KindName::new(api_version, kind).is_of(selection) && watch.known.any(&concerns) {
                 watch.needs_list = true;
             }
         }

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Command, Dispatch, Effects, Followed, Known, Member, Orphan, Place, Role, Subscriber, Told, WatchKey};
+use super::known::{Role, Told};
+use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
 use crate::kinds::KindName;
 use crate::watch::{ObjectEvent, owner_of};
 use drift_model::field_paths::FieldPaths;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
-use drift_model::object::{LeanObject, ObjectId, SeenObject};
+use drift_model::object::{LeanObject, SeenObject};
 use drift_model::object_view::ObjectView;
-use drift_model::shared_text::SharedText;
 use drift_target::ObjectSelection;
 
 /// The least time between two [`ObjectEvent::Alive`]: far below the two minutes after which a watch counts as dead.
@@ -31,13 +31,10 @@ impl Dispatch {
         let (owner, roles) = self.roles(key, &seen);
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
-        let before = watch.known.remove(&seen.object.id.uid);
-        share_names(&mut seen.object.id, before.as_deref(), &mut watch.last_namespace);
+        watch.known.share_names(&mut seen.object.id);
         let object = &seen.object;
-        let is_repeated = is_listed
-            && followed.is_repeated
-            && before.as_ref().is_some_and(|known| known.version == object.resource_version);
-        let told = before.map(|known| known.told).unwrap_or_default();
+        let is_repeated = is_listed && followed.is_repeated && watch.known.has_version_of(object);
+        let told = watch.known.told(&object.id.uid).cloned().unwrap_or_default();
         for (target, role) in &*roles {
             let was = told.iter().find(|(one, _)| one == target).map(|(_, role)| *role);
             let Some(member) = self.members.get(target) else { continue };
@@ -50,20 +47,17 @@ impl Dispatch {
             }
         }
         let has_left = |(target, _): &&(Arc<str>, Role)| !roles.iter().any(|(one, _)| one == target);
-        let left = |(target, _): &(Arc<str>, Role)| (target.clone(), ObjectEvent::Left(object.id.clone()));
+        let left = |(target, _): &(Arc<str>, Role)| (target.clone(), ObjectEvent::Left(object.id.uid.clone()));
         effects.words.extend(told.iter().filter(has_left).map(left));
         let had_owner = told.iter().any(|(_, role)| *role == Role::Owner);
         if owner.is_none() && (had_owner || object.carries_ours()) {
             let (kind, object) = (KindName::new(&key.0, &key.1), Arc::new(object.clone()));
             effects.orphans.push(Orphan { kind, object, has_left: had_owner });
         }
-        if !roles.is_empty() {
-            if watch.last_told != roles {
-                watch.last_told = roles;
-            }
-            let (id, version) = (object.id.clone(), object.resource_version.clone());
-            let known = Known { id, version, list: followed.list, told: watch.last_told.clone() };
-            watch.known.insert(object.id.uid.clone(), Box::new(known));
+        if roles.is_empty() {
+            watch.known.forget(&object.id.uid);
+        } else {
+            watch.known.note(object, followed.list, roles);
         }
     }
 
@@ -85,10 +79,8 @@ impl Dispatch {
     }
 
     pub(super) fn drop_known(&mut self, key: &WatchKey, uid: &Uid, effects: &mut Effects) {
-        let known = self.watches.get_mut(key).and_then(|watch| watch.known.remove(uid));
-        if let Some(Known { id, told, .. }) = known.map(|known| *known) {
-            effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(id.clone()))));
-        }
+        let told = self.watches.get_mut(key).and_then(|watch| watch.known.forget(uid)).unwrap_or_default();
+        effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
     }
 
     /// What the list did not have is gone.
@@ -96,11 +88,8 @@ impl Dispatch {
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get_mut(namespace) else { return };
         (followed.is_listed, followed.is_repeated) = (true, false);
-        let list = followed.list;
-        let is_here = |known: &Known| namespace.is_none() || known.id.namespace.as_deref() == namespace.as_deref();
-        let vanished = watch.known.iter().filter(|(_, known)| is_here(known) && known.list != list);
-        let vanished: Vec<Uid> = vanished.map(|(uid, _)| uid.clone()).collect();
-        vanished.iter().for_each(|uid| self.drop_known(key, uid, effects));
+        let missing = watch.known.missing(namespace.as_deref(), followed.list);
+        missing.iter().for_each(|uid| self.drop_known(key, uid, effects));
     }
 
     /// Tells each target of a watch what is news of its namespaces: that they are listed, live, or cannot be watched.
@@ -131,15 +120,6 @@ impl Dispatch {
                 effects.commands.push(Command::Trouble(target.clone(), text));
             }
         }
-    }
-}
-
-/// Gives an object the names that are kept already, where they are equal: each is kept in a dozen places.
-fn share_names(id: &mut ObjectId, before: Option<&Known>, last_namespace: &mut Option<SharedText>) {
-    match before {
-        Some(known) if known.id == *id => *id = known.id.clone(),
-        _ if *last_namespace == id.namespace => id.namespace.clone_from(last_namespace),
-        _ => last_namespace.clone_from(&id.namespace),
     }
 }
 
