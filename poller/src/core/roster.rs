@@ -3,10 +3,11 @@
 //! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 //! It must not know how a poll or a write is done.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_model::by_uid::{ByUid, OfObject};
 use drift_model::condition::CorrectionStatus;
 use drift_model::fifo::Fifo;
 use drift_model::identity::{Claimant, ResourceName, Uid};
@@ -33,15 +34,22 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 pub struct Roster {
     target: Arc<Target>,
     pace: Arc<Pace>,
-    /// Boxed: a table has room for up to twice its entries.
-    tracks: HashMap<Uid, Box<Track>>,
+    /// Boxed: the room between them is that of a pointer.
+    tracks: ByUid<Box<Track>>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
-    slow_slots: HashMap<Uid, Moment>,
-    owing: HashSet<Uid>,
+    slow_slots: ByUid<(Uid, Moment)>,
+    /// At a start all objects, and then hardly any.
+    owing: ByUid<Uid>,
     listed: bool,
     heard: Option<Moment>,
+}
+
+impl OfObject for Track {
+    fn uid(&self) -> &Uid {
+        &self.object().id.uid
+    }
 }
 
 impl Roster {
@@ -51,12 +59,12 @@ impl Roster {
         Self {
             pace: Arc::new(Pace::of(&target)),
             target,
-            tracks: HashMap::new(),
+            tracks: ByUid::default(),
             wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
-            slow_slots: HashMap::new(),
-            owing: HashSet::new(),
+            slow_slots: ByUid::default(),
+            owing: ByUid::default(),
             listed: false,
             heard: None,
         }
@@ -75,7 +83,7 @@ impl Roster {
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
                 let track = Track::new(object, rendered, self.pace.clone(), (arrival, now));
-                self.tracks.insert(uid.clone(), Box::new(track));
+                self.tracks.insert(Box::new(track));
             }
         }
         self.rearrange(&uid, now.moment);
@@ -124,7 +132,7 @@ impl Roster {
 
     /// Every track.
     pub fn tracks(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.values().map(|track| &**track)
+        self.tracks.iter().map(|track| &**track)
     }
 
     /// Lets something happen to one object and arranges its next wake.
@@ -199,18 +207,18 @@ impl Roster {
     /// The moment at which a slow write may go, if it has one.
     #[must_use]
     pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
-        self.slow_slots.get(uid).copied()
+        self.slow_slots.get(uid).map(|(_, slot)| *slot)
     }
 
     /// All moments that slow writes have.
     pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
-        self.slow_slots.values().copied()
+        self.slow_slots.iter().map(|(_, slot)| *slot)
     }
 
     /// Gives a slow write its moment; `None` takes it back.
     pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
         match slot {
-            Some(slot) => self.slow_slots.insert(uid.clone(), slot),
+            Some(slot) => self.slow_slots.insert((uid.clone(), slot)),
             None => self.slow_slots.remove(uid),
         };
         self.rearrange(uid, now);
@@ -237,10 +245,10 @@ impl Roster {
         let Some(track) = self.tracks.get_mut(uid) else { return };
         let write = match track.next_write(now) {
             // A slow write that is not to be made any more: its moment is to be given back.
-            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
+            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.has(uid) => Some(now),
             NextWrite::Nothing => None,
             NextWrite::NotBefore(moment) => Some(moment),
-            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
+            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).map_or(now, |(_, slot)| *slot)),
             NextWrite::Write(..) => Some(now),
         };
         let write = write.filter(|_| !self.writes.has(uid));

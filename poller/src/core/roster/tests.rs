@@ -7,6 +7,7 @@ use drift_model::condition::ObservedReason;
 use drift_model::identity::{IdentityIndex, Selected};
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
