@@ -62,7 +62,7 @@ async fn a_first_create_has_its_order() {
     );
     assert!(object.has_finalizer());
     let ending = format!(" [scope {}]", ScopeId::of(SCOPE));
-    assert!(object.conditions.corrected().unwrap().message.ends_with(&ending), "{:?}", object.conditions);
+    assert!(object.conditions.corrected().unwrap().message.text().ends_with(&ending), "{:?}", object.conditions);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
-use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Tag, Wish};
+use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Wish};
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
@@ -121,7 +121,7 @@ impl Ledger {
     ) {
         let Some((old, new)) = self.landed(&before.id.uid, standing, api, DRIFT_OBSERVED) else { return };
         self.note_true_word(&before.id.uid);
-        let tag = Tag::find(&condition.message).unwrap_or_default();
+        let tag = condition.message.tag().unwrap_or_default();
         let evidence = |drifted| (before.id.uid.clone(), tag.wish, tag.correction, drifted);
         let known = match condition.status {
             ConditionStatus::True => self.seen.contains(&evidence(true)),

@@ -136,7 +136,8 @@ impl Row {
     #[must_use]
     pub fn of((target, objects): (&KnownTarget, &ObjectSelection), object: &LeanObject) -> Self {
         let observed = object.conditions.observed().map(|condition| {
-            let (text, _) = Tag::split(&condition.message);
+            let message = condition.message.text();
+            let (text, _) = Tag::split(&message);
             Observed {
                 status: condition.status,
                 since: condition.last_transition_time.to_string(),
@@ -150,7 +151,7 @@ impl Row {
             status: condition.status,
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
-            correction: CorrectionStatus::parse(&condition.message).correction,
+            correction: CorrectionStatus::parse(&condition.message.text()).correction,
         });
         Self {
             namespace: object.id.namespace.as_deref().map(str::to_owned),

@@ -205,11 +205,12 @@ fn row(track: &Track, now: Moment) -> ObjectRow {
     ObjectRow {
         object: shown.id.to_string(),
         verdict: shown.conditions.observed().map(|condition| {
-            let (text, _) = Tag::split(&condition.message);
+            let message = condition.message.text();
+            let (text, _) = Tag::split(&message);
             row_condition(condition, text)
         }),
         correction: shown.conditions.corrected().map(|condition| {
-            let text = CorrectionStatus::parse(&condition.message).text;
+            let text = CorrectionStatus::parse(&condition.message.text()).text;
             row_condition(condition, &text)
         }),
         marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),

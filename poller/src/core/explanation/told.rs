@@ -209,13 +209,13 @@ impl Explanation {
 /// What the poller would say. When it would be written is not told.
 fn said(verdict: &Verdict) -> Value {
     let said = verdict.to_condition(None, "");
-    json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message})
+    json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
 }
 
 fn standing(condition: &Condition) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
     let kind = kind.as_str();
-    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), printable(message))
+    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), printable(&message.text()))
 }
 
 #[cfg(test)]

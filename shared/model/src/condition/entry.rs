@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{CorrectedReason, ObservedReason, TransitionTime};
+use super::{CorrectedReason, Message, ObservedReason, TransitionTime};
 use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use crate::shared_text::SharedText;
 
@@ -74,7 +74,7 @@ pub struct Condition {
     /// Its reason, a CamelCase word.
     pub reason: SharedText,
     /// Its message, for people; ours end with a tag or begin with K and the claim.
-    pub message: Box<str>,
+    pub message: Message,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
     pub observed_generation: Option<i64>,
     /// When the status last changed.
@@ -103,7 +103,7 @@ impl Condition {
         entry.insert("type".to_owned(), self.kind.as_str().into());
         entry.insert("status".to_owned(), self.status.as_str().into());
         entry.insert("reason".to_owned(), self.reason.as_str().into());
-        entry.insert("message".to_owned(), (*self.message).into());
+        entry.insert("message".to_owned(), self.message.text().into());
         if let Some(generation) = self.observed_generation {
             entry.insert("observedGeneration".to_owned(), generation.into());
         }
@@ -215,7 +215,7 @@ impl Conditions {
     #[must_use]
     pub fn moved_secrets(&self) -> Vec<String> {
         // Most notes say nothing of secrets, and this is asked of every object at every poll.
-        let noted = self.corrected().filter(|condition| condition.message.contains(MOVED));
+        let noted = self.corrected().filter(|condition| condition.message.text().contains(MOVED));
         let secrets = noted.and_then(super::CorrectionStatus::read).unwrap_or_default().secrets;
         secrets.moved().map(str::to_owned).collect()
     }
@@ -223,9 +223,10 @@ impl Conditions {
     /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
     #[must_use]
     pub fn correction(&self) -> u64 {
-        let counted =
-            self.corrected().map_or(0, |condition| super::CorrectionStatus::parse(&condition.message).correction);
-        let tagged = self.observed().and_then(|condition| super::Tag::find(&condition.message));
+        let counted = self
+            .corrected()
+            .map_or(0, |condition| super::CorrectionStatus::parse(&condition.message.text()).correction);
+        let tagged = self.observed().and_then(|condition| condition.message.tag());
         counted.max(tagged.map_or(0, |tag| tag.correction))
     }
 }

@@ -5,6 +5,7 @@
 mod corrected;
 mod entry;
 mod fields;
+mod message;
 mod noted_secrets;
 mod observed;
 mod patch;
@@ -18,6 +19,7 @@ mod wish;
 pub use corrected::{Claim, ClaimedName, CorrectionStatus};
 pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, Placed};
 pub use fields::DifferingFields;
+pub use message::Message;
 pub use noted_secrets::{NotedSecrets, SecretMark, SecretMarks};
 pub use observed::{Standing, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::condition::text::{fit_message, is_fitted};
+use crate::condition::text::fit_message;
 use crate::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason, Tag, Wish};
 
 /// The verdict that stands on an object, as far as it is ours.
@@ -24,7 +24,7 @@ impl Standing {
     #[must_use]
     pub fn read(condition: &Condition) -> Option<Self> {
         let reason = ObservedReason::parse(&condition.reason).filter(|reason| reason.status() == condition.status)?;
-        let tag = Tag::find(&condition.message).unwrap_or_default();
+        let tag = condition.message.tag().unwrap_or_default();
         Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
@@ -74,7 +74,7 @@ impl Verdict {
         self.status() == condition.status
             && self.reason.as_str() == condition.reason
             && self.generation == condition.observed_generation
-            && is_fitted(&condition.message, &self.text, &self.tag)
+            && condition.message.says(&self.text, &self.tag)
     }
 
     /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes,
