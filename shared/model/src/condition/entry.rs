@@ -153,13 +153,23 @@ pub struct Placed {
     pub condition: Condition,
 }
 
+/// `.status.conditions` as a list, whatever is in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConditionsList {
+    /// The object has no `.status`.
+    #[default]
+    NoStatus,
+    /// Its status has no such list.
+    None,
+    /// There is one, of so many entries.
+    Of(u32),
+}
+
 /// What `.status.conditions` held when the object was read, as far as the two programs care.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Whether the object has a `.status` at all.
-    pub status_exists: bool,
-    /// How many entries `.status.conditions` has; `None` where it is no list.
-    pub length: Option<u32>,
+    /// The list that they stand in.
+    pub list: ConditionsList,
     /// The poller's entry.
     pub observed: Option<Placed>,
     /// The controller's entry. Boxed: of most objects there is none, and there are very many objects.
@@ -177,8 +187,11 @@ impl Conditions {
             Some(Placed { index, condition: Condition::from_json(kind, entry) })
         };
         Self {
-            status_exists: status.is_some_and(Value::is_object),
-            length: list.map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)),
+            list: match list {
+                Some(list) => ConditionsList::Of(u32::try_from(list.len()).unwrap_or(u32::MAX)),
+                None if status.is_some_and(Value::is_object) => ConditionsList::None,
+                None => ConditionsList::NoStatus,
+            },
             observed: find(ConditionKind::Observed),
             corrected: find(ConditionKind::Corrected).map(Box::new),
         }

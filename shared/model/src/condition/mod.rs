@@ -17,7 +17,7 @@ mod transition_time;
 mod wish;
 
 pub use corrected::{Claim, ClaimedName, CorrectionStatus};
-pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, Placed};
+pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, ConditionsList, Placed};
 pub use fields::DifferingFields;
 pub use message::Message;
 pub use noted_secrets::{NotedSecrets, SecretMark, SecretMarks};

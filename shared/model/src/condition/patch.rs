@@ -7,7 +7,7 @@
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::condition::{Condition, Conditions, Placed, StatusFields};
+use crate::condition::{Condition, Conditions, ConditionsList, Placed, StatusFields};
 
 /// The state that a write is based on.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +49,19 @@ pub fn condition_patch(
 fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
     let mut operations = Vec::new();
-    if base.conditions.length.is_none() {
+    let length = match base.conditions.list {
+        ConditionsList::Of(length) => Some(length),
+        ConditionsList::None | ConditionsList::NoStatus => None,
+    };
+    if length.is_none() {
         // A list that somebody else made meanwhile would be replaced by ours.
         operations.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version}));
-        if !base.conditions.status_exists {
+        if base.conditions.list == ConditionsList::NoStatus {
             operations.push(add("/status", json!({})));
         }
         operations.push(add("/status/conditions", json!([])));
     }
-    let place = format!("/status/conditions/{}/type", base.conditions.length.unwrap_or_default());
+    let place = format!("/status/conditions/{}/type", length.unwrap_or_default());
     operations.push(add("/status/conditions/-", condition.to_json()));
     operations.push(json!({"op": "test", "path": place, "value": condition.kind.as_str()}));
     operations
