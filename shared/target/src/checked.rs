@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cel::{EvaluationError, Expression, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Node, TextTemplate, Variables};
 use crate::compare::{Compare, WriteOnly};
 use crate::correct::Correct;
 use crate::hints::HintSource;
@@ -142,6 +142,22 @@ impl Target {
         let is_settled = |key: &str| self.compare.is_settled(key, &selecting, self.read.observed());
         let keys = self.compare.updated_keys().into_iter();
         keys.filter(|key| is_named(key) && self.correct.leaves(key) && !is_settled(key)).collect()
+    }
+
+    /// The keys of a written-out `desired` that no request of an update carries: neither they nor the fields that they are made of.
+    #[must_use]
+    pub fn lacking_in_updates(&self) -> Vec<String> {
+        let left = self.left_by_updates();
+        let mut selecting = self.identity.fields();
+        selecting.extend(&self.read.fields());
+        let is_lacking = |key: &String| {
+            let fields = self.compare.desired.root().field(key).map(Node::fields).unwrap_or_default();
+            let is_of_object = fields.iter().next().is_some();
+            is_of_object
+                && !self.compare.is_settled(key, &selecting, self.read.observed())
+                && self.correct.lacks(key, &fields)
+        };
+        self.compare.updated_keys().into_iter().filter(|key| !left.contains(key) && is_lacking(key)).collect()
     }
 
     /// Renders what the object wishes for.

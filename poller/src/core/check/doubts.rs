@@ -34,6 +34,12 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if let Some(message) = without_update(&target.left_by_updates()) {
             warn(&["spec", "correct", kind_of(target), "update"], &message);
         }
+        if let Some(message) = without_key(&target.lacking_in_updates()) {
+            warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
+        for (path, message) in target.alike() {
+            warn(&path, &message);
+        }
         for (key, message) in target.unobserved() {
             warn(&["spec", "compare", "desired", &key], &message);
         }
@@ -63,6 +69,17 @@ fn without_update(keys: &[String]) -> Option<String> {
     Some(format!(
         "if {which} differs alone, no step of update writes it: nothing is sent, and the correction fails each time; add a step for \
          it, or widen a `when`"
+    ))
+}
+
+/// What is said of an update that carries other keys than these.
+fn without_key(keys: &[String]) -> Option<String> {
+    if keys.is_empty() {
+        return None;
+    }
+    let keys = keys.join("`, `");
+    Some(format!(
+        "no request of update carries `{keys}` of `desired`: where that differs, it is sent again and again and nothing heals; add it to a          body, or write body: \"${{desired}}\""
     ))
 }
 

@@ -25,7 +25,7 @@ fn checked(sources: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     (names.collect(), report.remarks.iter().map(shown).collect())
 }
 
-const CORRECT: &str = "  correct: {mode: Correct, http: {create: [{method: POST, url: \"https://h.example/x\"}], update: [{method: PUT, url: \"https://h.example/x\"}]}}\n";
+const CORRECT: &str = "  correct: {mode: Correct, http: {create: [{method: POST, url: \"https://h.example/x/${self.metadata.name}\"}], update: [{method: PUT, url: \"https://h.example/x/${self.metadata.name}\"}]}}\n";
 
 #[test]
 fn a_mistake_is_told_in_its_file() {
@@ -79,7 +79,7 @@ fn what_is_perhaps_not_meant_is_a_warning() {
     let scoped = target("b", "B", &format!("  scope: other\n{CORRECT}"));
     assert!(checked(&[("a.yaml", &one), ("b.yaml", &scoped)]).1.is_empty());
 
-    let half = one.replace("create: [{method: POST, url: \"https://h.example/x\"}], ", "");
+    let half = one.replace("create: [{method: POST, url: \"https://h.example/x/${self.metadata.name}\"}], ", "");
     let (_, remarks) = checked(&[("a.yaml", &half)]);
     let said = "warning a.yaml:10:35 it has update without create: what does not exist outside is told and never made";
     assert_eq!(remarks, [said]);
@@ -106,7 +106,7 @@ fn rates_follow_objects_and_intervals() {
 fn an_identity_that_all_objects_have_is_a_warning() {
     let table = [
         ("\"${self.metadata.name}\"", false),
-        ("\"a-${self.spec.name}\"", false),
+        ("\"a-${self.metadata.name}\"", false),
         ("web", true),
         ("\"${'a' + 'b'}\"", true),
     ];
@@ -145,7 +145,9 @@ fn a_wish_that_is_never_observed_is_a_warning() {
 
 #[test]
 fn an_update_that_has_no_write_is_a_warning() {
-    let step = |when: &str| format!("{{method: PUT, url: \"https://h.example/x\", when: \"${{{when}}}\"}}");
+    let step = |when: &str| {
+        format!("{{method: PUT, url: \"https://h.example/${{self.metadata.name}}\", when: \"${{{when}}}\"}}")
+    };
     let told = |desired: &str, steps: &[&str]| {
         let steps = steps.join(", ");
         let correct = format!("  correct: {{mode: Observe, http: {{create: [], update: [{steps}]}}}}\n")
@@ -163,8 +165,10 @@ fn an_update_that_has_no_write_is_a_warning() {
     assert_eq!(told(all, &[look, &a, &b]), [format!("warning a.yaml:10:35 if `c` {said}")]);
     assert_eq!(told(all, &[&a]), [format!("warning a.yaml:10:35 if one of `b`, `c` {said}")]);
     let (by_object, by_wish) = (step("'a' in differs || has(self.spec.c)"), step("'a' in differs || desired.c > 1"));
-    let (always, but_one) =
-        ("{method: PUT, url: \"https://h.example/x\"}", step("!('a' in differs && 'b' in differs)"));
+    let (always, but_one) = (
+        "{method: PUT, url: \"https://h.example/${self.metadata.name}\"}",
+        step("!('a' in differs && 'b' in differs)"),
+    );
     let replaced = "{desired: {a: 1, b: {x: 1}}, rules: [{path: /b/x, ignore: true}, {path: /a, ignore: true}]}";
     for (desired, steps) in [
         (all, &[&*a, &b, &step("'c' in differs")][..]),
@@ -184,8 +188,9 @@ fn an_update_that_has_no_write_is_a_warning() {
 #[test]
 fn a_key_that_finds_the_resource_needs_no_write() {
     let told = |name: &str, observed: &str| {
-        let correct = "  correct: {mode: Observe, http: {update: [{method: PATCH, url: \"https://h.example/x\", when: \"${'ttl' in differs}\"}]}}\n";
+        let correct = "  correct: {mode: Observe, http: {update: [{method: PATCH, url: \"https://h.example/x/${self.metadata.name}\", when: \"${'ttl' in differs}\"}]}}\n";
         let text = target("a", "A", correct)
+            .replace("identity: \"${self.metadata.name}\"", "identity: \"${self.metadata.name + self.spec.name}\"")
             .replace("{desired: {a: 1}}", &format!("{{desired: {{name: {name}, ttl: \"${{self.spec.ttl}}\"}}}}"))
             .replace("x/${self.metadata.name}\"}}\n", &format!("x/${{self.spec.name}}\"{observed}}}}}\n"));
         let (targets, remarks) = checked(&[("a.yaml", &text)]);
@@ -208,6 +213,87 @@ fn a_key_that_finds_the_resource_needs_no_write() {
     ] {
         assert_eq!(told(name, observed), count, "{name} {observed}");
     }
+}
+
+#[test]
+fn requests_that_objects_share_are_a_warning() {
+    let told = |read: &str, desired: &str, correct: &str| {
+        let correct = format!("  correct: {{mode: Observe, http: {{{correct}}}}}\n");
+        let text = target("a", "A", if correct.contains("{}") { "" } else { &correct })
+            .replace("{http: {url: \"https://h.example/x/${self.metadata.name}\"}}", read)
+            .replace("{desired: {a: 1}}", &format!("{{desired: {desired}}}"));
+        let (targets, mut remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{read} {correct} {remarks:#?}");
+        remarks.retain(|remark| !remark.contains(" without "));
+        remarks.join("; ")
+    };
+    let own = "{http: {url: \"https://h.example/${self.metadata.name}\"}}";
+    let said =
+        "warning a.yaml:8:17 no field of the object stands in the read, so that all objects read the same resource";
+    assert!(told("{http: {url: \"https://h.example/x\"}}", "{a: 1}", "").starts_with(said));
+    let said =
+        "it is made of `self.spec.b` and the identity of `self.metadata.name`: two objects can read one resource";
+    assert!(told("{http: {url: \"https://h.example/${self.spec.b}\"}}", "{a: 1}", "").contains(said));
+    for read in [
+        "{http: {url: \"https://h.example/${self.status.id}\"}}",
+        "{http: {url: \"https://h.example/${self.metadata.uid}\"}}",
+        "{http: {url: \"https://h.example/${self.spec.zone}/${self.metadata.name}\"}}",
+        "{http: {url: \"https://h.example/x\", observed: \"${response.body.filter(one, one.id == self.metadata.name)[0]}\"}}",
+        "{http: {url: \"https://h.example/x\", each: \"${response.body}\", key: {item: \"${item.name}\"}}}",
+        "{postgres: {connection: {secretRef: {name: a}}, query: 'SELECT 1 FROM x WHERE y = ${self.metadata.name}'}}",
+    ] {
+        assert_eq!(told(read, "{a: 1}", ""), "", "{read}");
+    }
+    let of = |step: &str| format!("{{method: PUT, {step}}}");
+    let (bare, named) = (of("url: \"https://h.example/x\""), of("url: \"https://h.example/${self.metadata.name}\""));
+    let with_wish = of("url: \"https://h.example/x\", body: \"${desired}\"");
+    let same = "no field of the object stands in it, so that each object's";
+    for action in ["update", "delete"] {
+        let step = |step: &str| format!("{action}: [{step}]");
+        assert!(told(own, "{a: 1}", &step(&bare)).contains(&format!("{same} {action} sends the same")), "{action}");
+        assert!(told(own, "{a: 1}", &step(&with_wish)).contains(same), "the same wish of all");
+        assert!(told(own, "{a: \"${self.spec.a}\"}", &step(&with_wish)).contains("not of what the identity is"));
+        assert_eq!(told(own, "{name: \"${self.metadata.name}\"}", &step(&with_wish)), "");
+        assert_eq!(told(own, "{a: 1}", &step(&named)), "");
+        let found = of("url: \"https://h.example/${steps.find.body.id}\"");
+        let look = "{name: find, method: GET, url: \"https://h.example/${self.metadata.name}\"}";
+        assert_eq!(told(own, "{a: 1}", &step(&format!("{look}, {found}"))), "");
+    }
+    assert_eq!(told(own, "{a: \"${self.spec.a}\"}", &format!("create: [{with_wish}]")), "", "its name may be given");
+}
+
+#[test]
+fn a_key_that_no_update_carries_is_a_warning() {
+    let told = |desired: &str, step: &str| {
+        let correct = format!(
+            "  correct: {{mode: Observe, http: {{update: [{{method: PUT, url: \"https://h.example/${{self.metadata.name}}\", {step}}}]}}}}\n"
+        );
+        let text = target("a", "A", &correct).replace("{desired: {a: 1}}", &format!("{{desired: {desired}}}"));
+        let (targets, mut remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{desired} {step} {remarks:#?}");
+        remarks.retain(|remark| !remark.contains(" without "));
+        remarks.join("; ")
+    };
+    let wish = "{a: \"${self.spec.a}\", b: \"${self.spec.b}\", c: 1}";
+    let said = "warning a.yaml:10:35 no request of update carries `b` of `desired`: where that differs";
+    for lacking in ["body: {x: \"${self.spec.a}\"}", "body: {a: \"${desired.a}\"}", "form: {a: \"${desired['a']}\"}"] {
+        assert!(told(wish, lacking).starts_with(said), "{lacking}: {}", told(wish, lacking));
+    }
+    for whole in [
+        "body: {a: \"${desired.a}\", B: \"${self.spec.b}\"}",
+        "body: \"${desired}\"",
+        "body: {a: \"${desired.a}\", other: \"${desired.map(key, key)}\"}",
+        "body: \"${self.spec}\"",
+        "body: {restart: true}",
+        "headers: {b: \"${desired.b}\"}, body: {a: \"${desired.a}\"}",
+    ] {
+        assert_eq!(told(wish, whole), "", "{whole}");
+    }
+    assert_eq!(
+        told("{a: \"${self.spec.a}\", n: \"${self.metadata.name}\"}", "body: {a: \"${desired.a}\"}"),
+        "",
+        "it is found by n"
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::did_you_mean;
-use crate::cel::variables::{DESIRED, HEADERS, OBSERVED, SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, SECRETS, SELF, STEPS, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -176,6 +176,8 @@ impl Checker<'_> {
             }
         } else if chain.name == DESIRED && self.site.has_variable(DESIRED) {
             self.check_desired(chain);
+            let key = chain.fields.first().map_or(EVERY_KEY.into(), |key| format!("{DESIRED}.{key}").into());
+            self.variables.insert(key);
         } else if chain.name == OBSERVED && self.site.has_variable(OBSERVED) {
             self.check_observed(chain);
         } else if chain.name == STEPS && self.site.has_variable(STEPS) {

@@ -54,7 +54,7 @@ pub use text::TextTemplate;
 pub use url::UrlTemplate;
 pub(crate) use value::Node;
 pub use value::ValueTemplate;
-pub(crate) use variables::{CORRECTION, DIFFERS, HEADERS, SECRETS, STEPS};
+pub(crate) use variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, SECRETS, STEPS};
 pub use variables::{Scope, Variables};
 
 #[cfg(test)]

@@ -19,7 +19,9 @@ pub(super) const SELF: &str = "self";
 /// The answer of a read.
 pub(super) const RESPONSE: &str = "response";
 /// The rendered wish.
-pub(super) const DESIRED: &str = "desired";
+pub(crate) const DESIRED: &str = "desired";
+/// What is noted of an expression that sees the whole wish; of one that sees a key of it, `desired.KEY`.
+pub(crate) const EVERY_KEY: &str = "desired.*";
 /// What a poll observed.
 pub(super) const OBSERVED: &str = "observed";
 /// One entry of a collection.

@@ -1,5 +1,7 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
+use crate::cel::{DESIRED, EVERY_KEY};
+use crate::correct::made_of::MadeOf;
 use crate::correct::step::{HttpStep, Purpose, read_steps};
 use crate::http::auth::{Auth, read_auth};
 use crate::http::socket::read_socket;
@@ -38,6 +40,26 @@ impl HttpCorrect {
     /// Whether an update certainly sends nothing where this is the only key that differs.
     pub(super) fn leaves(&self, key: &str) -> bool {
         !self.update.is_empty() && self.update.iter().all(|step| step.leaves(key))
+    }
+
+    /// What the requests of each action are made of.
+    pub(super) fn made_of(&self) -> [Option<MadeOf>; 4] {
+        let made_of = |step: &HttpStep| (step.request.fields(), step.request.reads(DESIRED));
+        [&self.create, &self.update, &self.delete, &self.replace].map(|steps| MadeOf::of(steps.iter().map(made_of)))
+    }
+
+    /// Whether no request of an update carries a key of the wish, which is made of these fields, though one carries others.
+    pub(super) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
+        let carries = |step: &HttpStep| {
+            let (request, own) = (&step.request, step.request.fields());
+            let is_read = |field: &[String]| own.iter().any(|own| own.starts_with(field) || field.starts_with(own));
+            request.reads(EVERY_KEY) || request.reads(&format!("{DESIRED}.{key}")) || fields.iter().any(is_read)
+        };
+        let writes_fields = |step: &HttpStep| {
+            let body = step.request.body.as_ref().filter(|_| !step.looks_up());
+            body.is_some_and(|body| body.reads(DESIRED) || body.fields().iter().next().is_some())
+        };
+        self.update.iter().any(writes_fields) && !self.update.iter().any(carries)
     }
 
     pub(super) fn fields(&self) -> FieldPaths {

@@ -3,6 +3,7 @@
 mod http;
 mod job;
 mod kubernetes;
+mod made_of;
 mod nudge;
 mod postgres;
 mod replacement;
@@ -19,6 +20,7 @@ pub use self::http::HttpCorrect;
 pub use self::job::{JobCorrect, JobTemplate};
 pub use self::kubernetes::KubernetesCorrect;
 pub(crate) use self::kubernetes::check_manifest;
+use self::made_of::MadeOf;
 pub use self::nudge::NudgeCorrect;
 pub(crate) use self::nudge::check_nudge;
 pub use self::postgres::{PostgresCorrect, SqlStatement};
@@ -124,6 +126,9 @@ pub enum Destination {
     Nudge(NudgeCorrect),
 }
 
+/// The keys of actions that are written out step by step.
+pub(crate) const ACTIONS: [&str; 4] = ["create", "update", "delete", "replace"];
+
 /// Which actions a target has steps for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
@@ -177,6 +182,21 @@ impl Correct {
             Some(Destination::Http(http)) => http.leaves(key),
             Some(Destination::Postgres(postgres)) => postgres.leaves(key),
             Some(Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_)) | None => false,
+        }
+    }
+
+    /// Whether no request of an update carries a key of the wish, which is made of these fields, though one carries others.
+    pub(super) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
+        matches!(&self.destination, Some(Destination::Http(http)) if http.lacks(key, fields))
+    }
+
+    /// The key of the destination, and what the requests of each of [`ACTIONS`] are made of; `None` where they are bound to their object
+    /// by other means.
+    pub(super) fn made_of(&self) -> Option<(&'static str, [Option<MadeOf>; 4])> {
+        match self.destination.as_ref()? {
+            Destination::Http(http) => Some(("http", http.made_of())),
+            Destination::Postgres(postgres) => Some(("postgres", postgres.made_of())),
+            Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_) => None,
         }
     }
 

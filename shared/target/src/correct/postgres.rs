@@ -1,7 +1,8 @@
 //! `correct.postgres`: corrections by statements to a PostgreSQL server.
 
-use crate::cel::{DIFFERS, EvaluationError, Expression, Scope, Variables};
+use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
 use crate::correct::Actions;
+use crate::correct::made_of::MadeOf;
 use crate::naming::read_step_name;
 use crate::raw::Reader;
 use crate::secrets::secret_variable;
@@ -62,6 +63,13 @@ impl PostgresCorrect {
     pub(super) fn actions(&self) -> Actions {
         let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
         Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
+    }
+
+    /// What the statements of each action are made of.
+    pub(super) fn made_of(&self) -> [Option<MadeOf>; 4] {
+        let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
+        [&self.create, &self.update, &self.delete, &self.replace]
+            .map(|statements| MadeOf::of(statements.iter().map(made_of)))
     }
 
     fn statements(&self) -> impl Iterator<Item = &SqlStatement> {

@@ -65,7 +65,17 @@ impl KubernetesRead {
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
-        fields.insert(vec!["metadata".to_owned(), "namespace".to_owned()]);
+        fields.insert(own_namespace());
+        fields
+    }
+
+    /// The fields under `self` that tell which object of the cluster it is, and what is taken of it.
+    pub(super) fn own_fields(&self) -> FieldPaths {
+        let mut fields = self.name.fields();
+        fields.extend(&self.rules.fields());
+        if self.namespace.is_none() {
+            fields.insert(own_namespace());
+        }
         fields
     }
 }
@@ -75,6 +85,10 @@ impl KubernetesRead {
 fn is_name(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_' | ':');
     (1..=MAX_NAME_BYTES).contains(&text.len()) && text.chars().all(is_part) && !matches!(text, "." | "..")
+}
+
+fn own_namespace() -> Vec<String> {
+    vec!["metadata".to_owned(), "namespace".to_owned()]
 }
 
 /// Keys of `read.kubernetes`.

@@ -106,6 +106,26 @@ impl Read {
         }
     }
 
+    /// Where what is asked stands in the document.
+    pub(super) fn place(&self) -> Vec<&'static str> {
+        let [kind, key] = match &self.source {
+            Source::Http(http) if http.first.name.is_some() => ["http", "steps"],
+            Source::Http(_) => ["http", "url"],
+            Source::Postgres(_) => ["postgres", "query"],
+            Source::Kubernetes(_) => ["kubernetes", "name"],
+        };
+        vec!["spec", "read", kind, key]
+    }
+
+    /// The fields under `self` that tell what is read: those of its templates, and of an object of the cluster the namespace where that
+    /// is the object's own.
+    pub(super) fn own_fields(&self) -> FieldPaths {
+        match &self.source {
+            Source::Kubernetes(kubernetes) => kubernetes.own_fields(),
+            _ => self.fields(),
+        }
+    }
+
     /// The fields under `self` that its templates read.
     pub(super) fn fields(&self) -> FieldPaths {
         match &self.source {
