@@ -22,7 +22,7 @@ use crate::{ports, run_folder};
 
 /// The administrator, and the password that the documents write for everybody.
 const ADMINISTRATOR: &str = "postgres";
-/// See [`ADMINISTRATOR`].
+/// See `ADMINISTRATOR`.
 pub const PASSWORD: &str = "change-me";
 /// Who has the server where we are root: nobody (Debian's number), who has nothing else.
 const NOBODY: &str = "65534";

@@ -114,7 +114,7 @@ impl Schedule {
     }
 
     /// Lets no poll begin before an edit has settled, which the object's own operator needs its time for. Edits one after
-    /// another put the poll off by [`EDITS_SETTLE`] times that and no longer. Gives until when.
+    /// another put the poll off by `EDITS_SETTLE` times that and no longer. Gives until when.
     pub fn settle_edit(&mut self, settle: Duration, now: Moment) -> Moment {
         let first = *self.deviate().edited_at.get_or_insert(now);
         let settled = (now + settle).min(first + settle.saturating_mul(EDITS_SETTLE));

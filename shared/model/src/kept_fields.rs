@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::field_paths::FieldPaths;
 use crate::names;
 
-/// The most that is kept of one object: the bytes of its texts, and [`NODE_BYTES`] for each value. Far above what
+/// The most that is kept of one object: the bytes of its texts, and `NODE_BYTES` for each value. Far above what
 /// a wish takes, and five hundred such objects fit beside the memory limit of 128 MiB.
 pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 
