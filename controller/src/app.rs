@@ -15,7 +15,7 @@ use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_cluster::process::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
+use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings, lease_name};
 use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
 use drift_cluster::process::site::Site;
 use drift_cluster::process::{supervise, tasks};
@@ -38,7 +38,7 @@ use crate::core::vouching::Vouching;
 use crate::handover::Handovers;
 use crate::held_objects::{self, Board};
 use crate::metrics::Metrics;
-use crate::release::release;
+use crate::release::{ReleaseSettings, release};
 use crate::secrets::Secrets;
 use crate::target_work::work;
 use crate::vouch;
@@ -53,10 +53,12 @@ const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
 
 Exit codes: 0 ended as it was told to, 1 it could not start or a part of it failed, 3 bad usage";
 /// Shown at the end of `--help` of `release`.
-const RELEASE_EXAMPLES: &str = "Example, once drift-controller is scaled to 0:
-  drift-controller release --namespace drift-system
+const RELEASE_EXAMPLES: &str = "Examples, once drift-controller is scaled to 0:
+  drift-controller release --namespace drift-system --context production --dry-run      which objects it would release
+  drift-controller release --namespace drift-system --context production
 
-Exit codes: 0 no finalizer is left, 1 some are, 3 a controller holds the Lease, or it is the wrong namespace";
+Exit codes: 0 no finalizer is left (or, with --dry-run, all were told), 1 some are, 3 a controller holds the Lease, or it is the wrong
+namespace";
 
 /// Corrects external systems that drifted from the spec of Kubernetes objects, as the poller's driftObserved says.
 #[derive(Debug, clap::Parser)]
@@ -75,7 +77,7 @@ enum Command {
     Run(Settings),
     /// Before an uninstall: take the finalizer off every object, and leave everything outside as it is
     #[command(after_help = RELEASE_EXAMPLES)]
-    Release(HomeSettings),
+    Release(ReleaseSettings),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -83,7 +85,7 @@ struct Settings {
     #[command(flatten)]
     run: RunSettings,
     /// Name of the Lease by which the poller vouches
-    #[arg(long, default_value = POLLER_LEASE)]
+    #[arg(long, default_value = POLLER_LEASE, value_parser = lease_name)]
     poller_lease_name: String,
     #[command(flatten)]
     clean_up: CleanUpSettings,

@@ -1,20 +1,24 @@
 //! `drift-controller release`: before an uninstall, the finalizer is taken off every object of ours.
 //!
 //! Without a controller nobody would ever take it off, and a deletion would wait for ever. It holds the controller's
-//! Lease meanwhile, so that no controller puts finalizers on again, and touches nothing outside.
+//! Lease meanwhile, so that no controller puts finalizers on again, and touches nothing outside. What it would do is told
+//! without any of that.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+mod dry_run;
+mod held;
+mod printing;
+
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use drift_cluster::cleanup::{Selections, namespaces_of};
-use drift_cluster::client;
-use drift_cluster::client::{ObjectClient, ObjectPages, WriteError};
-use drift_cluster::kinds::{KindError, KindName, ResolvedKind};
+use drift_cluster::cleanup::Selections;
+use drift_cluster::client::{KubeconfigSettings, ObjectClient, WriteError, client_of};
+use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
+use drift_cluster::process::clock;
 use drift_cluster::process::progress::Progress;
 use drift_cluster::process::settings::{BAD_USAGE, HomeSettings};
 use drift_cluster::process::shutdown::ShutdownSignals;
@@ -29,6 +33,9 @@ use kube::Api;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::finalizer::release_patch;
+use dry_run::{Holder, tell};
+use held::{Search, kinds_of};
+use printing::{complain, say};
 
 /// How long the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
@@ -37,39 +44,77 @@ const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
 /// How often an object is read again when somebody else writes to it at the same moment.
 const TRIES: usize = 5;
 
+/// From where finalizers are taken off.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReleaseSettings {
+    #[command(flatten)]
+    home: HomeSettings,
+    /// Say what would be released, and release nothing; no Lease is taken
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+}
+
 /// Takes every finalizer off; the exit code is 0 only where none is left, and 3 while a controller holds the Lease or where
 /// nothing in the namespace says what was selected.
 ///
 /// # Errors
 /// When the API server cannot be asked.
-pub async fn release(settings: &HomeSettings) -> anyhow::Result<ExitCode> {
+pub async fn release(settings: &ReleaseSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
-    let client = client::connect().await?;
+    let client = match settings.cluster.configuration().await.and_then(client_of) {
+        Ok(client) => client,
+        Err(error) => {
+            complain(&format!("error: {error}"));
+            return Ok(ExitCode::from(BAD_USAGE));
+        }
+    };
     // A name that no controller has.
-    let instance = format!("release-{}", settings.instance());
-    let settings = HomeSettings { instance: Some(instance), ..settings.clone() };
-    let site = Site::new(client, &settings, CONTROLLER_MANAGER);
+    let instance = format!("release-{}", settings.home.instance());
+    let home = HomeSettings { instance: Some(instance), ..settings.home.clone() };
+    let site = Site::new(client, &home, CONTROLLER_MANAGER).of_cluster(settings.cluster.clone());
     site.spawn("signals", signals.forward(site.stop.clone()));
-    let lease_name = settings.lease_name(CONTROLLER_LEASE);
-    let targets = Targets::read(&site).await?;
-    if targets.0.is_empty() && !lease_exists(&site, &lease_name).await? {
-        complain(&format!(
-            "nothing in the namespace {} says what was selected: it has neither a ConfigMap of targets nor the Lease {lease_name}. Is it the right one? --namespace names another",
-            site.namespace
-        ));
-        return Ok(ExitCode::from(BAD_USAGE));
-    }
-    let lease_stop = CancellationToken::new();
-    let (lease, lease_task) = site.hold_lease(lease_name.clone(), BTreeMap::new(), &lease_stop);
-    let ended = tokio::select! {
-        ended = with_lease(&site, &lease, (&lease_name, &targets)) => ended,
+    let lease_name = home.lease_name(CONTROLLER_LEASE);
+    let ended = match unless_ended(&site, read(&site, &lease_name)).await {
+        Ok((targets, None)) if targets.0.is_empty() => {
+            complain(&format!(
+                "nothing in the namespace {} says what was selected: it has neither a ConfigMap of targets nor the Lease {lease_name}. Is it the right one? --namespace names another",
+                site.namespace
+            ));
+            Ok(ExitCode::from(BAD_USAGE))
+        }
+        Ok((targets, lease)) if settings.dry_run => {
+            unless_ended(&site, try_out(&site, lease.as_ref(), (&lease_name, &targets))).await
+        }
+        Ok((targets, _)) => by_lease(&site, &lease_name, &targets).await,
+        Err(error) => Err(error),
+    };
+    site.stop.cancel();
+    ended
+}
+
+/// Does it unless the program is told to end before.
+async fn unless_ended<T>(site: &Site, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::select! {
+        ended = work => ended,
         () = site.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
         () = site.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
-    };
-    lease_stop.cancel();
+    }
+}
+
+/// What says what was selected.
+async fn read(site: &Site, lease_name: &str) -> anyhow::Result<(Targets, Option<Lease>)> {
+    Ok((Targets::read(site).await?, read_lease(site, lease_name).await?))
+}
+
+async fn by_lease(site: &Site, name: &str, targets: &Targets) -> anyhow::Result<ExitCode> {
+    let stop = CancellationToken::new();
+    let (lease, lease_task) = site.hold_lease(name.to_owned(), BTreeMap::new(), &stop);
+    let ended = unless_ended(site, with_lease(site, &lease, (name, targets))).await;
+    stop.cancel();
     // The task bounds its release by itself.
     let _ = lease_task.await;
-    site.stop.cancel();
     ended
 }
 
@@ -90,12 +135,11 @@ impl Targets {
     }
 }
 
-/// Whether a controller ever led here. Holding the Lease would make it, also in a namespace that somebody mistyped.
-async fn lease_exists(site: &Site, name: &str) -> anyhow::Result<bool> {
+/// The Lease, where a controller ever led here. Holding it would make it, also in a namespace that somebody mistyped.
+async fn read_lease(site: &Site, name: &str) -> anyhow::Result<Option<Lease>> {
     let leases = Api::<Lease>::namespaced(site.client.clone(), &site.namespace);
     let found = tokio::time::timeout(CONFIGURATION_PATIENCE, leases.get_opt(name)).await;
-    let found = found.context("no answer")?.with_context(|| format!("reading the Lease {}/{name}", site.namespace))?;
-    Ok(found.is_some())
+    found.context("no answer")?.with_context(|| format!("reading the Lease {}/{name}", site.namespace))
 }
 
 async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
@@ -106,11 +150,12 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
         ));
         return Ok(ExitCode::from(BAD_USAGE));
     }
-    let notes = all_notes(lease, targets)?;
+    let found = lease.leadership().found_annotations();
+    let notes = all_notes(found.get(SELECTIONS_ANNOTATION).map(String::as_str), targets)?;
     let (mut left, mut unknown) = (0, 0);
-    let kinds: BTreeSet<KindName> = notes.iter().map(|(selection, _)| selection.kind_name()).collect();
-    for kind in kinds {
-        match (Release { site, lease, notes: &notes, name: &kind }).of_kind().await {
+    for kind in kinds_of(&notes) {
+        let search = Search { client: &site.client, notes: &notes, name: &kind };
+        match (Release { site, lease, search }).of_kind().await {
             Ok(held) => left += held,
             Err(error) => {
                 unknown += 1;
@@ -126,6 +171,21 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
         }
     }
     Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a release would do now.
+async fn try_out(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
+    let noted = lease.and_then(|lease| lease.metadata.annotations.as_ref()?.get(SELECTIONS_ANNOTATION));
+    let notes = all_notes(noted.map(String::as_str), targets)?;
+    let is_known = tell(&site.client, &notes).await;
+    if let Some(holder) = lease.and_then(|lease| Holder::of(lease, clock::wall())) {
+        complain(&format!(
+            "for now a release is refused: the drift-controller {} holds the Lease {}/{name}",
+            holder.0, site.namespace
+        ));
+        return Ok(ExitCode::from(BAD_USAGE));
+    }
+    Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Waits for the Lease; gives who holds it instead, and lives.
@@ -163,10 +223,8 @@ async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow:
 }
 
 /// What the Lease notes and what the targets select.
-fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Selections> {
-    let found = lease.leadership().found_annotations();
-    let (mut notes, unreadable) =
-        found.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
+fn all_notes(noted: Option<&str>, targets: &Targets) -> anyhow::Result<Selections> {
+    let (mut notes, unreadable) = noted.map(Selections::parse).unwrap_or_default();
     if unreadable > 0 {
         bail!(
             "the Lease has {unreadable} notes that cannot be read: mend or remove its annotation {SELECTIONS_ANNOTATION}"
@@ -180,45 +238,26 @@ fn all_notes(lease: &LeaseHandle, targets: &Targets) -> anyhow::Result<Selection
 struct Release<'a> {
     site: &'a Site,
     lease: &'a LeaseHandle,
-    notes: &'a Selections,
-    name: &'a KindName,
+    search: Search<'a>,
 }
 
 impl Release<'_> {
     /// Gives how many are left.
     async fn of_kind(&self) -> anyhow::Result<usize> {
-        let Some(kind) = self.locate().await? else { return Ok(0) };
-        let (held, mut progress) = (self.held(&kind).await?, Progress::begin());
+        let (search, name) = (self.search, &self.search.name.kind);
+        let Some(kind) = search.locate().await? else { return Ok(0) };
+        let (held, mut progress) = (search.held(&kind).await?, Progress::begin());
         for (number, object) in held.iter().enumerate() {
-            progress.tell(&format!("releasing {} {} of {}", self.name.kind, number + 1, held.len()));
+            progress.tell(&format!("releasing {name} {} of {}", number + 1, held.len()));
             let ended = self.free(&kind, object).await;
             // On a terminal both stand on one screen.
             progress.clear();
             match ended {
-                Ok(()) => say(&format!("released {} {}", self.name.kind, object.id)),
-                Err(error) => complain(&format!("not released {} {}: {error}", self.name.kind, object.id)),
+                Ok(()) => say(&format!("released {name} {}", object.id)),
+                Err(error) => complain(&format!("not released {name} {}: {error}", object.id)),
             }
         }
-        Ok(self.held(&kind).await?.len())
-    }
-
-    /// The kind; without it in any served version there are no objects of it.
-    async fn locate(&self) -> anyhow::Result<Option<ResolvedKind>> {
-        match self.notes.locate(&self.site.client, self.name).await {
-            Ok(kind) => Ok(Some(kind)),
-            Err(KindError::Missing { .. }) => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("looking {} up", self.name.kind)),
-        }
-    }
-
-    async fn held(&self, kind: &ResolvedKind) -> anyhow::Result<Vec<LeanObject>> {
-        let namespaces = namespaces_of(self.notes.of_kind(self.name));
-        let mut pages = ObjectPages::new(&self.site.client, kind, &namespaces, FieldPaths::default());
-        let mut held = Vec::new();
-        while let Some(page) = pages.next().await.with_context(|| format!("listing {}", kind.resource.plural))? {
-            held.extend(page.into_iter().filter(LeanObject::has_finalizer));
-        }
-        Ok(held)
+        Ok(search.held(&kind).await?.len())
     }
 
     async fn free(&self, kind: &ResolvedKind, object: &LeanObject) -> Result<(), WriteError> {
@@ -238,14 +277,4 @@ impl Release<'_> {
         }
         Err(WriteError::Moved)
     }
-}
-
-/// A line for whoever called; the log is for everything else. Where nobody reads any more, what was begun goes on.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
-}
-
-/// The same of what is not as it should be.
-fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -245,20 +245,34 @@ async fn a_target_removed_unseen_is_cleaned_up() -> Result<()> {
 }
 
 /// Runs `drift-controller release` with the controller's own ServiceAccount.
-async fn release(world: &World) -> Result<(Option<i32>, String)> {
+async fn release(world: &World, more: &[&str]) -> Result<(Option<i32>, String)> {
     let access = world.control_plane().service_account(world.programs_namespace(), "drift-controller").await?;
     let kubeconfig = world.folder().join("release.kubeconfig");
     access.write(&kubeconfig)?;
-    release_in(world.programs_namespace(), &kubeconfig).await
+    release_in(world.programs_namespace(), &kubeconfig, more).await
 }
 
-async fn release_in(namespace: &str, kubeconfig: &Path) -> Result<(Option<i32>, String)> {
+async fn release_in(namespace: &str, kubeconfig: &Path, more: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = Command::new(built().await?.path(Which::Controller));
-    command.args(["release", "--namespace", namespace]).env("KUBECONFIG", kubeconfig);
+    command.args(["release", "--namespace", namespace]).args(more).env("KUBECONFIG", kubeconfig);
     command.kill_on_drop(true);
     let output: Output = tokio::time::timeout(wait::DEADLINE, command.output()).await.context("release hangs")??;
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     Ok((output.status.code(), said))
+}
+
+/// A dry run ends with this code, names an object and says this, and changes nothing.
+async fn tries_a_release(world: &World, expected: (i32, &str)) -> Result<()> {
+    let lease = world.lease("drift-controller").await?.context("no such Lease")?;
+    let (code, said) = release(world, &["--dry-run"]).await?;
+    let would = format!("would release Proxy {}/one (dry run)\n", world.objects_namespace());
+    ensure!(code == Some(expected.0) && said.contains(&would) && said.contains(expected.1), "{code:?}: {said}");
+    ensure!(world.all_proxies().await?.iter().all(has_finalizer), "released by a dry run");
+    let now = world.lease("drift-controller").await?.context("no such Lease")?;
+    ensure!(now["spec"]["leaseTransitions"] == lease["spec"]["leaseTransitions"], "a dry run took the Lease");
+    let (code, said) = release(world, &["--context", "elsewhere"]).await?;
+    ensure!(code == Some(3) && said.contains("elsewhere"), "another cluster than was named: {code:?}: {said}");
+    Ok(())
 }
 
 #[tokio::test]
@@ -273,8 +287,9 @@ async fn release_takes_off_every_finalizer() -> Result<()> {
             create(world, name, tier).await?;
             settled(world, name).await?;
         }
-        let (code, said) = release(world).await?;
+        let (code, said) = release(world, &[]).await?;
         ensure!(code == Some(3) && said.contains("holds the Lease"), "{code:?}: {said}");
+        tries_a_release(world, (3, "for now a release is refused")).await?;
         for object in world.all_proxies().await? {
             ensure!(has_finalizer(&object), "released beside a controller: {object}");
         }
@@ -284,8 +299,9 @@ async fn release_takes_off_every_finalizer() -> Result<()> {
         world.delete_proxy("deleted").await?;
         let writes = bed.outside.writes();
 
+        tries_a_release(world, (0, "4 objects would lose the finalizer")).await?;
         let began = Instant::now();
-        let (code, said) = release(world).await?;
+        let (code, said) = release(world, &[]).await?;
         ensure!(code == Some(0), "{code:?}: {said}");
         world.wait_until_gone("deleted").await?;
         for object in world.all_proxies().await? {
@@ -300,10 +316,10 @@ async fn release_takes_off_every_finalizer() -> Result<()> {
         }
         let lease = world.lease("drift-controller").await?.context("no such Lease")?;
         ensure!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty(), "{lease}");
-        let (code, said) = release(world).await?;
+        let (code, said) = release(world, &[]).await?;
         ensure!(code == Some(0) && !said.contains("released Proxy"), "a second time: {code:?}: {said}");
         let mistyped = world.objects_namespace();
-        let (code, said) = release_in(mistyped, &world.control_plane().admin_kubeconfig()).await?;
+        let (code, said) = release_in(mistyped, &world.control_plane().admin_kubeconfig(), &[]).await?;
         ensure!(code == Some(3) && said.contains("Is it the right one?"), "{code:?}: {said}");
         let leases = world.api("coordination.k8s.io/v1", "Lease", Some(mistyped))?;
         ensure!(leases.list(&ListParams::default()).await?.items.is_empty(), "a Lease was left in {mistyped}");

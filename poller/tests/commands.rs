@@ -36,6 +36,21 @@ fn ended(output: Output) -> (i32, String, String) {
 }
 
 #[test]
+fn a_name_that_no_lease_has_is_bad_usage() {
+    for arguments in [
+        &["run", "--lease-name", ""][..],
+        &["run", "--namespace", ""],
+        &["run", "--lease-name", "Drift"],
+        &["get", "--poller-lease", ""],
+        &["suspend", "proxies", "--targets-namespace", ""],
+    ] {
+        let (code, printed, said) = ended(run_in(Path::new("."), arguments, ""));
+        assert!(code == 3 && printed.is_empty(), "{arguments:?}: {code} {said}");
+        assert!(said.contains("the name of a "), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
 fn schema_prints_what_is_checked_in() {
     let (code, printed, _) = ended(run_in(Path::new("."), &["schema"], ""));
     assert_eq!((code, printed.as_str()), (0, include_str!("../../docs/target.schema.json")));

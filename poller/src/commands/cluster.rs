@@ -7,6 +7,7 @@ use std::io::Write as _;
 use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
 use drift_cluster::config::list_config_maps;
 use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
+use drift_cluster::process::settings::{lease_name, namespace_name};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::POLLER_LEASE;
 use drift_model::object::SeenObject;
@@ -25,10 +26,10 @@ pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetsSettings {
     /// Namespace of the ConfigMaps with the targets
-    #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE")]
+    #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE", value_parser = namespace_name)]
     pub(crate) targets_namespace: String,
     /// The poller's Lease, where it runs with another --lease-name
-    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE)]
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = lease_name)]
     pub(crate) poller_lease: String,
     #[command(flatten)]
     pub(crate) cluster: KubeconfigSettings,

@@ -78,6 +78,7 @@ pub use insecure::{is_unread, is_unread_host};
 pub use json::{JsonError, parse_json};
 pub use json_schema::json_schema;
 pub use manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};
+pub use names::{is_dns_label, is_dns_subdomain};
 pub use network::{Network, NetworkError};
 pub use objects::ObjectSelection;
 pub use problem::{DocumentName, Problem};

@@ -5,7 +5,8 @@ fn is_lower(character: char) -> bool {
 }
 
 /// A DNS-1123 label: a target, a namespace.
-pub(super) fn is_dns_label(text: &str) -> bool {
+#[must_use]
+pub fn is_dns_label(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(is_lower)
         && text.ends_with(is_lower)
@@ -13,7 +14,8 @@ pub(super) fn is_dns_label(text: &str) -> bool {
 }
 
 /// A DNS-1123 subdomain: a Secret, an API group.
-pub(super) fn is_dns_subdomain(text: &str) -> bool {
+#[must_use]
+pub fn is_dns_subdomain(text: &str) -> bool {
     let is_part = |part: &str| {
         part.starts_with(is_lower)
             && part.ends_with(is_lower)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
+use drift_cluster::process::settings::lease_name;
 use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
 use drift_model::names::CONTROLLER_LEASE;
 use drift_model::object::LeanObject;
@@ -66,8 +67,9 @@ pub(crate) struct ExplainSettings {
     #[arg(long = "file", short, alias = "filename", value_name = "FILE|FOLDER|-")]
     files: Vec<PathBuf>,
     /// A file with the body of an answer, to try a target without a cluster and without the external system: the object stands in
-    /// the files of -f too. The status is 200 unless it is written before it (404=none.json); further requests of a read
-    /// take further answers
+    /// the files of -f too, and is taken as it is written there: the defaults of its CustomResourceDefinition, which the API server
+    /// would fill in, are missing. The status is 200 unless it is written before it (404=none.json); further requests of a
+    /// read take further answers
     #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
     answers: Vec<String>,
     /// Poll again every 5 s, and tell what changed
@@ -77,7 +79,7 @@ pub(crate) struct ExplainSettings {
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
     /// The controller's Lease
-    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE)]
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = lease_name)]
     controller_lease: String,
 }
 

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use drift_target::{is_dns_label, is_dns_subdomain};
+
 use crate::process::instance;
 use crate::telemetry::LogFormat;
 
@@ -76,14 +78,36 @@ pub struct CleanUpSettings {
 #[derive(Clone, Debug, clap::Args)]
 pub struct HomeSettings {
     /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
-    #[arg(long, env = "POD_NAMESPACE")]
+    #[arg(long, env = "POD_NAMESPACE", value_parser = namespace_name)]
     pub namespace: Option<String>,
     /// Name of this process among its like [default: the host's name and random digits]
     #[arg(long, env = "POD_NAME")]
     pub instance: Option<String>,
     /// Name of the Lease that the leader holds [default: the program's name]
-    #[arg(long)]
+    #[arg(long, value_parser = lease_name)]
     pub lease_name: Option<String>,
+}
+
+/// A Lease's name, such as the API server takes: by another a program would never lead, and say so in its log alone.
+///
+/// # Errors
+/// What a name is.
+pub fn lease_name(text: &str) -> Result<String, String> {
+    let wanted = || {
+        "the name of a Lease is 1 to 253 of a-z, 0-9, - and ., with a letter or digit at both ends of each part"
+            .to_owned()
+    };
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err(wanted()) }
+}
+
+/// A namespace's name, such as the API server takes.
+///
+/// # Errors
+/// What a name is.
+pub fn namespace_name(text: &str) -> Result<String, String> {
+    let wanted =
+        || "the name of a namespace is 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends".to_owned();
+    if is_dns_label(text) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
 /// What a program that runs on needs beside its home.
@@ -139,6 +163,18 @@ mod tests {
         assert_eq!(clean_up.clean_up_after, Duration::from_secs(600));
         let logs: LogSettings = parsed(&[]);
         assert_eq!((logs.log_level.as_str(), logs.log_format), ("info", LogFormat::Auto));
+    }
+
+    #[test]
+    fn a_name_that_nothing_can_have_is_refused() {
+        let command = HomeSettings::augment_args(Command::new("p")).mut_args(|argument| argument.env(None::<&str>));
+        for arguments in
+            [["--lease-name", ""], ["--lease-name", "Upper"], ["--lease-name", "a..b"], ["--namespace", ""]]
+        {
+            let refused = command.clone().try_get_matches_from([&["p"], &arguments[..]].concat()).unwrap_err();
+            assert!(refused.to_string().contains("1 to "), "{refused}");
+        }
+        assert_eq!(lease_name("a.b-1").as_deref(), Ok("a.b-1"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{Right, watch_access};
-use crate::client;
+use crate::client::{KubeconfigSettings, client_of};
 use crate::config::LastGood;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
@@ -47,6 +47,7 @@ pub struct Site {
     /// The field manager, and what Events are reported as.
     pub manager: &'static str,
     documents: DocumentCounts,
+    cluster: KubeconfigSettings,
 }
 
 impl Site {
@@ -62,7 +63,14 @@ impl Site {
             health: Health::default(),
             manager,
             documents: DocumentCounts::default(),
+            cluster: KubeconfigSettings::default(),
         }
+    }
+
+    /// The same of the cluster that a person named; the client is of that one.
+    #[must_use]
+    pub fn of_cluster(self, cluster: KubeconfigSettings) -> Self {
+        Self { cluster, ..self }
     }
 
     /// Runs a task in the background.
@@ -102,7 +110,8 @@ impl Site {
         let (lease, task) = lease(settings, stop.clone());
         self.spawn("turning", task.turning().keep());
         let failed = self.failed.clone();
-        let hold = async move || match client::connect().await {
+        let cluster = self.cluster.clone();
+        let hold = async move || match cluster.configuration().await.and_then(client_of) {
             Ok(client) => task.run(client).await,
             Err(error) => {
                 tracing::error!("no client for the Lease: {error}");

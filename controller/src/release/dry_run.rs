@@ -1,0 +1,80 @@
+//! What `drift-controller release` would do, told and not done: nothing is written, and no Lease taken.
+//!
+//! It must not know how a finalizer is taken off.
+
+use drift_cluster::cleanup::Selections;
+use drift_model::object::LeanObject;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::jiff::Timestamp;
+
+use super::held::{Search, kinds_of};
+use super::printing::{complain, say};
+
+/// Who holds a Lease.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Holder(pub(super) String);
+
+impl Holder {
+    /// The holder that renewed the Lease so lately that it lives; clocks that differ make it a guess.
+    pub(super) fn of(lease: &Lease, now: Timestamp) -> Option<Self> {
+        let spec = lease.spec.as_ref()?;
+        let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
+        let lasts = i64::from(spec.lease_duration_seconds.unwrap_or_default());
+        let age = now.duration_since(spec.renew_time.as_ref()?.0).as_secs();
+        (age <= lasts).then_some(Self(holder))
+    }
+}
+
+/// Names every object whose finalizer would be taken off; whether all kinds could be looked through.
+pub(super) async fn tell(client: &kube::Client, notes: &Selections) -> bool {
+    let (mut found, mut unknown) = (0, 0);
+    for name in &kinds_of(notes) {
+        match held_of(Search { client, notes, name }).await {
+            Ok(held) => {
+                held.iter().for_each(|object| say(&format!("would release {} {} (dry run)", name.kind, object.id)));
+                found += held.len();
+            }
+            Err(error) => {
+                unknown += 1;
+                complain(&format!("unknown of {}: {error:#}", name.kind));
+            }
+        }
+    }
+    match (found, unknown) {
+        (0, 0) => say("no object has the finalizer"),
+        (found, 0) => say(&format!("{found} objects would lose the finalizer, and nothing else")),
+        (found, unknown) => {
+            complain(&format!(
+                "{found} objects would lose the finalizer, and {unknown} kinds could not be looked through"
+            ));
+        }
+    }
+    unknown == 0
+}
+
+async fn held_of(search: Search<'_>) -> anyhow::Result<Vec<LeanObject>> {
+    match search.locate().await? {
+        Some(kind) => search.held(&kind).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_lease_that_was_renewed_lately_has_a_holder() {
+        let holder = |holder: &str, renewed: &str| {
+            let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": renewed});
+            let lease: Lease = serde_json::from_value(json!({ "spec": spec })).unwrap();
+            Holder::of(&lease, "2026-01-01T00:00:20Z".parse().unwrap()).map(|holder| holder.0)
+        };
+        assert_eq!(holder("a", "2026-01-01T00:00:10.000000Z").as_deref(), Some("a"));
+        assert_eq!(holder("a", "2026-01-01T00:00:00.000000Z"), None);
+        assert_eq!(holder("", "2026-01-01T00:00:10.000000Z"), None);
+        assert_eq!(Holder::of(&Lease::default(), Timestamp::UNIX_EPOCH), None);
+    }
+}

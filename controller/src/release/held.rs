@@ -1,0 +1,46 @@
+//! The objects of one kind that have our finalizer, where targets select or selected them.
+//!
+//! It must not know what becomes of them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context as _;
+use drift_cluster::cleanup::{Selections, namespaces_of};
+use drift_cluster::client::ObjectPages;
+use drift_cluster::kinds::{KindError, KindName, ResolvedKind};
+use drift_model::field_paths::FieldPaths;
+use drift_model::object::LeanObject;
+
+/// Where one kind is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) client: &'a kube::Client,
+    pub(super) notes: &'a Selections,
+    pub(super) name: &'a KindName,
+}
+
+/// The kinds that are noted.
+pub(super) fn kinds_of(notes: &Selections) -> BTreeSet<KindName> {
+    notes.iter().map(|(selection, _)| selection.kind_name()).collect()
+}
+
+impl Search<'_> {
+    /// The kind; without it in any served version there are no objects of it.
+    pub(super) async fn locate(&self) -> anyhow::Result<Option<ResolvedKind>> {
+        match self.notes.locate(self.client, self.name).await {
+            Ok(kind) => Ok(Some(kind)),
+            Err(KindError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("looking {} up", self.name.kind)),
+        }
+    }
+
+    pub(super) async fn held(&self, kind: &ResolvedKind) -> anyhow::Result<Vec<LeanObject>> {
+        let namespaces = namespaces_of(self.notes.of_kind(self.name));
+        let mut pages = ObjectPages::new(self.client, kind, &namespaces, FieldPaths::default());
+        let mut held = Vec::new();
+        while let Some(page) = pages.next().await.with_context(|| format!("listing {}", kind.resource.plural))? {
+            held.extend(page.into_iter().filter(LeanObject::has_finalizer));
+        }
+        Ok(held)
+    }
+}
