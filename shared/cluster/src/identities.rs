@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use drift_model::identity::{Claimant, IdentityIndex, ResourceName, Rights, ScopeId, Selected, Uid};
+use drift_model::shared_text::SharedText;
 use drift_target::{ObjectSelection, Target};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
@@ -32,10 +33,10 @@ pub struct Identities {
 #[derive(Debug, Default)]
 struct State {
     index: IdentityIndex,
-    mailboxes: HashMap<Arc<str>, UnboundedSender<Wake>>,
+    mailboxes: HashMap<SharedText, UnboundedSender<Wake>>,
     /// Targets whose list is read, each with the hash of the text that it was read for.
-    listed: HashMap<Arc<str>, String>,
-    in_force: BTreeSet<Arc<str>>,
+    listed: HashMap<SharedText, String>,
+    in_force: BTreeSet<SharedText>,
     incomplete: IncompleteScopes,
 }
 
@@ -60,7 +61,7 @@ pub struct HeldClaim {
 #[derive(Debug)]
 pub struct Member {
     identities: Identities,
-    target: Arc<str>,
+    target: SharedText,
     scope: ScopeId,
     text: String,
     /// What it told of until its list was read.
@@ -72,7 +73,7 @@ impl Identities {
     /// The part of a target's actor; there is one for each target at a time.
     #[must_use]
     pub fn join(&self, target: &Target) -> Member {
-        let name = Arc::<str>::from(target.name.as_str());
+        let name = SharedText::from(target.name.as_str());
         let (mailbox, wakes) = unbounded_channel();
         let mut state = self.state();
         state.mailboxes.insert(name.clone(), mailbox);
@@ -119,7 +120,7 @@ impl Identities {
         }
     }
 
-    fn note_listed(&self, target: &Arc<str>, text: &str, objects: &HashSet<Uid>) {
+    fn note_listed(&self, target: &SharedText, text: &str, objects: &HashSet<Uid>) {
         let mut state = self.state();
         let concerned = state.index.keep_only(target, objects);
         state.tell(concerned, None);
@@ -160,14 +161,14 @@ impl State {
         }
     }
 
-    fn drop_target(&mut self, target: &Arc<str>) {
+    fn drop_target(&mut self, target: &SharedText) {
         self.listed.remove(target);
         let concerned = self.index.keep_only(target, &HashSet::new());
         self.tell(concerned, None);
     }
 
     /// Tells the actors of other targets; gives the objects of `own`.
-    fn tell(&self, concerned: Vec<Selected>, own: Option<&Arc<str>>) -> Vec<Uid> {
+    fn tell(&self, concerned: Vec<Selected>, own: Option<&SharedText>) -> Vec<Uid> {
         let mut ours = Vec::new();
         for Selected { target, uid } in concerned {
             if Some(&target) == own {

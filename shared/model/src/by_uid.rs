@@ -5,10 +5,14 @@
 //! This file must not know what is kept.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use crate::identity::Uid;
+use crate::shared_text::SharedText;
+
+/// An object's uid.
+pub type Uid = SharedText;
 
 /// Entries for which there is room without asking: what few objects need costs nothing to keep.
 const KEPT_ROOM: usize = 1_024;
@@ -32,6 +36,12 @@ impl<T> OfObject for (Uid, T) {
 }
 
 impl<T: OfObject> OfObject for Box<T> {
+    fn uid(&self) -> &Uid {
+        (**self).uid()
+    }
+}
+
+impl<T: OfObject> OfObject for Arc<T> {
     fn uid(&self) -> &Uid {
         (**self).uid()
     }

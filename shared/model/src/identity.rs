@@ -7,18 +7,20 @@
 //! This file must not know what is done to a resource.
 
 mod contenders;
+mod resources;
+mod said;
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::by_uid::ByUid;
+pub use crate::by_uid::Uid;
 use crate::shared_text::SharedText;
 use crate::short_hash::{parse_short_hash, short_hash};
-use contenders::{Contenders, Rank, Scope, claims};
-
-/// An object's uid.
-pub type Uid = SharedText;
+use contenders::{Rank, Scope, claims};
+use resources::Resources;
+use said::{Object, Said, resources};
 
 /// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
 /// a wish is, and tell apart the hundreds of scopes that a cluster has.
@@ -74,7 +76,7 @@ pub struct Claimant {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selected {
     /// The target's name.
-    pub target: Arc<str>,
+    pub target: SharedText,
     /// The object.
     pub uid: Uid,
 }
@@ -109,9 +111,8 @@ pub struct Rights {
 /// name counts: the object is that one's.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
-    /// What each target says of an object, the first target by name first.
-    claimants: HashMap<Uid, Vec<(Arc<str>, Claimant)>>,
-    by_resource: HashMap<ResourceName, Contenders>,
+    objects: ByUid<Arc<Object>>,
+    resources: Resources,
     /// Who claims what another one has by its claim, once everybody is known.
     late: HashSet<(Uid, ResourceName)>,
 }
@@ -131,11 +132,8 @@ impl IdentityIndex {
     /// Everybody is known from now on where `is_complete` says so: of several claims one counts, and the others are void. Gives the
     /// objects whose claim is.
     pub fn note_complete(&mut self, is_complete: impl Fn(ScopeId) -> bool) -> Vec<Selected> {
-        let complete = self.by_resource.iter().filter(|(resource, _)| is_complete(resource.scope));
-        let void = complete.flat_map(|(resource, contenders)| {
-            contenders.claiming_in_vain().map(|uid| (uid.clone(), resource.clone()))
-        });
-        let void: Vec<_> = void.collect();
+        let void = self.resources.claiming_in_vain().filter(|(_, resource)| is_complete(resource.scope));
+        let void: Vec<_> = void.map(|(uid, resource)| (uid.clone(), resource.clone())).collect();
         let concerned: BTreeSet<_> = void.iter().map(|(uid, _)| uid.clone()).collect();
         self.late.extend(void);
         self.selected(concerned)
@@ -147,21 +145,22 @@ impl IdentityIndex {
     }
 
     /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
-    pub fn keep_only(&mut self, target: &Arc<str>, kept: &HashSet<Uid>) -> Vec<Selected> {
-        let sees = |said: &[(Arc<str>, Claimant)]| said.iter().any(|(one, _)| one == target);
-        let gone = self.claimants.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
+    pub fn keep_only(&mut self, target: &SharedText, kept: &HashSet<Uid>) -> Vec<Selected> {
+        let sees = |object: &Object| object.said.targets().any(|one| one == target);
+        let gone = self.objects.iter().filter(|object| sees(object) && !kept.contains(&object.uid));
         // In a fixed order: of two claims, which one counts may depend on it.
-        let gone: BTreeSet<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
+        let gone: BTreeSet<_> =
+            gone.map(|object| Selected { target: target.clone(), uid: object.uid.clone() }).collect();
         let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
         // One that was told first may have gone after that.
-        concerned.retain(|other| self.claimants.contains_key(&other.uid));
+        concerned.retain(|other| self.objects.has(&other.uid));
         concerned
     }
 
     /// The targets that see anything.
     #[must_use]
-    pub fn targets(&self) -> BTreeSet<Arc<str>> {
-        let names = self.claimants.values().flatten().map(|(target, _)| target);
+    pub fn targets(&self) -> BTreeSet<SharedText> {
+        let names = self.objects.iter().flat_map(|object| object.said.targets());
         // One by one: a set is collected by way of a list of all.
         let mut targets = BTreeSet::new();
         targets.extend(names.filter(|target| ***target != *CORRECTING).cloned());
@@ -175,37 +174,19 @@ impl IdentityIndex {
         let is_late = |owned: &ResourceName| self.late.contains(&(uid.clone(), owned.clone()));
         let claim_void = !self.late.is_empty() && claimant.owns.as_ref().is_some_and(is_late);
         let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
-        let living = self.by_resource.get(resource).map_or(0, |contenders| contenders.living);
-        let own = self.claimant(uid).is_some_and(|own| !own.deleting && resources(&own).any(|named| named == resource));
-        Rights { has: self.may_have(uid, claimant, resource), shared: living > usize::from(own), claim_void }
-    }
-
-    /// Whether nobody else comes before `claimant`, as the object of that uid.
-    fn may_have(&self, uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> bool {
-        let Some(contenders) = self.by_resource.get(resource) else { return true };
-        let own = Rank::of(uid, claimant, resource);
-        let first_other = contenders.ranked().find(|rank| rank.uid != *uid);
-        contenders.first.as_ref() == Some(&own) || first_other.is_none_or(|other| own.displaces(other, false))
+        let contenders = self.resources.contenders(resource);
+        let living = contenders.as_ref().map_or(0, |contenders| contenders.living);
+        let own = self.objects.get(uid).map(|object| object.said.claimant());
+        let own = own.is_some_and(|own| !own.deleting && resources(&own).any(|named| named == resource));
+        let rank = Rank::of(uid, claimant, resource);
+        let has = contenders.is_none_or(|contenders| contenders.may_have(&rank));
+        Rights { has, shared: living > usize::from(own), claim_void }
     }
 
     /// The object that has a resource.
     #[must_use]
     pub fn holder(&self, resource: &ResourceName) -> Option<Uid> {
-        self.by_resource.get(resource).and_then(Contenders::first)
-    }
-
-    /// What counts of what is said of an object: what the first target says, with the claim that it is corrected for where that
-    /// target sees none yet.
-    fn claimant(&self, uid: &Uid) -> Option<Cow<'_, Claimant>> {
-        let said = self.claimants.get(uid)?;
-        let (_, first) = said.first()?;
-        let held = said.last().filter(|(target, held)| **target == *CORRECTING && held.owns.is_some());
-        Some(match held.filter(|_| first.owns.is_none()) {
-            Some((_, Claimant { owns, claimed, .. })) => {
-                Cow::Owned(Claimant { owns: owns.clone(), claimed: *claimed, ..first.clone() })
-            }
-            None => Cow::Borrowed(first),
-        })
+        self.resources.contenders(resource)?.first()
     }
 
     fn change(
@@ -214,36 +195,24 @@ impl IdentityIndex {
         claimant: Option<Claimant>,
         scope: Scope,
     ) -> Vec<Selected> {
-        let old = self.claimant(uid).map(Cow::into_owned);
-        // One target sees an object as a rule.
-        let said = self.claimants.entry(uid.clone()).or_insert_with(|| Vec::with_capacity(1));
-        let place = said.binary_search_by(|(other, _)| other.cmp(target));
-        match (place, claimant) {
-            // What is equal shares the memory of its names with others that keep them.
-            (Ok(place), Some(claimant)) if said[place].1 == claimant => {}
-            (Ok(place), Some(claimant)) => said[place].1 = claimant,
-            (Err(place), Some(claimant)) => said.insert(place, (target.clone(), claimant)),
-            (Ok(place), None) => _ = said.remove(place),
-            (Err(_), None) => {}
+        let object = self.objects.get(uid);
+        let said = object.map(|object| &object.said);
+        // What is equal shares the memory of its names with others that keep them, and so does a uid.
+        if said.and_then(|said| said.by(target)) == claimant {
+            return Vec::new();
         }
-        if said.is_empty() {
-            self.claimants.remove(uid);
+        let old = said.map(Said::claimant);
+        let said = Said::changed(said, target, claimant);
+        let new = said.as_ref().map(Said::claimant);
+        let known = object.map_or(uid, |object| &object.uid).clone();
+        match said {
+            Some(said) => _ = self.objects.insert(Arc::new(Object { uid: known, said })),
+            None => _ = self.objects.remove(uid),
         }
-        let new = self.claimant(uid).map(Cow::into_owned);
-        if old == new { Vec::new() } else { self.exchange(uid, (old.as_ref(), new.as_ref()), scope) }
-    }
-
-    /// Puts an object among the contenders for all that it names now, in place of what it named.
-    fn exchange(
-        &mut self,
-        uid: &Uid,
-        (old, new): (Option<&Claimant>, Option<&Claimant>),
-        scope: Scope,
-    ) -> Vec<Selected> {
-        let named: BTreeSet<_> = old.into_iter().chain(new).flat_map(resources).collect();
+        let named: BTreeSet<_> = old.iter().chain(&new).flat_map(resources).collect();
         let mut concerned = BTreeSet::new();
         for resource in named {
-            concerned.extend(self.exchange_one((uid, resource), (old, new), scope));
+            concerned.extend(self.exchange((uid, resource), (old.as_ref(), new.as_ref()), scope));
         }
         concerned.remove(uid);
         self.selected(concerned)
@@ -252,13 +221,14 @@ impl IdentityIndex {
     /// The objects, each as the one of the target that counts for it.
     fn selected(&self, uids: BTreeSet<Uid>) -> Vec<Selected> {
         let of_target = |uid: Uid| {
-            let (target, _) = self.claimants.get(&uid)?.first()?;
-            Some(Selected { target: target.clone(), uid })
+            let target = self.objects.get(&uid)?.said.targets().next()?.clone();
+            Some(Selected { target, uid })
         };
         uids.into_iter().filter_map(of_target).collect()
     }
 
-    fn exchange_one(
+    /// Puts an object among the contenders for a resource that it names now, in place of what it was there.
+    fn exchange(
         &mut self,
         (uid, resource): (&Uid, &ResourceName),
         (old, new): (Option<&Claimant>, Option<&Claimant>),
@@ -268,7 +238,7 @@ impl IdentityIndex {
         let (old, new) = (old.filter(names), new.filter(names));
         let rank = |claimant: &Claimant| Rank::of(uid, claimant, resource);
         let (left, came) = (old.map(rank), new.map(rank));
-        let contenders = self.by_resource.entry(resource.clone()).or_default();
+        let mut contenders = self.resources.take(resource);
         let before = (contenders.first(), contenders.living);
         let comes_late = scope == Scope::Complete
             && claims(came.as_ref())
@@ -286,16 +256,9 @@ impl IdentityIndex {
         let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
         contenders.living = contenders.living + is_living(new) - is_living(old);
         let concerned = contenders.concerned(before);
-        if contenders.first.is_none() {
-            self.by_resource.remove(resource);
-        }
+        self.resources.put(resource.clone(), contenders, &self.objects);
         concerned
     }
-}
-
-fn resources(claimant: &Claimant) -> impl Iterator<Item = &ResourceName> {
-    let owned = claimant.owns.as_ref().filter(|owned| Some(*owned) != claimant.wants.as_ref());
-    claimant.wants.iter().chain(owned)
 }
 
 #[cfg(test)]

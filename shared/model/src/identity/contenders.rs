@@ -49,12 +49,33 @@ impl Rank {
 
     /// Whether it takes the resource from the one who has it. What was claimed before is taken only while not everybody is
     /// known: the order in which lists are read says nothing.
-    pub(super) fn displaces(&self, first: &Self, takes_claimed: bool) -> bool {
+    fn displaces(&self, first: &Self, takes_claimed: bool) -> bool {
         (first.without_claim || takes_claimed) && self < first
     }
 }
 
 impl Contenders {
+    /// One object that names the resource, and nobody else does.
+    pub(super) fn alone(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
+        let living = usize::from(!claimant.deleting);
+        Self { first: Some(Rank::of(uid, claimant, resource)), others: None, living }
+    }
+
+    /// The one that names the resource, if nobody else does.
+    pub(super) fn only(&self) -> Option<&Uid> {
+        self.first.as_ref().filter(|_| self.others.is_none()).map(|rank| &rank.uid)
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Whether none of the others comes before that one.
+    pub(super) fn may_have(&self, own: &Rank) -> bool {
+        let first_other = self.ranked().find(|rank| rank.uid != own.uid);
+        self.first.as_ref() == Some(own) || first_other.is_none_or(|other| own.displaces(other, false))
+    }
+
     /// Whom a change from `before` concerns: whoever gains or loses the resource, and all when it is shared now or not
     /// any more.
     pub(super) fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
@@ -75,7 +96,7 @@ impl Contenders {
         self.others().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
     }
 
-    pub(super) fn ranked(&self) -> impl Iterator<Item = &Rank> {
+    fn ranked(&self) -> impl Iterator<Item = &Rank> {
         self.first.iter().chain(self.others())
     }
 

@@ -4,6 +4,21 @@ use super::*;
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+
+/// Gives one of four hashes: what has the same is told apart by its name.
+#[derive(Default)]
+pub(super) struct FewHashes(DefaultHasher);
+
+impl Hasher for FewHashes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        (self.0.finish() % 4).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
 
 const HERE: &str = "GET http://h/${…}";
 
@@ -232,6 +247,28 @@ fn a_change_among_ten_thousand_contenders_concerns_two() {
     assert_eq!(index.remove(&numbered(7)), [numbered(0)]);
 }
 
+#[test]
+fn each_of_many_is_found_by_its_resource() {
+    const MANY: u32 = 500;
+    let mut index = IdentityIndex::default();
+    let at = |number: u32| one(&format!("u{number}"));
+    let is_kept = |number: &u32| !number.is_multiple_of(5);
+    for number in 0..MANY {
+        index.insert(&at(number), claimant(&format!("former {number}"), None, 1));
+    }
+    // One claims what it named and wants something new, the next names something new alone.
+    for number in 0..MANY {
+        let owns = Some(format!("former {number}")).filter(|_| number.is_multiple_of(2));
+        index.insert(&at(number), claimant(&format!("r{number}"), owns.as_deref(), 1));
+    }
+    (0..MANY).filter(|number| !is_kept(number)).for_each(|number| _ = index.remove(&at(number)));
+    for number in 0..MANY {
+        let kept = Some(number).filter(is_kept).map(|number| at(number).uid);
+        assert_eq!(index.holder(&name(&format!("r{number}"))), kept);
+        assert_eq!(index.holder(&name(&format!("former {number}"))), kept.filter(|_| number.is_multiple_of(2)));
+    }
+}
+
 /// What the targets say, as a plain list, who has what was claimed, and who came with a claim to that.
 #[derive(Default)]
 struct Plain {
@@ -242,7 +279,7 @@ struct Plain {
 
 impl Plain {
     /// The first target by name that sees an object counts, with the claim that it is corrected for where that has none.
-    fn objects(&self) -> BTreeMap<&Uid, (&Arc<str>, Claimant)> {
+    fn objects(&self) -> BTreeMap<&Uid, (&SharedText, Claimant)> {
         let mut objects = BTreeMap::new();
         for (Selected { target, uid }, claimant) in &self.claimants {
             let (_, counting) = objects.entry(uid).or_insert_with(|| (target, claimant.clone()));
@@ -314,7 +351,7 @@ impl Plain {
             let oldest = || wanting.min_by_key(|(uid, (_, claimant))| (claimant.created, **uid)).map(|(uid, _)| *uid);
             self.claimed_by.get(resource).or_else(oldest)
         };
-        let of = |(uid, (target, claimant)): (&&Uid, &(&Arc<str>, Claimant))| {
+        let of = |(uid, (target, claimant)): (&&Uid, &(&SharedText, Claimant))| {
             let selected = Selected { target: (*target).clone(), uid: (*uid).clone() };
             let names = |other: &Claimant| resources(other).any(|named| Some(named) == claimant.wants.as_ref());
             let others = objects.iter().filter(|(other, (_, theirs))| *other != uid && names(theirs));
@@ -430,7 +467,7 @@ proptest! {
                 prop_assert!(having.len() <= 1, "{:?} have {:?}", having, resource);
             }
         }
-        prop_assert!(!plain.claimants.is_empty() || index.by_resource.is_empty());
+        prop_assert!(!plain.claimants.is_empty() || index.resources.is_empty());
     }
 }
 
