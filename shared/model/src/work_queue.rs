@@ -63,10 +63,11 @@ impl WorkQueue {
 
     /// The work on the object ended; what was added meanwhile gets its turn now.
     pub fn done(&mut self, uid: &Uid) {
-        let Some(Stage::UnderWay { again }) = self.stage(uid) else { return };
-        self.current.remove(uid);
-        if again {
-            self.line_up(uid.clone());
+        match self.current.remove(uid) {
+            Some((uid, Stage::UnderWay { again: true })) => self.line_up(uid),
+            // It was not handed out.
+            Some(ready @ (_, Stage::Ready(_))) => _ = self.current.insert(ready),
+            Some((_, Stage::UnderWay { again: false })) | None => {}
         }
     }
 
@@ -99,10 +100,6 @@ impl WorkQueue {
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
         self.later.of(uid)
-    }
-
-    fn stage(&self, uid: &Uid) -> Option<Stage> {
-        self.current.get(uid).map(|(_, stage)| *stage)
     }
 
     /// Gives an object that is neither ready nor handed out its turn.
@@ -174,7 +171,7 @@ mod tests {
         assert_eq!(queue.next(at(2)), None);
         queue.done(&a);
         assert_eq!(all(&mut queue, 2), std::slice::from_ref(&a));
-        assert_eq!(queue.stage(&a), Some(Stage::UnderWay { again: false }));
+        assert_eq!(queue.current.get(&a), Some(&(a.clone(), Stage::UnderWay { again: false })));
         queue.done(&a);
         assert_eq!((queue.next(at(9)), kept(&queue).len()), (None, 0));
     }
