@@ -14,6 +14,7 @@ use drift_model::condition::{
 };
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
+use drift_model::shared_text::SharedText;
 
 use super::claim::Action;
 use super::correction::Correction;
@@ -46,9 +47,9 @@ pub struct ObjectMemory {
     /// Boxed: of most objects there is none.
     written: Option<Box<CorrectionStatus>>,
     /// The retry request that is old: answered, or there before the object needed one.
-    retry_seen: Option<String>,
+    retry_seen: Option<SharedText>,
     /// The retry request that the last correction answers, once one ends for which something was sent.
-    retry_answered: Option<String>,
+    retry_answered: Option<SharedText>,
     /// The newest transition time of all verdicts that were seen on the object.
     newest_verdict: TransitionTime,
     /// The verdict that is not acted on yet, and since when.
@@ -85,13 +86,13 @@ impl ObjectMemory {
     pub(super) fn new(now: Moment, retry_requested: Option<&str>) -> Self {
         Self {
             delay: Delay::new(now),
-            writes: WritePace::new(now),
+            writes: WritePace::default(),
             deleted_outside: false,
             deletion_skipped: false,
             spec: None,
             deleting: false,
             written: None,
-            retry_seen: retry_requested.map(str::to_owned),
+            retry_seen: retry_requested.map(SharedText::from),
             retry_answered: None,
             newest_verdict: TransitionTime::default(),
             held_verdict: None,
@@ -146,7 +147,7 @@ impl ObjectMemory {
     /// A correction begins. A request for one more try is answered only by its end: until then it may be called off.
     pub fn begin(&mut self, now: Moment, retry_requested: Option<&str>) {
         self.delay.begin(now);
-        self.retry_answered = retry_requested.map(str::to_owned);
+        self.retry_answered = retry_requested.map(SharedText::from);
     }
 
     /// The correction that began last was called off before anything was sent: it did not count.
@@ -183,7 +184,7 @@ impl ObjectMemory {
     /// The object does not need a retry now, so a request that stands is old.
     pub fn see_retry_request(&mut self, retry_requested: Option<&str>) {
         if self.retry_seen.as_deref() != retry_requested {
-            self.retry_seen = retry_requested.map(str::to_owned);
+            self.retry_seen = retry_requested.map(SharedText::from);
         }
     }
 

@@ -33,10 +33,17 @@ const KEPT_ATTEMPTS: usize = 8;
 pub struct Delay {
     /// When this process first saw the object.
     first_seen: Moment,
-    /// When corrections began, oldest first.
-    begun: VecDeque<Moment>,
     /// When the object was last edited or deleted.
     edited: Moment,
+    /// Boxed: nothing was tried for nearly any of them.
+    tried: Option<Box<Tried>>,
+}
+
+/// What was tried for one object, and what came of it.
+#[derive(Clone, Debug)]
+struct Tried {
+    /// When corrections began, oldest first.
+    begun: VecDeque<Moment>,
     /// Corrections in a row whose outcome is open.
     doubtful: u32,
     /// What the requests were made of whose outcome is open.
@@ -57,7 +64,46 @@ pub struct Delay {
     awaited_job: Option<Moment>,
 }
 
+static NOTHING: Tried = Tried::NOTHING;
+
+impl Tried {
+    const NOTHING: Self = Self {
+        begun: VecDeque::new(),
+        doubtful: 0,
+        doubtful_hash: None,
+        unstored_hash: None,
+        not_before: None,
+        deletions_undone: 0,
+        unsent: 0,
+        unsent_at: Moment::START,
+        unseen_job: None,
+        awaited_job: None,
+    };
+
+    /// No doubt is left.
+    fn end_doubt(&mut self) {
+        self.forget_doubt();
+        self.unsent = 0;
+        self.unstored_hash = None;
+        self.not_before = None;
+    }
+
+    fn forget_doubt(&mut self) {
+        self.doubtful = 0;
+        self.doubtful_hash = None;
+        self.unseen_job = None;
+    }
+}
+
 impl Delay {
+    fn tried(&self) -> &Tried {
+        self.tried.as_deref().unwrap_or(&NOTHING)
+    }
+
+    fn tried_mut(&mut self) -> &mut Tried {
+        self.tried.get_or_insert_with(|| Box::new(Tried::NOTHING))
+    }
+
     /// Nothing was corrected yet.
     #[must_use]
     pub fn new(now: Moment) -> Self {
@@ -66,32 +112,34 @@ impl Delay {
 
     /// A correction begins.
     pub fn begin(&mut self, now: Moment) {
-        self.begun.push_back(now);
-        while self.begun.len() > KEPT_ATTEMPTS {
-            self.begun.pop_front();
+        let begun = &mut self.tried_mut().begun;
+        begun.push_back(now);
+        while begun.len() > KEPT_ATTEMPTS {
+            begun.pop_front();
         }
     }
 
     /// The correction that began last was called off before anything was sent: it did not count.
     pub fn call_off(&mut self) {
-        self.begun.pop_back();
+        self.tried_mut().begun.pop_back();
     }
 
     /// The external system is to be left alone until then.
     pub fn hold_until(&mut self, until: Moment) {
-        self.not_before = self.not_before.max(Some(until));
+        let tried = self.tried_mut();
+        tried.not_before = tried.not_before.max(Some(until));
     }
 
     /// Another Job of the object has not ended: it is looked at again then.
     pub fn await_job(&mut self, until: Moment) {
-        self.awaited_job = Some(until);
+        self.tried_mut().awaited_job = Some(until);
         self.hold_until(until);
     }
 
     /// What a correction waits for that may not begin yet.
     #[must_use]
     pub fn awaits(&self, now: Moment) -> Held {
-        if self.awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
+        if self.tried().awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
     }
 
     /// A correction came to an end.
@@ -99,74 +147,74 @@ impl Delay {
         if outcome.sent_nothing() {
             // It did not count, and what was in doubt before is so still.
             self.call_off();
-            self.unsent = self.unsent.saturating_add(1);
-            self.unsent_at = now;
+            let tried = self.tried_mut();
+            tried.unsent = tried.unsent.saturating_add(1);
+            tried.unsent_at = now;
             return;
         }
-        self.unsent = 0;
+        let tried = self.tried_mut();
+        tried.unsent = 0;
         match outcome {
             Outcome::Doubtful(_, Uncertainty { why, retry_after, .. }) => {
-                self.doubtful = self.doubtful.saturating_add(1);
+                tried.doubtful = tried.doubtful.saturating_add(1);
                 if *why == Doubt::JobUnseen {
-                    self.unseen_job = Some(correction.asked_for());
+                    tried.unseen_job = Some(correction.asked_for());
                 }
                 if outcome.may_have_written() {
-                    self.doubtful_hash = Some(correction.correct_hash);
+                    tried.doubtful_hash = Some(correction.correct_hash);
                 }
-                self.not_before = retry_after.map(|span| now + span);
+                tried.not_before = retry_after.map(|span| now + span);
             }
             Outcome::Underway { retry_after } | Outcome::Halted(_, Uncertainty { retry_after, .. }) => {
-                self.end_doubt();
-                self.not_before = retry_after.map(|span| now + span);
+                tried.end_doubt();
+                tried.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => self.end_doubt(),
+            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => tried.end_doubt(),
         }
         if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {
-            self.unstored_hash = Some(correction.correct_hash);
+            tried.unstored_hash = Some(correction.correct_hash);
         }
         let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
         if correction.action == Action::Delete && is_undone {
-            self.deletions_undone = self.deletions_undone.saturating_add(1);
+            tried.deletions_undone = tried.deletions_undone.saturating_add(1);
         }
     }
 
     /// What a correction lacked may be there by now: nothing waits for that any more. Gives whether it was waited for.
     pub fn send_anew(&mut self) -> bool {
-        std::mem::take(&mut self.unsent) > 0
+        self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
     }
 
     /// Whether the last correction could not be sent.
     #[must_use]
-    pub const fn could_not_send(&self) -> bool {
-        self.unsent > 0
+    pub fn could_not_send(&self) -> bool {
+        self.tried().unsent > 0
     }
 
     /// Until when a correction that could not be sent waits; [`Moment::START`] where none does.
     #[must_use]
     pub fn unsent_until(&self) -> Moment {
-        if self.unsent == 0 { Moment::START } else { self.unsent_at + Series::NOTHING_SENT.delay(self.unsent) }
+        let Tried { unsent, unsent_at, .. } = self.tried();
+        if *unsent == 0 { Moment::START } else { *unsent_at + Series::NOTHING_SENT.delay(*unsent) }
     }
 
     /// No doubt is left: a definite outcome came, or the object was seen in sync.
     pub fn end_doubt(&mut self) {
-        self.forget_doubt();
-        self.unsent = 0;
-        self.unstored_hash = None;
-        self.not_before = None;
+        self.tried.iter_mut().for_each(|tried| tried.end_doubt());
     }
 
     /// What was in doubt was given up: the next correction is no retry of it.
     pub fn forget_doubt(&mut self) {
-        self.doubtful = 0;
-        self.doubtful_hash = None;
-        self.unseen_job = None;
+        self.tried.iter_mut().for_each(|tried| tried.forget_doubt());
     }
 
     /// The object was edited or deleted: what was tried before says little of what comes now.
     pub fn note_edit(&mut self, now: Moment) {
         self.edited = now;
-        self.unsent = 0;
-        self.doubtful = self.doubtful.min(MOST_FOR_FORMER_SPECS);
+        if let Some(tried) = &mut self.tried {
+            tried.unsent = 0;
+            tried.doubtful = tried.doubtful.min(MOST_FOR_FORMER_SPECS);
+        }
     }
 
     /// When the object was last edited, or first seen: what was done to it before that is not known.
@@ -177,39 +225,39 @@ impl Delay {
 
     /// Whether the last correction's outcome is open, so that what follows is its retry.
     #[must_use]
-    pub const fn is_in_doubt(&self) -> bool {
-        self.doubtful > 0
+    pub fn is_in_doubt(&self) -> bool {
+        self.tried().doubtful > 0
     }
 
     /// Whether a Job was begun for exactly this, and its end was not seen.
     #[must_use]
     pub fn left_unseen(&self, asked_for: &AskedFor) -> bool {
-        self.unseen_job.as_ref() == Some(asked_for)
+        self.tried().unseen_job.as_ref() == Some(asked_for)
     }
 
     /// Whether requests made of something else than `correct_hash` are in doubt: what follows is another request, and
     /// the external system may have done the first.
     #[must_use]
     pub fn doubts_another(&self, correct_hash: u64) -> bool {
-        self.doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
+        self.tried().doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
     }
 
     /// Whether requests made of this created something that nobody knows by its name: each further one would create another.
     #[must_use]
     pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
-        self.unstored_hash == Some(correct_hash)
+        self.tried().unstored_hash == Some(correct_hash)
     }
 
     /// The same, whatever it was made of.
     #[must_use]
-    pub const fn lost_something(&self) -> bool {
-        self.unstored_hash.is_some()
+    pub fn lost_something(&self) -> bool {
+        self.tried().unstored_hash.is_some()
     }
 
     /// When the last correction began; the first sight of the object where this process began none.
     #[must_use]
     pub fn last_begun(&self) -> Moment {
-        self.begun.back().copied().unwrap_or(self.first_seen)
+        self.tried().begun.back().copied().unwrap_or(self.first_seen)
     }
 
     /// When the next correction may begin: the pause since the last, by the largest of the corrections in the last
@@ -217,17 +265,18 @@ impl Delay {
     /// `ineffective` (verified ones that healed nothing); and what the external system asked for.
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
-        let recent = || self.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
+        let tried = self.tried();
+        let recent = || tried.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
         let for_this_spec = recent().filter(|begun| **begun >= self.edited).count();
         let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS as usize));
-        let count = u32::try_from(count).unwrap_or(u32::MAX).max(self.doubtful).max(ineffective);
+        let count = u32::try_from(count).unwrap_or(u32::MAX).max(tried.doubtful).max(ineffective);
         let paced = self.last_begun() + Series::CORRECTION.delay(count);
-        self.not_before.map_or(paced, |not_before| paced.max(not_before))
+        tried.not_before.map_or(paced, |not_before| paced.max(not_before))
     }
 
     /// When the next deletion may begin.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
-        self.ready_at(self.deletions_undone, now)
+        self.ready_at(self.tried().deletions_undone, now)
     }
 }

@@ -16,19 +16,22 @@ const REPAIRS_AT_ONCE: u32 = 6;
 /// Beyond those, one so often: a war with another writer heals nobody.
 const REPAIR_EVERY: Duration = Duration::from_secs(60);
 
-/// The writes to one object.
-#[derive(Clone, Debug)]
+/// The writes to one object. Boxed: hardly any has a write that was refused, overtaken or no part of a correction.
+#[derive(Clone, Debug, Default)]
 pub struct WritePace {
+    counted: Option<Box<Counted>>,
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
     repairs: TokenBucket,
     status_refusals: Backoff,
     finalizer_refusals: Backoff,
     races: Backoff,
 }
 
-impl WritePace {
-    /// Nothing was written yet.
-    #[must_use]
-    pub const fn new(now: Moment) -> Self {
+impl Counted {
+    const fn new(now: Moment) -> Self {
         Self {
             repairs: TokenBucket::full(REPAIRS_AT_ONCE, REPAIR_EVERY, now),
             status_refusals: Backoff::new(Series::WRITE_REFUSED),
@@ -36,65 +39,76 @@ impl WritePace {
             races: Backoff::new(Series::RACE_LOST),
         }
     }
+}
+
+impl WritePace {
+    fn counted(&mut self, now: Moment) -> &mut Counted {
+        self.counted.get_or_insert_with(|| Box::new(Counted::new(now)))
+    }
 
     /// A status was written.
-    pub const fn land_status(&mut self) {
-        self.status_refusals.reset();
-        self.races.reset();
+    pub fn land_status(&mut self) {
+        if let Some(counted) = &mut self.counted {
+            counted.status_refusals.reset();
+            counted.races.reset();
+        }
     }
 
     /// The finalizer was put on or taken off by itself.
     pub fn land_finalizer(&mut self, now: Moment) {
-        self.finalizer_refusals.reset();
-        self.races.reset();
+        let counted = self.counted(now);
+        counted.finalizer_refusals.reset();
+        counted.races.reset();
         self.count_repair(now);
     }
 
     /// What landed was no part of a correction.
     pub fn count_repair(&mut self, now: Moment) {
         // Where no token is left the write was decided before the last one landed; the next one waits.
-        let _ = self.repairs.take(now);
+        let _ = self.counted(now).repairs.take(now);
     }
 
     /// The API server refused a write of a status; gives whether it is the first in a row, which is news.
     pub fn refuse_status(&mut self, now: Moment) -> bool {
-        self.status_refusals.fail(now);
-        self.status_refusals.failures() == 1
+        let refusals = &mut self.counted(now).status_refusals;
+        refusals.fail(now);
+        refusals.failures() == 1
     }
 
     /// The API server refused a write of the finalizer alone; gives whether it is the first in a row, which is news.
     pub fn refuse_finalizer(&mut self, now: Moment) -> bool {
-        self.finalizer_refusals.fail(now);
-        self.finalizer_refusals.failures() == 1
+        let refusals = &mut self.counted(now).finalizer_refusals;
+        refusals.fail(now);
+        refusals.failures() == 1
     }
 
     /// Another writer was faster, or the API server did not answer.
     pub fn lose_race(&mut self, now: Moment) {
-        self.races.fail(now);
+        self.counted(now).races.fail(now);
     }
 
     /// The earliest moment of the next status write, by the refusals.
     #[must_use]
-    pub const fn status_ready_at(&self) -> Moment {
-        self.status_refusals.ready_at()
+    pub fn status_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.status_refusals.ready_at())
     }
 
     /// The earliest moment of the next write of the finalizer alone, by the refusals.
     #[must_use]
-    pub const fn finalizer_ready_at(&self) -> Moment {
-        self.finalizer_refusals.ready_at()
+    pub fn finalizer_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.finalizer_refusals.ready_at())
     }
 
     /// The earliest moment of the next write of any kind, by the lost races.
     #[must_use]
-    pub const fn races_ready_at(&self) -> Moment {
-        self.races.ready_at()
+    pub fn races_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.races.ready_at())
     }
 
     /// When the next write may be made that is no part of a correction.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
-        self.repairs.available_at(now)
+        self.counted.as_ref().map_or(now, |counted| counted.repairs.available_at(now))
     }
 }
 
@@ -105,7 +119,7 @@ mod tests {
 
     #[test]
     fn only_the_first_refusal_in_a_row_is_news() {
-        let mut writes = WritePace::new(at(0));
+        let mut writes = WritePace::default();
         assert!(writes.refuse_status(at(10)) && !writes.refuse_status(at(10)));
         assert_eq!((writes.status_ready_at(), writes.finalizer_ready_at()), (at(12), Moment::START));
         assert!(writes.refuse_finalizer(at(10)));
@@ -115,7 +129,7 @@ mod tests {
 
     #[test]
     fn six_repairs_at_once_then_one_a_minute() {
-        let mut writes = WritePace::new(at(0));
+        let mut writes = WritePace::default();
         for _ in 0..6 {
             assert_eq!(writes.repair_ready_at(at(1)), at(1));
             writes.count_repair(at(1));
