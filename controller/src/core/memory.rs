@@ -213,6 +213,8 @@ impl ObjectMemory {
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
         }
+        self.delay.give_room_back(now);
+        self.writes.give_room_back(now);
         let exhausted =
             standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts) || self.delay.lost_something();
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);

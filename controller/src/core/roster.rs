@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use drift_model::condition::SecretMarks;
 use drift_model::identity::{Claimant, ResourceName, Rights, Uid};
 use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_model::object::{FITTING_BLOCK, LeanObject};
 
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::decide;
@@ -28,8 +28,6 @@ struct Known {
     claiming: Option<ResourceName>,
 }
 
-/// A block of musl's allocator that takes 400 bytes holds so many; the next larger one takes 496.
-const FITTING_BLOCK: usize = 396;
 const _: () = assert!(size_of::<Known>() <= FITTING_BLOCK);
 
 /// What goes on outside of the target's own objects.

@@ -153,7 +153,7 @@ impl Schedule {
     }
 
     fn deviate(&mut self) -> &mut Deviation {
-        self.deviation.get_or_insert(Box::new(Deviation::NONE))
+        self.deviation.get_or_insert_with(|| Box::new(Deviation::NONE))
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use drift_model::condition::{ConditionStatus, Standing, Verdict};
 use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_model::object::{FITTING_BLOCK, LeanObject};
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
@@ -100,8 +100,6 @@ pub struct Track {
     disturbed: bool,
 }
 
-/// A block of musl's allocator that takes 400 bytes holds so many; the next larger one takes 496.
-const FITTING_BLOCK: usize = 396;
 const _: () = assert!(size_of::<Track>() <= FITTING_BLOCK);
 
 impl Track {

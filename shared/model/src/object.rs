@@ -43,6 +43,10 @@ impl ObjectId {
     }
 }
 
+/// What a program keeps of an object is to fit a block of 400 bytes of musl's allocator, of which 4 are the allocator's own. The next
+/// larger block takes 496.
+pub const FITTING_BLOCK: usize = 396;
+
 /// What is kept of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeanObject {
@@ -51,8 +55,8 @@ pub struct LeanObject {
     /// `metadata.resourceVersion` it was read at.
     pub resource_version: Box<str>,
     /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
-    /// that was known before it was read live. Without one, its own. Asked only of what comes, so [kept](Self::kept) is none.
-    /// Boxed for that reason.
+    /// that was known before it was read live. Without one, its own. Only an object that comes needs it: [`Self::kept`] drops it,
+    /// which is why it is boxed.
     pub current_at: Option<Box<VersionNumber>>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
@@ -179,13 +183,12 @@ impl LeanObject {
     }
 }
 
-/// A resource version as the number that the API server promises it is, of up to 128 bits: by its bytes, the most
-/// significant first, which need no alignment of every object.
+/// A resource version as the number that the API server promises it is, of up to 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct VersionNumber([u8; 16]);
+pub struct VersionNumber(u128);
 
 fn version_number(version: &str) -> Option<VersionNumber> {
-    version.parse().ok().map(|number: u128| VersionNumber(number.to_be_bytes()))
+    version.parse().ok().map(VersionNumber)
 }
 
 fn since_epoch(time: &str) -> u32 {

@@ -5,7 +5,8 @@
 //! once what it lacked may be there.
 //! This file must not know what a correction does.
 
-use std::collections::VecDeque;
+mod tried;
+
 use std::time::Duration;
 
 use drift_model::backoff::Series;
@@ -15,6 +16,7 @@ use crate::core::claim::Action;
 use crate::core::correction::{AskedFor, Correction};
 use crate::core::held::Held;
 use crate::core::outcome::{Doubt, Outcome, Uncertainty};
+use tried::{NOTHING, Tried};
 
 /// Corrections of an object count towards its delay for this long: twice the longest delay, so that a war that slowed
 /// down to the longest delay is still seen as one.
@@ -37,62 +39,6 @@ pub struct Delay {
     edited: Moment,
     /// Boxed: nothing was tried for nearly any of them.
     tried: Option<Box<Tried>>,
-}
-
-/// What was tried for one object, and what came of it.
-#[derive(Clone, Debug)]
-struct Tried {
-    /// When corrections began, oldest first.
-    begun: VecDeque<Moment>,
-    /// Corrections in a row whose outcome is open.
-    doubtful: u32,
-    /// What the requests were made of whose outcome is open.
-    doubtful_hash: Option<u64>,
-    /// What the requests were made of that created something whose answer could not be stored.
-    unstored_hash: Option<u64>,
-    /// Not before, since the external system asked for it.
-    not_before: Option<Moment>,
-    /// Deletions in a row that were answered, and left the resource there.
-    deletions_undone: u32,
-    /// Corrections in a row that could not be sent.
-    unsent: u32,
-    /// When the last of those ended.
-    unsent_at: Moment,
-    /// What a Job was begun for whose end was not seen.
-    unseen_job: Option<AskedFor>,
-    /// Until then another Job of the object is left to come to its end.
-    awaited_job: Option<Moment>,
-}
-
-static NOTHING: Tried = Tried::NOTHING;
-
-impl Tried {
-    const NOTHING: Self = Self {
-        begun: VecDeque::new(),
-        doubtful: 0,
-        doubtful_hash: None,
-        unstored_hash: None,
-        not_before: None,
-        deletions_undone: 0,
-        unsent: 0,
-        unsent_at: Moment::START,
-        unseen_job: None,
-        awaited_job: None,
-    };
-
-    /// No doubt is left.
-    fn end_doubt(&mut self) {
-        self.forget_doubt();
-        self.unsent = 0;
-        self.unstored_hash = None;
-        self.not_before = None;
-    }
-
-    fn forget_doubt(&mut self) {
-        self.doubtful = 0;
-        self.doubtful_hash = None;
-        self.unseen_job = None;
-    }
 }
 
 impl Delay {
@@ -201,6 +147,16 @@ impl Delay {
     /// No doubt is left: a definite outcome came, or the object was seen in sync.
     pub fn end_doubt(&mut self) {
         self.tried.iter_mut().for_each(|tried| tried.end_doubt());
+    }
+
+    /// What was tried so long ago that it delays nothing any more takes no room any more.
+    pub fn give_room_back(&mut self, now: Moment) {
+        self.tried.take_if(|tried| tried.is_past(now));
+    }
+
+    #[cfg(test)]
+    pub(super) const fn has_room_taken(&self) -> bool {
+        self.tried.is_some()
     }
 
     /// What was in doubt was given up: the next correction is no retry of it.

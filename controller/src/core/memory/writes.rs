@@ -39,11 +39,21 @@ impl Counted {
             races: Backoff::new(Series::RACE_LOST),
         }
     }
+
+    fn is_past(&self, now: Moment) -> bool {
+        let failed = [&self.status_refusals, &self.finalizer_refusals, &self.races];
+        self.repairs.is_full(now) && failed.into_iter().all(|backoff| backoff.failures() == 0)
+    }
 }
 
 impl WritePace {
     fn counted(&mut self, now: Moment) -> &mut Counted {
         self.counted.get_or_insert_with(|| Box::new(Counted::new(now)))
+    }
+
+    /// What was refused or repaired so long ago that it delays nothing any more takes no room any more.
+    pub fn give_room_back(&mut self, now: Moment) {
+        self.counted.take_if(|counted| counted.is_past(now));
     }
 
     /// A status was written.
@@ -125,6 +135,20 @@ mod tests {
         assert!(writes.refuse_finalizer(at(10)));
         writes.land_status();
         assert!(writes.refuse_status(at(20)) && !writes.refuse_finalizer(at(20)));
+    }
+
+    #[test]
+    fn what_is_long_past_takes_no_room() {
+        let mut writes = WritePace::default();
+        writes.land_finalizer(at(0));
+        writes.give_room_back(at(59));
+        assert!(writes.counted.is_some(), "the repair still counts");
+        writes.refuse_status(at(60));
+        writes.give_room_back(at(600));
+        assert!(writes.counted.is_some(), "the refusal still counts");
+        writes.land_status();
+        writes.give_room_back(at(600));
+        assert!(writes.counted.is_none());
     }
 
     #[test]

@@ -63,10 +63,13 @@ impl From<&str> for TransitionTime {
 
 impl fmt::Display for TransitionTime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.0, self.timestamp()) {
-            (Written::Second(_), Some(time)) => write!(formatter, "{time}"),
-            (Written::Second(_), None) => Ok(()),
-            (Written::Other(text), _) => formatter.write_str(text),
+        match &self.0 {
+            Written::Second(second) => match Timestamp::from_second(*second) {
+                Ok(time) => write!(formatter, "{time}"),
+                // It was read as a time, so it is one.
+                Err(_) => write!(formatter, "{second}"),
+            },
+            Written::Other(text) => formatter.write_str(text),
         }
     }
 }

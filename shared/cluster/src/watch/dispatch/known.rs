@@ -27,6 +27,8 @@ pub(super) struct KnownObjects {
     objects: ByUid<Known>,
     /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
     told: Vec<Told>,
+    /// That of the last object, which the next one has too, as a rule.
+    last_told: u32,
     /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
     last_namespace: Option<SharedText>,
 }
@@ -70,20 +72,27 @@ impl KnownObjects {
 
     /// Whether the object was known at the version that it has.
     pub(super) fn has_version_of(&self, object: &LeanObject) -> bool {
-        let version = version_number(object);
+        let version = stored_version(object);
         version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
     }
 
     /// These were told of the object as it is in or after that list.
     pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Told) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
-        let told = number_of(&mut self.told, told);
-        self.objects.insert(Known { uid, namespace, version: version_number(object), list, told });
+        let told = self.number_of(told);
+        self.objects.insert(Known { uid, namespace, version: stored_version(object), list, told });
     }
 
     /// The object is not known any more; who was told of it has to hear so.
     pub(super) fn forget(&mut self, uid: &Uid) -> Option<Told> {
         self.told.get(self.objects.remove(uid)?.told as usize).cloned()
+    }
+
+    fn number_of(&mut self, told: Told) -> u32 {
+        if self.told.get(self.last_told as usize) != Some(&told) {
+            self.last_told = number_in(&mut self.told, told);
+        }
+        self.last_told
     }
 
     /// The target knows of no object any more.
@@ -96,7 +105,7 @@ impl KnownObjects {
             let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
                 return false;
             };
-            known.told = *number.get_or_insert_with(|| number_of(&mut self.told, told.clone()));
+            known.told = *number.get_or_insert_with(|| number_in(&mut self.told, told.clone()));
             true
         });
     }
@@ -116,11 +125,11 @@ impl KnownObjects {
 
 /// The number that is the store's own, of 64 bits. Another version counts as none, and none is the same as another: an
 /// object is told of once more rather than not at all.
-fn version_number(object: &LeanObject) -> Option<NonZeroU64> {
+fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
     object.resource_version.parse().ok()
 }
 
-fn number_of(all: &mut Vec<Told>, told: Told) -> u32 {
+fn number_in(all: &mut Vec<Told>, told: Told) -> u32 {
     let known = all.iter().position(|one| *one == told);
     known.unwrap_or_else(|| {
         all.push(told);
