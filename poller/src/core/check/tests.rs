@@ -286,6 +286,9 @@ fn a_key_that_no_update_carries_is_a_warning() {
         "body: \"${self.spec}\"",
         "body: {restart: true}",
         "headers: {b: \"${desired.b}\"}, body: {a: \"${desired.a}\"}",
+        "when: \"${desired.c == 1}\", body: {a: \"${desired.a}\"}",
+        "text: \"${desired.a}\"",
+        "body: {a: \"${desired.a}\"}}, {method: POST, url: \"https://h.example/${self.metadata.name}/enable\"",
     ] {
         assert_eq!(told(wish, whole), "", "{whole}");
     }

@@ -4,6 +4,7 @@ use crate::cel::{DESIRED, EVERY_KEY};
 use crate::correct::made_of::MadeOf;
 use crate::correct::step::{HttpStep, Purpose, read_steps};
 use crate::http::auth::{Auth, read_auth};
+use crate::http::body::Body;
 use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
 use crate::raw::Reader;
@@ -48,7 +49,8 @@ impl HttpCorrect {
         [&self.create, &self.update, &self.delete, &self.replace].map(|steps| MadeOf::of(steps.iter().map(made_of)))
     }
 
-    /// Whether no request of an update carries a key of the wish, which is made of these fields, though one carries others.
+    /// Whether the one request that an update always sends carries others and not this key of the wish, which is made of these fields.
+    /// Of several, one may switch on what another switches off, without a value of the key in either.
     pub(super) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {
             let (request, own) = (&step.request, step.request.fields());
@@ -56,10 +58,12 @@ impl HttpCorrect {
             request.reads(EVERY_KEY) || request.reads(&format!("{DESIRED}.{key}")) || fields.iter().any(is_read)
         };
         let writes_fields = |step: &HttpStep| {
-            let body = step.request.body.as_ref().filter(|_| !step.looks_up());
+            let body = step.request.body.as_ref().filter(|body| matches!(body, Body::Json(_) | Body::Form(_)));
             body.is_some_and(|body| body.reads(DESIRED) || body.fields().iter().next().is_some())
         };
-        self.update.iter().any(writes_fields) && !self.update.iter().any(carries)
+        let mut writes = self.update.iter().filter(|step| !step.looks_up());
+        let (only, None) = (writes.next(), writes.next()) else { return false };
+        only.is_some_and(|step| step.when.is_none() && writes_fields(step)) && !self.update.iter().any(carries)
     }
 
     pub(super) fn fields(&self) -> FieldPaths {
