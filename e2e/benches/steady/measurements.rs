@@ -164,6 +164,8 @@ impl Bench<'_> {
         .await?;
         self.table.add("restart: until all were read", format!("{:.1} s", span.as_secs_f64()));
         self.table.add("restart: most reads a second", format!("{most:.0}"));
+        // Connections that a burst of verdicts took are not among it, as they are while a program runs on from the first of them.
+        self.table.add("restart: memory", memory(&Cost::of(&again).await?));
         again.stop().await.map(drop)
     }
 
