@@ -15,7 +15,7 @@ use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::object_writer::CallSlots;
 use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings, lease_name};
+use drift_cluster::process::settings::{CleanUpSettings, LogSettings, RunSettings, parse_lease_name};
 use drift_cluster::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
 use drift_cluster::process::site::Site;
 use drift_cluster::process::{supervise, tasks};
@@ -85,7 +85,7 @@ struct Settings {
     #[command(flatten)]
     run: RunSettings,
     /// Name of the Lease by which the poller vouches
-    #[arg(long, default_value = POLLER_LEASE, value_parser = lease_name)]
+    #[arg(long, default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     poller_lease_name: String,
     #[command(flatten)]
     clean_up: CleanUpSettings,

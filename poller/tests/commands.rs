@@ -43,6 +43,9 @@ fn a_name_that_no_lease_has_is_bad_usage() {
         &["run", "--lease-name", "Drift"],
         &["get", "--poller-lease", ""],
         &["suspend", "proxies", "--targets-namespace", ""],
+        &["get", "-n", "Team A"],
+        &["check", "--from-cluster", "-n", ""],
+        &["rbac", "-f", "-", "--namespace", "a.b"],
     ] {
         let (code, printed, said) = ended(run_in(Path::new("."), arguments, ""));
         assert!(code == 3 && printed.is_empty(), "{arguments:?}: {code} {said}");

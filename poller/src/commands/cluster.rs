@@ -7,7 +7,7 @@ use std::io::Write as _;
 use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
 use drift_cluster::config::list_config_maps;
 use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
-use drift_cluster::process::settings::{lease_name, namespace_name};
+use drift_cluster::process::settings::{parse_lease_name, parse_namespace};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::POLLER_LEASE;
 use drift_model::object::SeenObject;
@@ -26,10 +26,10 @@ pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetsSettings {
     /// Namespace of the ConfigMaps with the targets
-    #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE", value_parser = namespace_name)]
+    #[arg(long, default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE", value_parser = parse_namespace)]
     pub(crate) targets_namespace: String,
     /// The poller's Lease, where it runs with another --lease-name
-    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = lease_name)]
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     pub(crate) poller_lease: String,
     #[command(flatten)]
     pub(crate) cluster: KubeconfigSettings,
@@ -39,7 +39,7 @@ pub(crate) struct TargetsSettings {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlaceSettings {
     /// Namespace of the objects [default: the kubeconfig context's]
-    #[arg(long, short)]
+    #[arg(long, short, value_parser = parse_namespace)]
     namespace: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_cluster::config::documents_in;
-use drift_cluster::process::settings::{lease_name, namespace_name};
+use drift_cluster::process::settings::{parse_lease_name, parse_namespace};
 use drift_model::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_target::{DocumentName, Edited, Target, parse_document, set_suspend};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,10 +42,10 @@ pub(crate) struct SuspendSettings {
     #[arg(long)]
     dry_run: bool,
     /// Namespace of the ConfigMaps with the targets
-    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = namespace_name)]
+    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
     /// The poller's Lease, where it runs with another --lease-name
-    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = lease_name)]
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     poller_lease: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,

@@ -4,7 +4,6 @@
 //! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
 //! section means, `document` puts them together, `catalogue` says which documents are in force.
 
-mod apart;
 mod catalogue;
 pub mod cel;
 mod checked;
@@ -46,12 +45,13 @@ mod secret_use;
 mod secrets;
 mod selector;
 mod shape_hints;
+mod shared_requests;
 mod sql;
 mod status_fields;
 mod suspension;
 mod templates;
 mod units;
-mod unmarked;
+mod unmarked_expressions;
 mod yaml;
 mod yaml_mistakes;
 

@@ -11,7 +11,7 @@ use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 pub(super) use crate::fields::Fields;
 use crate::recording::{Asked, Recording};
 use crate::shape_hints::shape_hint;
-use crate::unmarked::unmarked_in;
+use crate::unmarked_expressions::unmarked_in;
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// Said of a wrong template that has backslashes in double quotes.

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use drift_cluster::client::KubeconfigSettings;
-use drift_cluster::process::settings::BAD_USAGE;
+use drift_cluster::process::settings::{BAD_USAGE, parse_namespace};
 use drift_target::{Target, manifests_of};
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ pub(crate) struct CheckSettings {
     #[arg(long)]
     from_cluster: bool,
     /// Namespace of the ConfigMaps with targets
-    #[arg(long, short, default_value = SHIPPED_NAMESPACE)]
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,

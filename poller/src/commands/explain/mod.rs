@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_cluster::process::clock;
-use drift_cluster::process::settings::lease_name;
+use drift_cluster::process::settings::parse_lease_name;
 use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
 use drift_model::names::CONTROLLER_LEASE;
 use drift_model::object::LeanObject;
@@ -79,7 +79,7 @@ pub(crate) struct ExplainSettings {
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
     /// The controller's Lease
-    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = lease_name)]
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
     controller_lease: String,
 }
 

@@ -14,6 +14,7 @@ use drift_cluster::access::roles::{Role, roles};
 use drift_cluster::access::target_rights::rights_on_secrets;
 use drift_cluster::access::{Account, Right};
 use drift_cluster::client::KubeconfigSettings;
+use drift_cluster::process::settings::parse_namespace;
 use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
 use drift_target::Target;
 
@@ -54,7 +55,7 @@ pub(crate) struct RbacSettings {
     #[arg(long, default_value = "targets")]
     name: String,
     /// Namespace of the two ServiceAccounts
-    #[arg(long, short, default_value = SHIPPED_NAMESPACE)]
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
     /// The poller's ServiceAccount
     #[arg(long, default_value = POLLER_MANAGER, value_name = "NAME")]

@@ -37,7 +37,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", kind_of(target), "update"], &message);
         }
-        for (path, message) in target.alike() {
+        for (path, message) in target.shared_requests() {
             warn(&path, &message);
         }
         for (key, message) in target.unobserved() {
@@ -79,7 +79,8 @@ fn without_key(keys: &[String]) -> Option<String> {
     }
     let keys = keys.join("`, `");
     Some(format!(
-        "no request of update carries `{keys}` of `desired`: where that differs, it is sent again and again and nothing heals; add it to a          body, or write body: \"${{desired}}\""
+        "no request of update carries `{keys}` of `desired`: where that differs, it is sent again and again and nothing heals; add it to a \
+         body, or write body: \"${{desired}}\""
     ))
 }
 

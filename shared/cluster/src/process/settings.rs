@@ -78,13 +78,13 @@ pub struct CleanUpSettings {
 #[derive(Clone, Debug, clap::Args)]
 pub struct HomeSettings {
     /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
-    #[arg(long, env = "POD_NAMESPACE", value_parser = namespace_name)]
+    #[arg(long, env = "POD_NAMESPACE", value_parser = parse_namespace)]
     pub namespace: Option<String>,
     /// Name of this process among its like [default: the host's name and random digits]
     #[arg(long, env = "POD_NAME")]
     pub instance: Option<String>,
     /// Name of the Lease that the leader holds [default: the program's name]
-    #[arg(long, value_parser = lease_name)]
+    #[arg(long, value_parser = parse_lease_name)]
     pub lease_name: Option<String>,
 }
 
@@ -92,7 +92,7 @@ pub struct HomeSettings {
 ///
 /// # Errors
 /// What a name is.
-pub fn lease_name(text: &str) -> Result<String, String> {
+pub fn parse_lease_name(text: &str) -> Result<String, String> {
     let wanted = || {
         "the name of a Lease is 1 to 253 of a-z, 0-9, - and ., with a letter or digit at both ends of each part"
             .to_owned()
@@ -104,7 +104,7 @@ pub fn lease_name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// What a name is.
-pub fn namespace_name(text: &str) -> Result<String, String> {
+pub fn parse_namespace(text: &str) -> Result<String, String> {
     let wanted =
         || "the name of a namespace is 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends".to_owned();
     if is_dns_label(text) { Ok(text.to_owned()) } else { Err(wanted()) }
@@ -174,7 +174,7 @@ mod tests {
             let refused = command.clone().try_get_matches_from([&["p"], &arguments[..]].concat()).unwrap_err();
             assert!(refused.to_string().contains("1 to "), "{refused}");
         }
-        assert_eq!(lease_name("a.b-1").as_deref(), Ok("a.b-1"));
+        assert_eq!(parse_lease_name("a.b-1").as_deref(), Ok("a.b-1"));
     }
 
     #[test]

@@ -8,20 +8,23 @@ use drift_model::field_paths::FieldPaths;
 use crate::checked::Target;
 use crate::correct::ACTIONS;
 
+/// The actions that find what they change; the others make it.
+const FINDING: [&str; 2] = ["update", "delete"];
+
 impl Target {
     /// Where requests stand in the document by which objects with different identities cannot have different external resources, or two
-    /// objects can have one, and what is said of each.
+    /// objects can have one, and what is said of each. Where all objects have one identity, their requests may be the same too; and what a
+    /// creation makes may get its name from the external system.
     #[must_use]
-    pub fn alike(&self) -> Vec<(Vec<&'static str>, String)> {
+    pub fn shared_requests(&self) -> Vec<(Vec<&'static str>, String)> {
         let identity = self.identity.fields();
         if identity.iter().next().is_none() {
             return Vec::new();
         }
-        let mut found: Vec<_> = self.alike_read(&identity).into_iter().collect();
+        let mut found: Vec<_> = self.shared_read(&identity).into_iter().collect();
         let Some((kind, actions)) = self.correct.made_of() else { return found };
-        for (action, made_of) in
-            ACTIONS.into_iter().zip(actions).filter_map(|(action, made_of)| Some((action, made_of?)))
-        {
+        let finding = ACTIONS.into_iter().zip(actions).filter(|(action, _)| FINDING.contains(action));
+        for (action, made_of) in finding.filter_map(|(action, made_of)| Some((action, made_of?))) {
             let mut fields = made_of.fields;
             if made_of.reads_wish {
                 fields.extend(&self.compare.desired.fields());
@@ -32,9 +35,8 @@ impl Target {
                     wanted(&identity)
                 ))
             } else {
-                // What is created may get its name from the external system.
                 let known_by = [&identity, &self.read.fields()];
-                let is_other = action != "create" && known_by.iter().all(|known| are_apart(&fields, known));
+                let is_other = known_by.iter().all(|known| are_apart(&fields, known));
                 is_other.then(|| {
                     format!("it is made of {} and not of what the identity is: {}", list(&fields), wanted(&identity))
                 })
@@ -44,7 +46,7 @@ impl Target {
         found
     }
 
-    fn alike_read(&self, identity: &FieldPaths) -> Option<(Vec<&'static str>, String)> {
+    fn shared_read(&self, identity: &FieldPaths) -> Option<(Vec<&'static str>, String)> {
         if self.read.keys().is_some() {
             return None;
         }
@@ -70,7 +72,8 @@ impl Target {
 fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
     let is_given = |field: &[String]| {
         let names: Vec<&str> = field.iter().map(String::as_str).collect();
-        matches!(names.as_slice(), ["status", ..] | ["metadata", "uid"])
+        // Names differ within a namespace; whether objects of two have one name, only they can tell.
+        matches!(names.as_slice(), ["status", ..] | ["metadata"] | ["metadata", "uid" | "name"])
     };
     let is_known = |field: &[String]| known.iter().any(|known| known.starts_with(field) || field.starts_with(known));
     !fields.iter().any(|field| is_given(field) || is_known(field))

@@ -1,10 +1,11 @@
 //! Expressions that were meant and are literal text, since no `${…}` stands around them: `/queues/self.spec.name`, `{self.spec.name}`,
 //! `desired.size`.
 //!
-//! Only variables that exist where the text stands are looked for. What people write as text comes first: host names (`self.example.com`),
-//! file names (`desired.json`) and names of tables are none of these. This file must not know what the text is for.
+//! Only variables that exist where the text stands are looked for, and of `desired`, `observed` and `steps` only the fields that they are
+//! known to have. What people write as text comes first: prose, host names (`self.example.com`), file names (`desired.json`) and names of
+//! tables are none of these. This file must not know what the text is for.
 
-use crate::cel::{Piece, Site, pieces};
+use crate::cel::{Names, Piece, Shape, Site, pieces};
 
 /// Where templates are SQL, in which `desired.size` may be a column.
 const SQL: [&str; 2] = ["read.postgres.query", "correct.postgres."];
@@ -13,7 +14,10 @@ const OF_OBJECTS: [&str; 3] = ["spec", "metadata", "status"];
 /// Fields of an answer.
 const OF_ANSWERS: [&str; 4] = ["body", "headers", "status", "text"];
 /// Endings of files, which are no fields: `item.json`.
-const ENDINGS: [&str; 9] = ["json", "yaml", "yml", "xml", "html", "txt", "csv", "sql", "sh"];
+const ENDINGS: [&str; 18] = [
+    "json", "yaml", "yml", "toml", "ini", "conf", "cfg", "xml", "html", "txt", "csv", "sql", "log", "sh", "py", "tf",
+    "tar", "gz",
+];
 /// What an expression in the middle of a text follows; a letter, a dot or a hyphen makes another word of it.
 const BEFORE: &str = "/=:,;&?|+(<>\"'";
 
@@ -47,7 +51,7 @@ pub(crate) fn unmarked_in(text: &str, site: &Site) -> Option<Unmarked> {
             begins = offset + source.chars().count() + 1;
             None
         }
-        Piece::Literal(literal) => find_unmarked((&literal, is_whole), is_sql, site.variables())
+        Piece::Literal(literal) => find_unmarked((&literal, is_whole), (is_sql, &site.names), site.variables())
             .map(|found| Unmarked { offset: begins + found.offset, ..found }),
     })
 }
@@ -55,7 +59,7 @@ pub(crate) fn unmarked_in(text: &str, site: &Site) -> Option<Unmarked> {
 /// The first of these variables that a literal part of a template names without `${…}`.
 fn find_unmarked<'v>(
     (literal, is_whole): (&str, bool),
-    is_sql: bool,
+    (is_sql, names): (bool, &Names),
     variables: impl Iterator<Item = &'v str> + Clone,
 ) -> Option<Unmarked> {
     let starts = literal.char_indices().map(|(at, _)| at);
@@ -63,9 +67,13 @@ fn find_unmarked<'v>(
         let (before, rest) = literal.split_at(at);
         let root = variables.clone().find(|root| rest.strip_prefix(*root).is_some_and(|path| path.starts_with('.')))?;
         let written = path_of(rest);
+        // A sentence may end with the word.
+        if written == root {
+            return None;
+        }
         let is_alone = is_whole && before.is_empty() && written.len() == rest.len();
         let is_meant = is_bracketed(before, &rest[written.len()..])
-            || begins_word(before) && is_expression(root, written, (before, is_sql, is_alone));
+            || begins_word(before) && is_expression((root, written), (before, is_sql, is_alone), names);
         // With the `$` of another language. Characters of an escaped `$${` that the literal lacks stand before the offset.
         let marked = before.strip_suffix("$(").or_else(|| before.strip_suffix('$')).unwrap_or(before);
         let offset = marked.chars().count() + before.matches("${").count();
@@ -111,37 +119,65 @@ fn begins_word(before: &str) -> bool {
     before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || BEFORE.contains(letter))
 }
 
-fn is_expression(root: &str, written: &str, (before, is_sql, is_alone): (&str, bool, bool)) -> bool {
+fn is_expression((root, written): (&str, &str), (before, is_sql, is_alone): (&str, bool, bool), names: &Names) -> bool {
     let mut fields = written.split(['.', '[']).skip(1).map(|field| field.trim_start_matches('?'));
     let first = fields.next().unwrap_or_default();
     let last = fields.last().unwrap_or(first);
+    let is_host = before.ends_with("//");
     match root {
         // A host may be called `self.status.example.com`.
-        "self" if first == "status" && before.ends_with("//") => false,
+        "self" if first == "status" && is_host => false,
         "self" => OF_OBJECTS.contains(&first) && last != first,
-        _ if is_sql => false,
+        _ if is_sql || is_host => false,
         "response" => OF_ANSWERS.contains(&first),
         _ if ENDINGS.contains(&last) => false,
+        "desired" => has_field(&names.wish.desired, first).unwrap_or(is_alone),
+        "observed" => has_field(&names.observed, first).unwrap_or(is_alone),
+        "steps" => last != first && names.steps.iter().any(|step| step == first),
         // Prose and names have such words in their middle: `this item.other`.
-        "desired" | "observed" | "steps" => true,
         _ => is_alone,
+    }
+}
+
+/// Whether a variable of this shape has a field; `None` where only an object can tell.
+fn has_field(shape: &Shape, name: &str) -> Option<bool> {
+    match shape {
+        Shape::Map(fields) => Some(fields.contains_key(name)),
+        Shape::Unknown | Shape::Ignored => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cel::KnownWish;
+    use std::sync::Arc;
+
+    /// A target whose `desired` and `observed` have these fields, and whose step is called `find`.
+    fn names(desired: &[&str], observed: &[&str]) -> Names {
+        let shape =
+            |fields: &[&str]| Shape::Map(fields.iter().map(|&field| (field.to_owned(), Shape::Unknown)).collect());
+        let mut names = Names::default();
+        names.wish = Arc::new(KnownWish { desired: shape(desired), differing: None });
+        names.observed = Arc::new(shape(observed));
+        names.steps = vec!["find".to_owned()];
+        names
+    }
 
     #[test]
     fn what_was_meant_is_told_from_ordinary_texts() {
         let all = ["self", "desired", "observed", "response", "item", "steps", "resource"];
+        let names = names(&["size", "toml", "example"], &["id"]);
         // What is meant stands between « and », with the `$` of another language.
         let texts = [
             "/queues/«self.spec.name»",
             "https://h.example/{«self.spec.name»}/x",
             "«desired.size»",
             "/x?size=«desired.size»&y=1",
+            "/x/«desired.?size»",
             "«observed.id»",
+            "/«steps.find.body.id»",
+            "{«desired.other»}",
             "é «response.body.items[0].id»",
             "«item.name»",
             "/at/{«item.name»}",
@@ -162,9 +198,24 @@ mod tests {
             "the response.is here",
             "herself.spec.name",
             "desired",
+            "set back to what is desired.",
+            "as was observed.",
+            "see the steps. Then wait.",
+            "what is desired.Later it is left",
+            "costs $desired.",
+            "/x/desired.other",
+            "observed.other",
+            "https://desired.example.com/x",
+            "https://response.body.example/x",
+            "/x/desired.toml",
+            "/x/observed.conf",
+            "/x/desired.tar.gz",
+            "item.tf",
+            "/x/steps.other.body",
+            "/x/steps.find",
         ];
         for text in texts {
-            let found = find_unmarked((&text.replace(['«', '»'], ""), true), false, all.into_iter());
+            let found = find_unmarked((&text.replace(['«', '»'], ""), true), (false, &names), all.into_iter());
             let expected = text.split_once('«').and_then(|(before, rest)| Some((before, rest.split_once('»')?.0)));
             let expected = expected
                 .map(|(before, meant)| (before.chars().count(), meant.trim_start_matches(['$', '(']).to_owned()));
@@ -174,11 +225,21 @@ mod tests {
 
     #[test]
     fn only_variables_of_the_place_count() {
-        let found = |text, is_sql| find_unmarked((text, false), is_sql, ["self", "desired"].into_iter()).is_some();
+        let names = names(&["b"], &[]);
+        let found =
+            |text, is_sql| find_unmarked((text, false), (is_sql, &names), ["self", "desired"].into_iter()).is_some();
         assert!(!found("response.body.id", false));
         assert!(found("SELECT * FROM a WHERE b = 'x' AND c = self.spec.name", true));
         assert!(!found("MERGE INTO a USING (VALUES (1)) AS desired(b) ON a.b = desired.b", true));
         assert!(found("SELECT '{desired.b}'", true));
+    }
+
+    #[test]
+    fn fields_that_only_an_object_tells_count_alone() {
+        let names = Names::default();
+        let found = |text| find_unmarked((text, true), (false, &names), ["desired", "observed"].into_iter()).is_some();
+        assert!(["desired.size", "observed.id", "/{desired.size}"].into_iter().all(found));
+        assert!(!["/x/desired.size", "what is desired.Later", "desired.toml", "desired."].into_iter().any(found));
     }
 
     #[test]
