@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
+use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::object_writer::CallSlots;
@@ -21,10 +22,9 @@ use drift_cluster::process::site::Site;
 use drift_cluster::process::{supervise, tasks};
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
-use drift_cluster::telemetry::metrics;
+use drift_cluster::telemetry::{self, metrics};
 use drift_cluster::under_way::UnderWay;
 use drift_cluster::watch::KindWatches;
-use drift_cluster::{client, telemetry};
 use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_outside::{Databases, HttpSender};
 use tokio::sync::watch;
@@ -111,9 +111,8 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
 async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
-    let client = client::connect().await?;
+    let site = Site::connect(KubeconfigSettings::default(), &settings.run.home, CONTROLLER_MANAGER).await?;
     let resources = ResourceClient::connect().await?;
-    let site = Site::new(client, &settings.run.home, CONTROLLER_MANAGER);
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use drift_cluster::cleanup::Selections;
-use drift_cluster::client::{KubeconfigSettings, ObjectClient, WriteError, client_of};
+use drift_cluster::client::{KubeconfigSettings, ObjectClient, WriteError};
 use drift_cluster::kinds::ResolvedKind;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
 use drift_cluster::process::clock;
@@ -33,9 +33,9 @@ use kube::Api;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::finalizer::release_patch;
-use dry_run::{Holder, tell};
+use dry_run::{Holder, print_plan};
 use held::{Search, kinds_of};
-use printing::{complain, say};
+use printing::{print_error, say};
 
 /// How long the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
@@ -43,6 +43,10 @@ const LEASE_PATIENCE: Duration = Duration::from_secs(20);
 const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
 /// How often an object is read again when somebody else writes to it at the same moment.
 const TRIES: usize = 5;
+/// What is said where a release is told to end.
+const RELEASE_ENDED: &str = "told to end before everything was released";
+/// The same of a dry run.
+const DRY_RUN_ENDED: &str = "told to end before everything was looked through; a dry run releases nothing";
 
 /// From where finalizers are taken off.
 #[derive(Clone, Debug, clap::Args)]
@@ -63,29 +67,29 @@ pub struct ReleaseSettings {
 /// When the API server cannot be asked.
 pub async fn release(settings: &ReleaseSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
-    let client = match settings.cluster.configuration().await.and_then(client_of) {
-        Ok(client) => client,
-        Err(error) => {
-            complain(&format!("error: {error}"));
-            return Ok(ExitCode::from(BAD_USAGE));
-        }
-    };
     // A name that no controller has.
     let instance = format!("release-{}", settings.home.instance());
     let home = HomeSettings { instance: Some(instance), ..settings.home.clone() };
-    let site = Site::new(client, &home, CONTROLLER_MANAGER).of_cluster(settings.cluster.clone());
+    let site = match Site::connect(settings.cluster.clone(), &home, CONTROLLER_MANAGER).await {
+        Ok(site) => site,
+        Err(error) => {
+            print_error(&format!("error: {error}"));
+            return Ok(ExitCode::from(BAD_USAGE));
+        }
+    };
     site.spawn("signals", signals.forward(site.stop.clone()));
     let lease_name = home.lease_name(CONTROLLER_LEASE);
-    let ended = match unless_ended(&site, read(&site, &lease_name)).await {
+    let told_to_end = if settings.dry_run { DRY_RUN_ENDED } else { RELEASE_ENDED };
+    let ended = match unless_ended(&site, told_to_end, read(&site, &lease_name)).await {
         Ok((targets, None)) if targets.0.is_empty() => {
-            complain(&format!(
+            print_error(&format!(
                 "nothing in the namespace {} says what was selected: it has neither a ConfigMap of targets nor the Lease {lease_name}. Is it the right one? --namespace names another",
                 site.namespace
             ));
             Ok(ExitCode::from(BAD_USAGE))
         }
         Ok((targets, lease)) if settings.dry_run => {
-            unless_ended(&site, try_out(&site, lease.as_ref(), (&lease_name, &targets))).await
+            unless_ended(&site, told_to_end, dry_run(&site, lease.as_ref(), (&lease_name, &targets))).await
         }
         Ok((targets, _)) => by_lease(&site, &lease_name, &targets).await,
         Err(error) => Err(error),
@@ -94,11 +98,15 @@ pub async fn release(settings: &ReleaseSettings) -> anyhow::Result<ExitCode> {
     ended
 }
 
-/// Does it unless the program is told to end before.
-async fn unless_ended<T>(site: &Site, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+/// Does it unless the program is told to end before, which these words say.
+async fn unless_ended<T>(
+    site: &Site,
+    told_to_end: &'static str,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     tokio::select! {
         ended = work => ended,
-        () = site.stop.cancelled() => Err(anyhow::anyhow!("told to end before everything was released")),
+        () = site.stop.cancelled() => Err(anyhow::anyhow!(told_to_end)),
         () = site.failed.cancelled() => Err(anyhow::anyhow!("a task panicked")),
     }
 }
@@ -111,7 +119,7 @@ async fn read(site: &Site, lease_name: &str) -> anyhow::Result<(Targets, Option<
 async fn by_lease(site: &Site, name: &str, targets: &Targets) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     let (lease, lease_task) = site.hold_lease(name.to_owned(), BTreeMap::new(), &stop);
-    let ended = unless_ended(site, with_lease(site, &lease, (name, targets))).await;
+    let ended = unless_ended(site, RELEASE_ENDED, with_lease(site, &lease, (name, targets))).await;
     stop.cancel();
     // The task bounds its release by itself.
     let _ = lease_task.await;
@@ -129,7 +137,7 @@ impl Targets {
         let loaded =
             tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
         for problem in &loaded.problems {
-            complain(&format!("a document that cannot be read is looked for by its note only: {problem}"));
+            print_error(&format!("a document that cannot be read is looked for by its note only: {problem}"));
         }
         Ok(Self(loaded.targets.clone()))
     }
@@ -145,7 +153,7 @@ async fn read_lease(site: &Site, name: &str) -> anyhow::Result<Option<Lease>> {
 async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     if let Some(holder) = holder_instead(site, lease, name).await? {
         let place = format!("{}/{name}", site.namespace);
-        complain(&format!(
+        print_error(&format!(
             "nothing is released: the drift-controller {holder} holds the Lease {place}. Scale drift-controller to 0, and release then"
         ));
         return Ok(ExitCode::from(BAD_USAGE));
@@ -159,27 +167,27 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
             Ok(held) => left += held,
             Err(error) => {
                 unknown += 1;
-                complain(&format!("not released any {}: {error:#}", kind.kind));
+                print_error(&format!("not released any {}: {error:#}", kind.kind));
             }
         }
     }
     match (left, unknown) {
         (0, 0) => say("no finalizer is left"),
-        (left, 0) => complain(&format!("{left} objects keep the finalizer")),
+        (left, 0) => print_error(&format!("{left} objects keep the finalizer")),
         (left, unknown) => {
-            complain(&format!("{left} objects keep the finalizer, and {unknown} kinds could not be looked through"));
+            print_error(&format!("{left} objects keep the finalizer, and {unknown} kinds could not be looked through"));
         }
     }
     Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What a release would do now.
-async fn try_out(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
+async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     let noted = lease.and_then(|lease| lease.metadata.annotations.as_ref()?.get(SELECTIONS_ANNOTATION));
     let notes = all_notes(noted.map(String::as_str), targets)?;
-    let is_known = tell(&site.client, &notes).await;
+    let is_known = print_plan(&site.client, &notes).await;
     if let Some(holder) = lease.and_then(|lease| Holder::of(lease, clock::wall())) {
-        complain(&format!(
+        print_error(&format!(
             "for now a release is refused: the drift-controller {} holds the Lease {}/{name}",
             holder.0, site.namespace
         ));
@@ -254,7 +262,7 @@ impl Release<'_> {
             progress.clear();
             match ended {
                 Ok(()) => say(&format!("released {name} {}", object.id)),
-                Err(error) => complain(&format!("not released {name} {}: {error}", object.id)),
+                Err(error) => print_error(&format!("not released {name} {}: {error}", object.id)),
             }
         }
         Ok(search.held(&kind).await?.len())

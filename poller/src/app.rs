@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use clap::CommandFactory as _;
 use drift_cluster::access::rights::{Need, rights_at_home};
 use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
+use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
 use drift_cluster::object_writer::CallSlots;
@@ -22,9 +23,8 @@ use drift_cluster::process::site::Site;
 use drift_cluster::process::supervise;
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
-use drift_cluster::telemetry::metrics;
+use drift_cluster::telemetry::{self, metrics};
 use drift_cluster::watch::{HeardVersions, KindWatches};
-use drift_cluster::{client, telemetry};
 use drift_model::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_outside::{Databases, HttpSender};
 use tokio::task::JoinHandle;
@@ -110,9 +110,8 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
         Some(address) => Some(HintServer::bind(address).await?),
         None => None,
     };
-    let client = client::connect().await?;
+    let site = Site::connect(KubeconfigSettings::default(), &settings.run.home, POLLER_MANAGER).await?;
     let resources = ResourceClient::connect().await?;
-    let site = Site::new(client, &settings.run.home, POLLER_MANAGER);
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 
 use super::held::{Search, kinds_of};
-use super::printing::{complain, say};
+use super::printing::{print_error, say};
 
 /// Who holds a Lease.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Holder {
 }
 
 /// Names every object whose finalizer would be taken off; whether all kinds could be looked through.
-pub(super) async fn tell(client: &kube::Client, notes: &Selections) -> bool {
+pub(super) async fn print_plan(client: &kube::Client, notes: &Selections) -> bool {
     let (mut found, mut unknown) = (0, 0);
     for name in &kinds_of(notes) {
         match held_of(Search { client, notes, name }).await {
@@ -36,7 +36,7 @@ pub(super) async fn tell(client: &kube::Client, notes: &Selections) -> bool {
             }
             Err(error) => {
                 unknown += 1;
-                complain(&format!("unknown of {}: {error:#}", name.kind));
+                print_error(&format!("unknown of {}: {error:#}", name.kind));
             }
         }
     }
@@ -44,7 +44,7 @@ pub(super) async fn tell(client: &kube::Client, notes: &Selections) -> bool {
         (0, 0) => say("no object has the finalizer"),
         (found, 0) => say(&format!("{found} objects would lose the finalizer, and nothing else")),
         (found, unknown) => {
-            complain(&format!(
+            print_error(&format!(
                 "{found} objects would lose the finalizer, and {unknown} kinds could not be looked through"
             ));
         }

@@ -10,6 +10,6 @@ pub(super) fn say(line: &str) {
 }
 
 /// The same of what is not as it should be.
-pub(super) fn complain(line: &str) {
+pub(super) fn print_error(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -21,6 +21,7 @@ use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
 use drift_model::work_queue::WorkQueue;
+use drift_poller::core::deletion::{Ending, ending_of};
 use drift_target::Target;
 
 use crate::act::Acting;
@@ -141,6 +142,7 @@ impl AtWork {
         let secrets = watched_marks(&self.target, object, Known { own: &own, beside: &beside });
         let around = Around { vouched, rights, scope_complete: self.resources.is_complete(), secrets };
         let decision = self.roster.decide(uid, around, now)?;
+        self.compare_endings(self.roster.object(uid)?, &decision);
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {
                 self.limited.insert(uid.clone());
@@ -153,6 +155,21 @@ impl AtWork {
             }
             decision => Some(decision),
         }
+    }
+
+    /// What the poller's commands tell of a deletion is what the controller decides.
+    fn compare_endings(&self, object: &LeanObject, decision: &Decision) {
+        let ending = Some(ending_of(&self.target, object)).filter(|_| object.deleting);
+        let agree = match (&ending, decision) {
+            (Some(Ending::NotHeldByUs), Decision::Correct(_) | Decision::ReleaseFinalizer { .. }) => false,
+            // Another object had it when that was judged, and may be gone; or another writer took the note away, which this process knows.
+            (Some(Ending::LeftBehind(why)), Decision::Correct(correction)) => {
+                let note = object.conditions.correction_status().in_scope(self.target.scope.id);
+                why.contains("IdentityTaken") || correction.before.claim != note.claim
+            }
+            _ => true,
+        };
+        assert!(agree, "{}: told {ending:?}, decided {decision:?}", object.id);
     }
 
     /// Decides, and begins to carry out what is to be done, if anything.

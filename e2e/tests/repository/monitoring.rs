@@ -82,6 +82,6 @@ fn every_alert_stands_in_the_operations_guide() {
     assert_eq!(explained, alerts);
     for rule in rules {
         let section = format!("docs/operations.md#{}", rule["alert"].as_str().unwrap().to_lowercase());
-        assert_eq!(rule["annotations"]["runbook"], section);
+        assert_eq!(rule["annotations"]["runbook_url"], section);
     }
 }

@@ -1,8 +1,8 @@
 //! What becomes of an object that is being deleted, by what stands where everybody can read it: its finalizers and annotations, its
 //! conditions, its target.
 //!
-//! The controller decides, and knows more: whether another object names the same external resource, delays and limits. This file must
-//! not know how anything is told.
+//! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
+//! took that away, delays and limits. This file must not know how anything is told.
 
 use drift_model::condition::{ObservedReason, Standing};
 use drift_model::names::ORPHAN_ANNOTATION;
@@ -48,7 +48,10 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     }
     let reason = object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
     if reason == Some(ObservedReason::IdentityTaken) {
-        return left("another object has the external resource (IdentityTaken)");
+        // It was judged before the deletion: nobody polls the object since, and the other one may be gone.
+        return left(
+            "another object had it when this was last judged (IdentityTaken); it is deleted where that one is gone by now",
+        );
     }
     Ending::Deleted
 }
@@ -98,7 +101,10 @@ mod tests {
         assert!(of("correction 2: created", &held).contains("owns nothing outside"));
         assert!(of("correction 2, owns \"y\": created", &held).contains("names another external resource"));
         assert!(of("correction 2, owns \"x\": created [scope 3f2a9c71]", &held).contains("another scope"));
-        assert!(ending(&correcting, owned, "IdentityTaken", &held).contains("IdentityTaken"));
+        assert!(
+            ending(&correcting, owned, "IdentityTaken", &held)
+                .contains("had it when this was last judged (IdentityTaken)")
+        );
         assert!(ending(&target(TEXT), owned, "InSync", &held).contains("only observes"));
         let creating = target(&format!("{}{}", TEXT.trim_end(), CORRECT.replace("delete", "create")));
         assert!(ending(&creating, owned, "InSync", &held).contains("no steps for delete"));

@@ -70,7 +70,7 @@ impl std::fmt::Debug for ResourceClient {
 }
 
 impl ResourceClient {
-    /// With connections of its own, to the API server that [`client::connect`] finds.
+    /// With connections of its own, to the API server that [`client::configuration`] finds.
     ///
     /// # Errors
     /// As there.

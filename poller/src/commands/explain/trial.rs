@@ -45,7 +45,8 @@ pub(super) fn try_files(
     let standing = object.conditions.observed().and_then(Standing::read);
     let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
-    let tried = (facts.is_drifted() || object.deleting).then(|| TRIED.to_owned());
+    let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
+    let tried = is_due.then(|| TRIED.to_owned());
     let held = tried.into_iter().chain(stated_holds(facts)).collect();
     let polled = Polled { request, observation, sent: SentCredentials::default() };
     Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))

@@ -45,7 +45,7 @@ impl Deletion {
         vec![format!("since {since}"), kept, no_verdict.to_owned()]
     }
 
-    /// What would follow, where nothing holds it.
+    /// What follows once nothing holds it.
     pub(super) fn outlook(&self) -> Vec<String> {
         match &self.ending {
             None => Vec::new(),
@@ -136,7 +136,7 @@ fn last_try(object: &LeanObject) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::explanation::{Facts, Leases, holds, steps};
+    use crate::core::explanation::{Explanation, Facts, Leases, Poll, Shown, holds, steps};
     use crate::core::fixtures::{TEXT, target};
     use drift_model::condition::{ObservedReason, Tag, Verdict};
 
@@ -156,6 +156,11 @@ mod tests {
         condition.as_object_mut().unwrap().extend(corrected.as_object().unwrap().clone());
         let whole = json!({"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}});
         LeanObject::prune(&whole, &target.all_fields)
+    }
+
+    fn told_of(facts: Facts<'_>, held: Vec<String>) -> String {
+        let poll = Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: Vec::new() };
+        Explanation::new(facts, poll, (steps(facts), held)).text(None)
     }
 
     fn told(target: &Target, object: &LeanObject, controller: Option<Value>) -> (Vec<String>, Vec<String>) {
@@ -190,6 +195,40 @@ mod tests {
         }
         let (_, without) = told(&target, &object(&target, &spec, &none, &none), None);
         assert_eq!(without, ["no controller holds its Lease at the moment"]);
+    }
+
+    #[test]
+    fn what_is_not_held_by_us_waits_for_nobody() {
+        let target = correcting();
+        let mut foreign = object(&target, &json!({"id": "x", "asleep": true}), &json!({}), &json!({}));
+        foreign.finalizers = Box::from(["example.com/other".into()]);
+        let verdict =
+            Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(2) };
+        for is_deployed in [true, false] {
+            let facts = Facts { target: &target, is_deployed, object: &foreign, verdict: &verdict };
+            let held = holds(facts, &Leases::default(), NOW.parse().unwrap());
+            assert_eq!(held, Vec::<String>::new());
+            let text = told_of(facts, held);
+            assert!(text.contains("follows     nothing by these programs, which do not hold it"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_held_deletion_tells_what_becomes_of_the_outside() {
+        let (observing, correcting, spec) = (target(TEXT), correcting(), json!({"id": "x", "a": 1}));
+        let verdict =
+            Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(2) };
+        let table = [
+            (&observing, "once nothing holds it: the finalizer is taken off, and the outside stays as it is"),
+            (&correcting, "once nothing holds it: the external resource is deleted"),
+        ];
+        for (target, expected) in table {
+            let object = object(target, &spec, &json!({}), &json!({}));
+            let facts = Facts { target, is_deployed: true, object: &object, verdict: &verdict };
+            let text = told_of(facts, holds(facts, &Leases::default(), NOW.parse().unwrap()));
+            let held = "held        no controller holds its Lease at the moment\n";
+            assert!(text.contains(&format!("{held}follows     {expected}")), "{text}");
+        }
     }
 
     #[test]

@@ -172,21 +172,27 @@ impl Explanation {
             ("differs", self.poll.differing.clone()),
         ];
         paragraphs.extend([("verdict", verdict), ("stands", stands), ("would send", self.steps.clone())]);
-        paragraphs.push(self.outlook());
+        paragraphs.extend([("held", self.held.clone()), ("follows", self.outlook())]);
         paragraphs.retain(|(_, lines)| !lines.is_empty());
         paragraphs
     }
 
-    fn outlook(&self) -> Paragraph {
-        if !self.held.is_empty() {
-            return ("held", self.held.clone());
-        }
+    /// What follows; of a deletion also where something holds it, since what becomes of the external resource is the question then.
+    fn outlook(&self) -> Vec<String> {
+        let is_held = !self.held.is_empty();
         if let Some(deletion) = &self.deletion {
-            return ("follows", deletion.outlook());
+            let mut lines = deletion.outlook();
+            if let Some(first) = lines.first_mut().filter(|_| is_held) {
+                *first = format!("once nothing holds it: {first}");
+            }
+            return lines;
+        }
+        if is_held {
+            return Vec::new();
         }
         let follows = format!("a correction ({}), as far as this can be seen from here", self.action.unwrap_or("none"));
         let rest = "its delay, limits and breaker are the controller's: /objects of its admin port has them";
-        ("follows", vec![follows, rest.to_owned()])
+        vec![follows, rest.to_owned()]
     }
 
     /// For programs.

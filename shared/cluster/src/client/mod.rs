@@ -149,15 +149,7 @@ pub fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A client for the cluster that `KUBECONFIG`, `~/.kube/config` or the pod's service account names.
-///
-/// # Errors
-/// When there is no usable configuration. The API server itself is not asked.
-pub async fn connect() -> Result<kube::Client, ConnectError> {
-    client_of(configuration().await?)
-}
-
-/// The configuration of such a client.
+/// The configuration that `KUBECONFIG`, `~/.kube/config` or the pod's service account names. The API server itself is not asked.
 ///
 /// # Errors
 /// When there is none.
@@ -166,7 +158,7 @@ pub async fn configuration() -> Result<kube::Config, ConnectError> {
     kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
 }
 
-/// A client as [`connect`] makes it, from a configuration at hand.
+/// A client of this configuration.
 ///
 /// # Errors
 /// When its credentials or certificates cannot be used.

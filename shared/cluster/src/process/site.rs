@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{Right, watch_access};
-use crate::client::{KubeconfigSettings, client_of};
+use crate::client::{ConnectError, KubeconfigSettings, client_of};
 use crate::config::LastGood;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
@@ -51,10 +51,17 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site of one process.
-    #[must_use]
-    pub fn new(client: kube::Client, settings: &HomeSettings, manager: &'static str) -> Self {
-        Self {
+    /// The site of one process, in this cluster. The API server itself is not asked.
+    ///
+    /// # Errors
+    /// When there is no usable configuration.
+    pub async fn connect(
+        cluster: KubeconfigSettings,
+        settings: &HomeSettings,
+        manager: &'static str,
+    ) -> Result<Self, ConnectError> {
+        let client = cluster.configuration().await.and_then(client_of)?;
+        Ok(Self {
             stop: CancellationToken::new(),
             failed: CancellationToken::new(),
             namespace: settings.namespace(&client),
@@ -63,14 +70,8 @@ impl Site {
             health: Health::default(),
             manager,
             documents: DocumentCounts::default(),
-            cluster: KubeconfigSettings::default(),
-        }
-    }
-
-    /// The same of the cluster that a person named; the client is of that one.
-    #[must_use]
-    pub fn of_cluster(self, cluster: KubeconfigSettings) -> Self {
-        Self { cluster, ..self }
+            cluster,
+        })
     }
 
     /// Runs a task in the background.
