@@ -11,6 +11,7 @@ use drift_cluster::watch::dispatch::{Command, Dispatch, Subscriber};
 use drift_model::field_paths::FieldPaths;
 use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, SeenObject};
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 
 /// So many that a hash table, which doubles, is as full as on average.
@@ -38,13 +39,8 @@ fn seen(number: i64) -> SeenObject {
 fn dispatch() -> (Dispatch, usize) {
     let (mut dispatch, target) = (Dispatch::default(), drift_target::fixtures::target(TARGET));
     dispatch.set_in_force(BTreeMap::from([("proxies".into(), target.objects.clone())]));
-    let resource = kube::core::ApiResource {
-        group: "demo.example".to_owned(),
-        version: "v1".to_owned(),
-        api_version: "demo.example/v1".to_owned(),
-        kind: "Proxy".to_owned(),
-        plural: "proxies".to_owned(),
-    };
+    let kind = GroupVersionKind::gvk("demo.example", "v1", "Proxy");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "proxies");
     let kind = ResolvedKind { resource, namespaced: true };
     let (selection, fields) = (target.objects, FieldPaths::default());
     dispatch.subscribe(Subscriber { target: "proxies".into(), id: 1, kind, selection, fields });

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::by_uid::ByUid;
 pub use crate::by_uid::Uid;
-use crate::shared_text::SharedText;
+use crate::shared_text::{SharedText, literal};
 use crate::short_hash::{parse_short_hash, short_hash};
 use contenders::{Rank, Scope, claims};
 use resources::Resources;
@@ -83,13 +83,13 @@ pub struct Selected {
 
 /// Stands for whoever corrects an object where a target's name does. The name of no target begins like this, and it comes after all of
 /// them, so that what a target says of the object counts before it.
-const CORRECTING: &str = "~";
+static CORRECTING: SharedText = literal!("~");
 
 impl Selected {
     /// The object for as long as it is corrected, whatever targets see of it.
     #[must_use]
     pub fn correcting(uid: &Uid) -> Self {
-        Self { target: CORRECTING.into(), uid: uid.clone() }
+        Self { target: CORRECTING.clone(), uid: uid.clone() }
     }
 }
 
@@ -163,7 +163,7 @@ impl IdentityIndex {
         let names = self.objects.iter().flat_map(|object| object.said.targets());
         // One by one: a set is collected by way of a list of all.
         let mut targets = BTreeSet::new();
-        targets.extend(names.filter(|target| ***target != *CORRECTING).cloned());
+        targets.extend(names.filter(|target| **target != CORRECTING).cloned());
         targets
     }
 

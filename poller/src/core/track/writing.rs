@@ -93,19 +93,29 @@ impl Track {
             return NextWrite::Nothing;
         }
         let is_change = is_change(self.object.conditions.observed(), verdict);
-        if !is_change {
-            self.disturbed = false;
-            let is_published = self.unpublished().is_empty();
-            let writing = self.writing_mut();
-            writing.owing = None;
-            writing.quiet.take_if(|quiet| quiet.is_full(now));
-            if is_published {
-                writing.believed.take_if(|believed| believed.published.is_empty());
-                writing.attempts.reset();
-                self.writing.take_if(|writing| writing.is_nothing());
-                return NextWrite::Nothing;
-            }
+        if !is_change && self.note_standing(now) {
+            self.writing.take_if(|writing| writing.is_nothing());
+            return NextWrite::Nothing;
         }
+        self.due_write(is_change, now)
+    }
+
+    /// The verdict that should stand does; whether the fields that are published with it do too, so that nothing is to be written.
+    fn note_standing(&mut self, now: Moment) -> bool {
+        self.disturbed = false;
+        let is_published = self.unpublished().is_empty();
+        let writing = self.writing_mut();
+        writing.owing = None;
+        writing.quiet.take_if(|quiet| quiet.is_full(now));
+        if is_published {
+            writing.believed.take_if(|believed| believed.published.is_empty());
+            writing.attempts.reset();
+        }
+        is_published
+    }
+
+    /// The write of what is believed, by how urgent it is: `is_change` where another verdict stands.
+    fn due_write(&self, is_change: bool, now: Moment) -> NextWrite {
         let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {
             return NextWrite::Nothing;
         };

@@ -104,7 +104,7 @@ impl Said {
 }
 
 fn counting(all: &[(SharedText, Claimant)]) -> Claimant {
-    let held = all.last().filter(|(target, held)| **target == *CORRECTING && held.owns.is_some());
+    let held = all.last().filter(|(target, held)| *target == CORRECTING && held.owns.is_some());
     let (_, first) = &all[0];
     match held.filter(|_| first.owns.is_none()) {
         Some((_, Claimant { owns, claimed, .. })) => {
