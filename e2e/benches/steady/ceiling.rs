@@ -1,9 +1,12 @@
-//! How many status patches the API server takes when somebody does nothing else: the limit that a storm is held against.
+//! How many status patches the API server takes from somebody who does nothing else: the limit that a storm is held against.
+//!
+//! As the poller makes them: by its account, at once as many as it, and as large. It must not know who watches meanwhile.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use drift_cluster::object_writer::CONCURRENT_CALLS;
+use drift_e2e::programs::Which;
 use drift_e2e::world::World;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::Api;
@@ -19,7 +22,7 @@ use crate::load;
 /// # Errors
 /// When the API server refuses one.
 pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Cores) -> Result<Duration> {
-    let access = world.control_plane().administrator();
+    let access = world.control_plane().service_account(world.programs_namespace(), Which::Poller.name()).await?;
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(world.group(), "v1", "Proxy"));
     let namespace = world.objects_namespace().to_owned();
     let patch = async move || -> Result<Duration> {
