@@ -251,7 +251,7 @@ impl Run<'_> {
                 let (part, outcome) = requests.judge(index, &reply);
                 part.into_iter().for_each(|label| self.execution.name_step(index, label));
                 if let Reply::Http(reply) = &reply
-                    && !matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. })
+                    && !outcome.is_accepted()
                 {
                     let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
                     tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");

@@ -73,6 +73,14 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
     }
 
+    /// What a poll had seen last was not there when it was to be deleted.
+    pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note = "the external system has nothing to delete where the last poll saw the resource: somebody took it away, or the \
+                    requests of read and delete do not name the same"
+            .to_owned();
+        self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
+    }
+
     /// Two targets select the object.
     pub fn claimed_twice(&self, kind: &ResolvedKind, object: &LeanObject) {
         let note =

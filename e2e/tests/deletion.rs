@@ -133,6 +133,22 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
     .await
 }
 
+#[tokio::test]
+async fn a_deletion_that_finds_nothing_is_told() -> Result<()> {
+    World::run("nothing to delete", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        begin(world, &Target::shipped(world, outside.url())?).await?;
+        outside.on("DELETE", WEB, Answer::json(404, &json!({})));
+        world.delete_proxy("web").await?;
+        world.wait_until_gone("web").await?;
+        world.wait_for_event("DeletionFoundNothing", "web").await?;
+        ensure!(outside.requests_to("DELETE", WEB).len() == 1, "{:?}", outside.requests());
+        ensure!(toxiproxy.proxy("web").await?.is_some(), "the deletion was not passed on");
+        Ok(())
+    })
+    .await
+}
+
 /// Lets a change make the object nobody's, and checks that it is let go with its resource left behind.
 async fn is_let_go(sequence: &str, change: impl AsyncFnOnce(&World, Target) -> Result<()>) -> Result<()> {
     World::run(sequence, async |world| {

@@ -165,7 +165,7 @@ impl Manifests {
         match reply {
             ManifestReply::Done => StepOutcome::Accepted,
             ManifestReply::Underway => StepOutcome::Underway { retry_after: None },
-            ManifestReply::Gone if deletes => StepOutcome::Accepted,
+            ManifestReply::Gone if deletes => StepOutcome::NotThere,
             ManifestReply::Gone => refused(404, GONE),
             // Ours is gone, and somebody else's has its name.
             ManifestReply::NotMadeForUs | ManifestReply::MadeForAnother if self.action == Action::Delete => {

@@ -164,7 +164,7 @@ impl ObjectMemory {
         }
         self.delay.finish(correction, outcome, now);
         if correction.action == Action::Delete {
-            self.deleted_outside |= *outcome == Outcome::Applied;
+            self.deleted_outside |= matches!(outcome, Outcome::Applied | Outcome::FoundNothing);
             self.deletion_skipped |= *outcome == Outcome::AllSkipped;
         }
     }

@@ -21,6 +21,8 @@ pub use super::doubt::Doubt;
 pub enum StepOutcome {
     /// The target accepts the answer.
     Accepted,
+    /// The target accepts the answer, which says that nothing is there.
+    NotThere,
     /// The target accepts the answer, but it does not mean that the resource is gone yet.
     Underway {
         /// When the external system wants to be asked again.
@@ -48,6 +50,14 @@ pub enum StepOutcome {
     },
     /// The same, since another writer of the object was faster: the pause is that of lost races.
     Overtaken,
+}
+
+impl StepOutcome {
+    /// Whether the target accepts the answer.
+    #[must_use]
+    pub const fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted | Self::NotThere | Self::Underway { .. })
+    }
 }
 
 /// How far what was begun has come.
@@ -147,8 +157,11 @@ impl fmt::Display for Uncertainty {
 #[must_use]
 pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: Option<Duration>) -> StepOutcome {
     if accept.contains(status) {
-        let done = done_on.contains(status);
-        return if done { StepOutcome::Accepted } else { StepOutcome::Underway { retry_after } };
+        return match status {
+            _ if !done_on.contains(status) => StepOutcome::Underway { retry_after },
+            404 | 410 => StepOutcome::NotThere,
+            _ => StepOutcome::Accepted,
+        };
     }
     let why = match status {
         401 | 403 => Doubt::CredentialRefused,
@@ -190,6 +203,8 @@ pub enum Reach {
 pub enum Outcome {
     /// Every step was accepted, or skipped.
     Applied,
+    /// A deletion that was accepted wherever it asked, and nothing was there.
+    FoundNothing,
     /// A deletion was accepted and is not done: it has to be asked for again.
     Underway {
         /// When the external system wants to be asked again.
@@ -222,7 +237,7 @@ impl Outcome {
     pub fn changed_nothing(&self) -> bool {
         match self {
             Self::Applied | Self::Underway { .. } => false,
-            Self::AllSkipped => true,
+            Self::FoundNothing | Self::AllSkipped => true,
             Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
                 matches!(step.reach, Reach::Unsent | Reach::Unwritten)
             }
@@ -256,6 +271,7 @@ impl Outcome {
     pub const fn as_text(&self) -> &'static str {
         match self {
             Self::Applied => "corrected",
+            Self::FoundNothing => "a deletion found nothing",
             Self::Underway { .. } => "a deletion is accepted, and not done yet",
             Self::AllSkipped => "not corrected: every write was skipped",
             Self::Refused(..) => "a correction is refused",
@@ -271,6 +287,7 @@ impl Outcome {
     pub const fn as_label(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
+            Self::FoundNothing => "found_nothing",
             Self::Underway { .. } => "underway",
             Self::AllSkipped => "all_skipped",
             Self::Refused(..) => "refused",
@@ -294,7 +311,7 @@ mod tests {
         let accept = StatusSet(vec![200..=299, 404..=404]);
         let table = [
             (200, Ok(StepOutcome::Accepted)),
-            (404, Ok(StepOutcome::Accepted)),
+            (404, Ok(StepOutcome::NotThere)),
             (400, Ok(refused(400))),
             (409, Ok(refused(409))),
             (422, Ok(refused(422))),
@@ -327,7 +344,7 @@ mod tests {
         let (accept, done_on) = (StatusSet(vec![200..=299, 404..=404]), StatusSet(vec![404..=404]));
         let retry_after = Some(Duration::from_secs(3));
         assert_eq!(judge(202, &accept, &done_on, retry_after), StepOutcome::Underway { retry_after });
-        assert_eq!(judge(404, &accept, &done_on, None), StepOutcome::Accepted);
+        assert_eq!(judge(404, &accept, &done_on, None), StepOutcome::NotThere);
         let outcome = Outcome::Underway { retry_after };
         assert!(outcome.is_definite() && !outcome.changed_nothing());
     }

@@ -194,13 +194,11 @@ impl Rendering {
             Err(unread) => (json!({"status": status}), Some(unread).filter(|_| step.looks_up())),
         };
         let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
-        let is_accepted =
-            |outcome: &StepOutcome| matches!(outcome, StepOutcome::Accepted | StepOutcome::Underway { .. });
         let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
-            (outcome, Some(unread)) if is_accepted(&outcome) => not_looked_up(unread, status),
+            (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
             (outcome, _) => outcome,
         };
-        let outcome = match is_accepted(&outcome).then(|| step.store.store(&variables)).transpose() {
+        let outcome = match outcome.is_accepted().then(|| step.store.store(&variables)).transpose() {
             Ok(Some(stored)) if stored.any(|value| self.kept_secret.occur_in(value)) => {
                 StepOutcome::Unstored(REPEATED.to_owned())
             }

@@ -151,6 +151,7 @@ impl Bench {
             resumes: false,
             by_job: false,
             was_begun: false,
+            is_first: false,
         }))
     }
 

@@ -225,7 +225,7 @@ impl Acting {
             StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::Open(_) => {
                 false
             }
-            StepOutcome::Accepted => is_last,
+            StepOutcome::Accepted | StepOutcome::NotThere => is_last,
             StepOutcome::Refused { .. }
             | StepOutcome::Unstored(_)
             | StepOutcome::Underway { .. }

@@ -34,6 +34,8 @@ pub(super) struct Progress {
     wrote: bool,
     /// One that does not take the resource away.
     made: bool,
+    /// Something was there to be taken away.
+    found: bool,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
     /// A write was sent that goes on by itself.
@@ -73,7 +75,11 @@ impl Execution {
         // A look-up that was answered told a deletion that nothing is left. Where nothing was asked, nobody knows.
         let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         let is_gone = deletes && (self.progress.wrote || self.progress.looked_up);
-        self.record(if self.progress.made || is_gone { Outcome::Applied } else { Outcome::AllSkipped })
+        self.record(match &self.progress {
+            progress if is_gone && !progress.found => Outcome::FoundNothing,
+            progress if is_gone || progress.made => Outcome::Applied,
+            _ => Outcome::AllSkipped,
+        })
     }
 
     pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
@@ -212,7 +218,9 @@ impl Execution {
     fn answered(&mut self, index: usize, answer: StepOutcome) -> Step {
         let is_write = self.progress.plan.writes(index);
         let did_nothing = match &answer {
-            StepOutcome::Accepted | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => !is_write,
+            StepOutcome::Accepted | StepOutcome::NotThere | StepOutcome::Underway { .. } | StepOutcome::Unstored(_) => {
+                !is_write
+            }
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
             StepOutcome::Open(_) => false,
@@ -222,6 +230,7 @@ impl Execution {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
             _ => false,
         };
+        self.progress.found |= is_write && matches!(answer, StepOutcome::Accepted | StepOutcome::Underway { .. });
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
             StepOutcome::Open(sighting) => self.go_on(index, sighting),
@@ -231,11 +240,11 @@ impl Execution {
             StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
             StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
             StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),
-            StepOutcome::Accepted | StepOutcome::Underway { .. } if !is_write => {
+            accepted if !is_write && accepted.is_accepted() => {
                 self.progress.looked_up = true;
                 self.turn_to(index + 1)
             }
-            StepOutcome::Accepted => self.accepted(index, None),
+            StepOutcome::Accepted | StepOutcome::NotThere => self.accepted(index, None),
             StepOutcome::Underway { retry_after } => self.accepted(index, Some(Outcome::Underway { retry_after })),
         }
     }

@@ -305,26 +305,32 @@ fn an_update_that_writes_nothing_failed() {
 #[test]
 fn a_deletion_is_done_only_where_something_was_asked() {
     let delete = || Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
-    // Whether each step is sent.
-    let table: &[(&str, &[bool], Outcome)] = &[
-        ("w", &[false], Outcome::AllSkipped),
-        ("lw", &[false, false], Outcome::AllSkipped),
-        ("lw", &[true, false], Outcome::Applied),
-        ("ww", &[true, false], Outcome::Applied),
+    // What each step is answered, if it is sent.
+    let (done, nothing, skipped) = (Some(StepOutcome::Accepted), Some(StepOutcome::NotThere), None);
+    let table = [
+        ("w", vec![&skipped], Outcome::AllSkipped),
+        ("lw", vec![&skipped, &skipped], Outcome::AllSkipped),
+        ("lw", vec![&done, &skipped], Outcome::FoundNothing),
+        ("lw", vec![&nothing, &skipped], Outcome::FoundNothing),
+        ("w", vec![&nothing], Outcome::FoundNothing),
+        ("ww", vec![&done, &skipped], Outcome::Applied),
+        ("ww", vec![&nothing, &done], Outcome::Applied),
+        ("ww", vec![&done, &nothing], Outcome::Applied),
+        ("ww", vec![&nothing, &nothing], Outcome::FoundNothing),
     ];
-    for (kinds, sent, expected) in table {
+    for (kinds, answers, expected) in table {
         let mut delete = ready(delete(), deletion(kinds, kinds.len()));
-        let steps = sent.iter().map(|sent| {
-            if *sent {
+        let steps = answers.iter().map(|answer| {
+            if answer.is_some() {
                 delete.next(READY);
             }
-            delete.next(if *sent { ACCEPTED } else { SKIPPED })
+            delete.next((*answer).clone().map_or(SKIPPED, answered))
         });
         let step = steps.last();
         let Some(Step::End(ExecutionEnd::Corrected { outcome, status: None, .. })) = step else {
-            unreachable!("{kinds} {sent:?}: {step:?}")
+            unreachable!("{kinds} {answers:?}: {step:?}")
         };
-        assert_eq!(outcome, *expected, "{kinds} {sent:?}");
+        assert_eq!(outcome, expected, "{kinds} {answers:?}");
     }
 }
 

@@ -97,8 +97,8 @@ fn what_is_gone_is_deleted_and_cannot_be_changed() {
         assert_eq!(delete.judge(0, &reply), StepOutcome::LeftBehind);
         assert!(is_refused(&update.judge(0, &reply)) && is_refused(&replace.judge(0, &reply)), "{reply:?}");
     }
-    assert_eq!(delete.judge(0, &ManifestReply::Gone), StepOutcome::Accepted);
-    assert_eq!(replace.judge(0, &ManifestReply::Gone), StepOutcome::Accepted);
+    assert_eq!(delete.judge(0, &ManifestReply::Gone), StepOutcome::NotThere);
+    assert_eq!(replace.judge(0, &ManifestReply::Gone), StepOutcome::NotThere);
     assert!(is_refused(&update.judge(0, &ManifestReply::Gone)));
     assert_eq!(delete.judge(0, &ManifestReply::Underway), StepOutcome::Underway { retry_after: None });
     assert_eq!(update.judge(0, &ManifestReply::Done), StepOutcome::Accepted);

@@ -51,7 +51,7 @@ pub(super) fn judge_answer(
         (Ok(true), _) => {
             StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing: true }
         }
-        (Err(_), StepOutcome::Accepted | StepOutcome::Underway { .. }) => {
+        (Err(_), outcome) if outcome.is_accepted() => {
             let refusal = Refusal { code: status.into(), because: Some(UNJUDGED.to_owned()) };
             StepOutcome::Refused { refusal, did_nothing: false }
         }

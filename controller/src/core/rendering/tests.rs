@@ -203,7 +203,7 @@ fn a_deletion_takes_404_of_a_look_up() {
     let rendering = Rendering::new(&target, &bare_object(), &correction(Action::Delete), ObjectSecrets::default());
     let mut rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
     assert_eq!(rendering.plan().deletion, 2);
-    assert_eq!(rendering.take_answer(0, &reply(404, ""), None), StepOutcome::Accepted);
+    assert_eq!(rendering.take_answer(0, &reply(404, ""), None), StepOutcome::NotThere);
     assert_eq!(path(&rendering, 1), Ok(None));
 }
 
@@ -276,7 +276,7 @@ fn a_replacement_is_the_deletion_and_then_the_creation() {
     assert_eq!(labels.collect::<Vec<_>>(), ["delete found", "delete 2", "create found", "create 2"]);
     assert_eq!(rendering.take_answer(0, &reply(200, ""), None), StepOutcome::Accepted);
     assert_eq!(path(&rendering, 1), Ok(Some("/x".to_owned())));
-    assert_eq!(rendering.take_answer(1, &reply(404, ""), None), StepOutcome::Accepted);
+    assert_eq!(rendering.take_answer(1, &reply(404, ""), None), StepOutcome::NotThere);
     assert_eq!(path(&rendering, 2), Ok(None));
     assert_eq!(path(&rendering, 3), Ok(Some("/unseen".to_owned())), "the answer is the deletion's");
     assert_eq!(rendering.take_answer(3, &reply(404, ""), None), refused(404, None, true));
