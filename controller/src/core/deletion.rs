@@ -4,16 +4,13 @@
 //! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
 //! wish. This file must not know how anything is done.
 
-use drift_model::condition::{CorrectionStatus, ObservedReason, Standing};
+use drift_model::condition::CorrectionStatus;
 use drift_model::identity::ResourceName;
-use drift_model::object::LeanObject;
 
 use super::claim::{Action, Permission, permit};
 use super::decision::Decision;
-use super::execution::ExecutionEnd;
 use super::held::Held;
 use super::limits::Room;
-use super::outcome::Outcome;
 use super::situation::Situation;
 
 /// Decides for an object with a deletionTimestamp.
@@ -45,17 +42,6 @@ pub(super) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStat
     }
 }
 
-/// Whether the first request to delete what a poll had seen last found nothing: what was made may be elsewhere, under another
-/// name or behind another address, and nobody takes it away any more.
-#[must_use]
-pub fn misses_what_was_seen(object: &LeanObject, end: &ExecutionEnd) -> bool {
-    let ExecutionEnd::Corrected { correction, outcome: Outcome::FoundNothing, .. } = end else { return false };
-    let seen = object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
-    let was_seen =
-        matches!(seen, Some(ObservedReason::InSync | ObservedReason::FieldsDiffer | ObservedReason::NotUpdated));
-    correction.is_first && was_seen
-}
-
 fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let (delay, now) = (&situation.memory.delay, situation.now);
     let ready = delay.deletion_ready_at(now);
@@ -76,12 +62,11 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::correction::Correction;
     use crate::core::fixtures::{
         Scene, at, claims, correction, doubtful, doubtful_until, moved, owns, refused, resource, wish,
     };
-    use crate::core::outcome::Doubt;
-    use drift_model::condition::CorrectedReason;
+    use crate::core::outcome::{Doubt, Outcome};
+    use drift_model::condition::{CorrectedReason, ObservedReason};
     use drift_target::Mode;
 
     fn deleting() -> Scene {
@@ -177,36 +162,6 @@ mod tests {
             scene.memory.finish(&correction(Action::Delete), &Outcome::AllSkipped, at(900));
         });
         assert_eq!(scene.decide(), released(true));
-    }
-
-    #[test]
-    fn only_a_first_deletion_misses_what_was_seen() {
-        let first = correction(Action::Delete);
-        let missed = |reason, correction: &Correction, outcome| {
-            let correction = Box::new(correction.clone());
-            let end = ExecutionEnd::Corrected { correction, outcome, status: None, written: false };
-            misses_what_was_seen(&deleting().observed(reason).object, &end)
-        };
-        for seen in [ObservedReason::InSync, ObservedReason::FieldsDiffer, ObservedReason::NotUpdated] {
-            assert!(missed(seen, &first, Outcome::FoundNothing), "{seen:?}");
-            assert!(!missed(seen, &first, Outcome::Applied), "{seen:?}");
-        }
-        for unseen in [ObservedReason::ExternalMissing, ObservedReason::NotCreated, ObservedReason::PollTimedOut] {
-            assert!(!missed(unseen, &first, Outcome::FoundNothing), "{unseen:?}");
-        }
-        let again = Correction { is_first: false, ..first };
-        assert!(!missed(ObservedReason::InSync, &again, Outcome::FoundNothing));
-    }
-
-    #[test]
-    fn a_deletion_after_another_is_not_the_first() {
-        let Decision::Correct(first) = deleting().decide() else { unreachable!() };
-        let retried = deleting().with(|scene| {
-            scene.memory.begin(at(900), None);
-            scene.memory.finish(&first, &doubtful(Doubt::TimedOut), at(900));
-        });
-        let Decision::Correct(again) = retried.decide() else { unreachable!("{:?}", retried.decide()) };
-        assert!(first.is_first && !again.is_first);
     }
 
     #[test]

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LOOK_AGAIN, TargetActor, WRITES_AT_ONCE};
 use crate::core::decision::Decision;
-use crate::core::deletion::misses_what_was_seen;
 use crate::core::execution::ExecutionEnd;
 use crate::core::held::Held;
 use crate::core::limits::Place;
@@ -206,9 +205,6 @@ impl TargetActor {
             }
             ExecutionEnd::Refused { sentence, .. } if refused => {
                 self.executor.announcer.write_refused(&self.executor.writer.kind, &object, sentence);
-            }
-            ExecutionEnd::Corrected { .. } if misses_what_was_seen(&object, end) => {
-                self.executor.announcer.deletion_found_nothing(&self.executor.writer.kind, &object);
             }
             ExecutionEnd::Written(_)
             | ExecutionEnd::Patched

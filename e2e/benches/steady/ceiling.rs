@@ -1,6 +1,7 @@
 //! How many status patches the API server takes from somebody who does nothing else: the limit that a storm is held against.
 //!
-//! As the poller makes them: by its account, at once as many as it, and as large. It must not know who watches meanwhile.
+//! Made as the programs make theirs: by the account of one of them, as many at once, and as large. This file must not know who reads or
+//! watches meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ use anyhow::{Context, Result};
 use drift_cluster::object_writer::CONCURRENT_CALLS;
 use drift_e2e::programs::Which;
 use drift_e2e::world::World;
+use drift_model::condition::CorrectedReason;
+use drift_model::names;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
@@ -22,7 +25,7 @@ use crate::load;
 /// # Errors
 /// When the API server refuses one.
 pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Cores) -> Result<Duration> {
-    let access = world.control_plane().service_account(world.programs_namespace(), Which::Poller.name()).await?;
+    let access = world.control_plane().service_account(world.programs_namespace(), Which::Controller.name()).await?;
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(world.group(), "v1", "Proxy"));
     let namespace = world.objects_namespace().to_owned();
     let patch = async move || -> Result<Duration> {
@@ -42,12 +45,12 @@ pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Core
     receive.await.context("the thread that patches ended")?
 }
 
-/// As large as a verdict: a condition of another type, so that nobody's verdict changes.
+/// As large as a verdict: the condition of the program that does not run, which changes nobody's verdict and says nothing of a claim.
 async fn patch_one(proxies: &Api<DynamicObject>, number: usize) -> Result<()> {
     let condition = json!({
-        "type": "benchmark",
+        "type": names::DRIFT_CORRECTED,
         "status": "True",
-        "reason": "FieldsDiffer",
+        "reason": CorrectedReason::CorrectionApplied.as_str(),
         "message": format!("1 field differs: /upstream desired \"here:1\", observed \"elsewhere:{number}\" [k=0 w=01234567]"),
         "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z",

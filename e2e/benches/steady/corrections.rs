@@ -1,4 +1,4 @@
-//! Everything drifts at once and is corrected, beside what the API server can take.
+//! Many drift at once and are corrected, beside what the API server can take.
 //!
 //! Each correction costs writes of both programs, so the API server's own ceiling of status patches, divided by these, is the limit.
 //! This file must not know what else is measured.
@@ -23,7 +23,7 @@ impl Bench<'_> {
     /// When not everything is corrected.
     pub(crate) async fn corrections(&mut self, load: Load) -> Result<()> {
         let drifted = self.objects.min(DRIFTED);
-        let ceiling = self.ceiling(load).await?.0.mul_f64(drifted as f64 / self.objects as f64);
+        let ceiling = self.ceiling(load).await?.0.mul_f64(drifted as f64);
         let poller = self.start(Which::Poller).await?;
         let controller = self.start(Which::Controller).await?;
         self.settle(&poller, load).await?;
@@ -41,18 +41,19 @@ impl Bench<'_> {
         let busy = [(Which::Poller, &poller, costs.0), (Which::Controller, &controller, costs.1)];
         let each = written / drifted as f64;
         let share = each * ceiling.as_secs_f64() / spent.as_secs_f64() * 100.0;
-        self.table.add("all drift at once: until all was corrected outside", told(drifted, corrected));
+        let what = format!("{drifted} drift at once");
+        self.table.add(format!("{what}: until all was corrected outside"), told(drifted, corrected));
         let figure = format!(
             "{}, {each:.2} writes of each object, {share:.0} % of the API server's ceiling of status patches ({})",
             told(drifted, spent),
             told(drifted, ceiling)
         );
-        self.table.add("all drift at once: until the last verdict was written", figure);
+        self.table.add(format!("{what}: until the last verdict was written"), figure);
         let milliseconds = api_server.as_secs_f64() * 1e3 / written;
-        self.table.add("all drift at once: of the API server and etcd for each write", format!("{milliseconds:.2} ms"));
+        self.table.add(format!("{what}: of the API server and etcd for each write"), format!("{milliseconds:.2} ms"));
         for (which, program, before) in busy {
             let share = Cost::of(program).await?.seconds_since(&before) / spent.as_secs_f64() * 100.0;
-            self.table.add(format!("all drift at once: {}", which.name()), format!("{share:.0} % of the core"));
+            self.table.add(format!("{what}: {}", which.name()), format!("{share:.0} % of the core"));
         }
         controller.stop().await?;
         poller.stop().await.map(drop)

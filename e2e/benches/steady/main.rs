@@ -71,7 +71,7 @@ enum Question {
     Hosts,
     /// Everything drifts at once.
     Storm,
-    /// Everything drifts at once and is corrected.
+    /// Two thousand drift at once and are corrected.
     Corrections,
     /// A second start.
     Restart,

@@ -20,9 +20,9 @@ impl Bench<'_> {
     /// When a verdict does not come.
     pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
         let (ceiling, spent) = self.ceiling(load).await?;
-        let each = self.for_each_write(spent);
-        self.table
-            .add("the API server's own ceiling of status patches", format!("{}, {each}", told(self.objects, ceiling)));
+        let (ceiling, each) = (ceiling.mul_f64(self.objects as f64), for_each(spent));
+        let what = "the API server's ceiling of status patches, beside a poller that reads";
+        self.table.add(what, format!("{}, {each}", told(self.objects, ceiling)));
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;
         for (status, drifted, what) in [("True", true, "all drift at once"), ("False", false, "all healed at once")] {
@@ -45,15 +45,15 @@ impl Bench<'_> {
         let seen = watcher.wait_for(self.objects, load::first_pass(self.objects)).await?;
         let spent = seen.values().max().copied().unwrap_or(began) - began;
         let times = spent.as_secs_f64() / ceiling.as_secs_f64();
-        let each = self.for_each_write(self.spent_by_api_server().await? - before);
+        let each = for_each((self.spent_by_api_server().await? - before).div_f64(self.objects as f64));
         let busy = Cost::of(poller).await?.seconds_since(&poller_before) / spent.as_secs_f64() * 100.0;
         let figure =
             format!("{}, {times:.2} of that, {each}, the poller {busy:.0} % of its core", told(self.objects, spent));
         self.table.add(format!("{what}, until a watcher saw the last"), figure);
         Ok(())
     }
+}
 
-    fn for_each_write(&self, spent: Duration) -> String {
-        format!("{:.2} ms of the API server and etcd each", spent.as_secs_f64() * 1e3 / self.objects as f64)
-    }
+fn for_each(spent: Duration) -> String {
+    format!("{:.2} ms of the API server and etcd each", spent.as_secs_f64() * 1e3)
 }
