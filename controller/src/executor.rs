@@ -144,6 +144,9 @@ impl Executor {
                 Step::Pause(pause) => run.pause(pause).await,
                 Step::End(end) => {
                     run.count(&end);
+                    if run.execution.misses_what_was_seen(&end) {
+                        self.announcer.deletion_found_nothing(&self.writer.kind, run.execution.object());
+                    }
                     return (run.execution.object().clone(), end);
                 }
             };

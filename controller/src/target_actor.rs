@@ -91,6 +91,8 @@ pub struct TargetActor {
     secrets: Look,
     /// The poller's word for the target when everybody was decided last.
     last_word: Option<Voucher>,
+    /// When what delays nothing any more was last given back.
+    room_given_back: Moment,
 }
 
 impl TargetActor {
@@ -127,6 +129,7 @@ impl TargetActor {
             told_deletions: HashSet::new(),
             secrets: Look::default(),
             last_word: None,
+            room_given_back: clock::now(),
         }
     }
 
@@ -163,7 +166,7 @@ impl TargetActor {
                 },
                 Ok(()) = vouching.changed() => self.note_vouching(),
                 wake = self.identities.next_wake() => self.take_wake(wake),
-                _ = housekeeping.tick() => self.keep_house(),
+                _ = housekeeping.tick() => self.housekeep(),
                 _ = secrets.tick(), if self.lacks_something_to_send() => self.note_secrets(),
                 () = tokio::time::sleep_until(wake) => {}
             }

@@ -121,6 +121,8 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
         world.wait_until_gone("web").await?;
         let (keys, gaps) = deletions(&outside, &object)?;
         ensure!(keys == ["-2-delete", "-3-delete", "-4-delete"], "{keys:?}");
+        let missed = world.events().await?.into_iter().find(|event| event["reason"] == "DeletionFoundNothing");
+        ensure!(missed.is_none(), "it was asked for before: {missed:?}");
         world.shows(Shown::new(
             Group::Deletion,
             "A deletion is answered 202 and done later",

@@ -45,8 +45,8 @@ pub struct Correction {
     pub by_job: bool,
     /// Its Job was begun by this process, and how it ended was not seen.
     pub was_begun: bool,
-    /// This process has begun none of the object since it was last edited or deleted, or came into sight.
-    pub is_first: bool,
+    /// A request of before may have taken the resource away.
+    pub may_be_gone: bool,
 }
 
 /// What a correction asks for, by which one Job is told from another.
@@ -174,7 +174,7 @@ impl Correction {
     #[must_use]
     pub fn ended(&self, outcome: &Outcome) -> CorrectionStatus {
         let reason = match outcome {
-            Outcome::Applied | Outcome::FoundNothing => CorrectedReason::CorrectionApplied,
+            Outcome::Applied => CorrectedReason::CorrectionApplied,
             Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
             Outcome::AllSkipped
             | Outcome::Refused(..)
@@ -244,7 +244,6 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
     };
     match outcome {
         Outcome::Applied => format!("{verb}d"),
-        Outcome::FoundNothing => format!("{verb}: nothing was there"),
         Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
         Outcome::AllSkipped if action == Action::Replace => {
             format!("{verb}: every write that makes it anew was skipped")

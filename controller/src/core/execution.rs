@@ -7,6 +7,7 @@
 
 mod end;
 mod following;
+mod missing;
 mod noting;
 mod recording;
 mod sending;

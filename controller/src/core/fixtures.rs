@@ -131,7 +131,7 @@ pub(super) fn correction(action: Action) -> Correction {
         resumes: false,
         by_job: false,
         was_begun: false,
-        is_first: true,
+        may_be_gone: false,
     }
 }
 

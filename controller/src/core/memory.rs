@@ -39,6 +39,8 @@ pub struct ObjectMemory {
     pub deleted_outside: bool,
     /// Whether nothing was asked for its deletion, since the target skipped every step: what is outside stays there.
     pub deletion_skipped: bool,
+    /// Whether a request may have taken the external resource away since it was last found in sync.
+    pub may_be_gone: bool,
     /// What tells the spec that the object has from another.
     spec: Option<SpecMark>,
     /// Whether it was seen being deleted.
@@ -79,6 +81,8 @@ impl ObjectMemory {
     pub fn of(object: &LeanObject, now: Moment) -> Self {
         let mut memory = Self::new(now, object.retry_requested.as_deref());
         memory.adopt_status(object);
+        // A process that is no more may have asked for it.
+        memory.may_be_gone = object.deleting;
         memory
     }
 
@@ -89,6 +93,7 @@ impl ObjectMemory {
             writes: WritePace::default(),
             deleted_outside: false,
             deletion_skipped: false,
+            may_be_gone: false,
             spec: None,
             deleting: false,
             written: None,
@@ -163,8 +168,10 @@ impl ObjectMemory {
             self.retry_seen = answered;
         }
         self.delay.finish(correction, outcome, now);
+        let takes_away = matches!(correction.action, Action::Delete | Action::Replace);
+        self.may_be_gone |= takes_away && !outcome.changed_nothing() && !outcome.was_turned_away();
         if correction.action == Action::Delete {
-            self.deleted_outside |= matches!(outcome, Outcome::Applied | Outcome::FoundNothing);
+            self.deleted_outside |= *outcome == Outcome::Applied;
             self.deletion_skipped |= *outcome == Outcome::AllSkipped;
         }
     }
@@ -212,15 +219,21 @@ impl ObjectMemory {
         // What stands on a deleting object is of before its deletion, which may be in doubt.
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
+            self.may_be_gone = false;
         }
-        self.delay.give_room_back(now);
-        self.writes.give_room_back(now);
+        self.give_room_back(now);
         let exhausted =
             standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts) || self.delay.lost_something();
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         if !(exhausted && drifted || self.delay.could_not_send()) {
             self.see_retry_request(object.retry_requested.as_deref());
         }
+    }
+
+    /// What was tried or written so long ago that it delays nothing any more takes no room any more.
+    pub fn give_room_back(&mut self, now: Moment) {
+        self.delay.give_room_back(now);
+        self.writes.give_room_back(now);
     }
 
     /// A verdict that is older than one that was seen already is another writer's, who put back what it had read before.

@@ -203,8 +203,6 @@ pub enum Reach {
 pub enum Outcome {
     /// Every step was accepted, or skipped.
     Applied,
-    /// A deletion that was accepted wherever it asked, and nothing was there.
-    FoundNothing,
     /// A deletion was accepted and is not done: it has to be asked for again.
     Underway {
         /// When the external system wants to be asked again.
@@ -237,7 +235,7 @@ impl Outcome {
     pub fn changed_nothing(&self) -> bool {
         match self {
             Self::Applied | Self::Underway { .. } => false,
-            Self::FoundNothing | Self::AllSkipped => true,
+            Self::AllSkipped => true,
             Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
                 matches!(step.reach, Reach::Unsent | Reach::Unwritten)
             }
@@ -271,7 +269,6 @@ impl Outcome {
     pub const fn as_text(&self) -> &'static str {
         match self {
             Self::Applied => "corrected",
-            Self::FoundNothing => "a deletion found nothing",
             Self::Underway { .. } => "a deletion is accepted, and not done yet",
             Self::AllSkipped => "not corrected: every write was skipped",
             Self::Refused(..) => "a correction is refused",
@@ -287,7 +284,6 @@ impl Outcome {
     pub const fn as_label(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
-            Self::FoundNothing => "found_nothing",
             Self::Underway { .. } => "underway",
             Self::AllSkipped => "all_skipped",
             Self::Refused(..) => "refused",

@@ -159,6 +159,11 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
+    /// What delays nothing any more takes no room any more: of an object that nothing happens to nobody else would notice.
+    pub fn give_room_back(&mut self, now: Moment) {
+        self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
+    }
+
     /// What the object says of external resources. A claim that is being written counts already.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {

@@ -114,7 +114,7 @@ impl Situation<'_> {
             resumes,
             by_job: self.target.by_job,
             was_begun: false,
-            is_first: !self.memory.delay.has_begun_since_edit(),
+            may_be_gone: self.memory.may_be_gone,
         };
         let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
         Correction { was_begun, ..correction }

@@ -2,6 +2,8 @@
 //!
 //! It must not decide for any one of them.
 
+use std::time::Duration;
+
 use drift_cluster::process::clock;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
@@ -9,6 +11,9 @@ use drift_model::moment::Moment;
 use super::TargetActor;
 use crate::core::held::Held;
 use crate::metrics::of_target;
+
+/// How often what is remembered of the objects is looked through for what delays nothing any more, the longest of which counts for an hour.
+const ROOM_GIVEN_BACK_EVERY: Duration = Duration::from_secs(60);
 
 impl TargetActor {
     pub(super) fn attend_breaker(&mut self, now: Moment) {
@@ -70,7 +75,16 @@ impl TargetActor {
         self.held_counts.holds_any_for(Held::Unsendable)
     }
 
-    pub(super) fn keep_house(&mut self) {
+    /// To look at all objects takes a millisecond for ten thousand.
+    fn give_room_back(&mut self, now: Moment) {
+        if now >= self.room_given_back + ROOM_GIVEN_BACK_EVERY {
+            self.room_given_back = now;
+            self.roster.give_room_back(now);
+        }
+    }
+
+    pub(super) fn housekeep(&mut self) {
+        self.give_room_back(clock::now());
         self.show_deletions();
         self.note_vouching();
         self.note_secrets();

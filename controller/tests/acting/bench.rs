@@ -151,7 +151,7 @@ impl Bench {
             resumes: false,
             by_job: false,
             was_begun: false,
-            is_first: false,
+            may_be_gone: false,
         }))
     }
 

@@ -135,6 +135,16 @@ impl Acting {
             Step::Decide | Step::End(_) => return,
         };
         self.tell(event, now);
+        self.check_what_is_missed(scene);
+    }
+
+    /// Nobody is told that nothing was there to delete where a request for the object had taken it away.
+    fn check_what_is_missed(&self, scene: &mut Scene<'_>) {
+        let Some((end, correction)) = self.ended().zip(self.execution.correction()) else { return };
+        let taken = scene.outside.taken.get(&*correction.resource.identity);
+        if self.execution.misses_what_was_seen(end) && taken == Some(&self.object().id.uid) {
+            scene.ledger.violate(format!("{}: told to miss what its own deletion took away", self.object().id));
+        }
     }
 
     fn tell(&mut self, event: Event, now: Moment) {

@@ -141,8 +141,9 @@ impl AtWork {
         let object = self.roster.object(uid)?;
         let secrets = watched_marks(&self.target, object, Known { own: &own, beside: &beside });
         let around = Around { vouched, rights, scope_complete: self.resources.is_complete(), secrets };
+        let knows_more = rights.shared || rights.claim_void || self.knows_more_of_deletion(uid);
         let decision = self.roster.decide(uid, around, now)?;
-        self.compare_endings(self.roster.object(uid)?, &decision);
+        self.compare_endings(self.roster.object(uid)?, &decision, knows_more);
         match decision {
             Decision::Nothing(Held::Limited) | Decision::Wait { why: Held::Limited, .. } => {
                 self.limited.insert(uid.clone());
@@ -157,8 +158,14 @@ impl AtWork {
         }
     }
 
-    /// What the poller's commands tell of a deletion is what the controller decides.
-    fn compare_endings(&self, object: &LeanObject, decision: &Decision) {
+    /// Whether the controller remembers what nobody can read on the object: another writer's work, or that every step was skipped.
+    fn knows_more_of_deletion(&mut self, uid: &Uid) -> bool {
+        let Some(object) = self.roster.object(uid).cloned() else { return false };
+        self.roster.memory(uid).is_some_and(|memory| memory.deletion_skipped || memory.lost_status(&object).is_some())
+    }
+
+    /// What the poller's commands tell of a deletion is what the controller decides, unless it `knows_more`.
+    fn compare_endings(&self, object: &LeanObject, decision: &Decision, knows_more: bool) {
         let ending = Some(ending_of(&self.target, object)).filter(|_| object.deleting);
         let agree = match (&ending, decision) {
             (Some(Ending::NotHeldByUs), Decision::Correct(_) | Decision::ReleaseFinalizer { .. }) => false,
@@ -167,6 +174,7 @@ impl AtWork {
                 let note = object.conditions.correction_status().in_scope(self.target.scope.id);
                 why.contains("IdentityTaken") || correction.before.claim != note.claim
             }
+            (Some(Ending::Deleted), Decision::ReleaseFinalizer { left_behind: true }) => knows_more,
             _ => true,
         };
         assert!(agree, "{}: told {ending:?}, decided {decision:?}", object.id);

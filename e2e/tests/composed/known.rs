@@ -208,6 +208,23 @@ fn an_unanswered_create_owns_what_is_there() {
 }
 
 #[test]
+fn what_a_lost_answer_took_away_is_not_missed() {
+    for steps in 0..8 {
+        let deleted = [
+            Rest,
+            Pass(40),
+            Rest,
+            Delete { object: 0 },
+            Deliver(Controller, 5),
+            Attend(Controller),
+            Advance(Controller, steps),
+        ];
+        let lost = [Step(Controller, 0, Fault::LostAfter), Rest, Pass(10), Rest];
+        ends_well(one_object(), deleted.into_iter().chain(lost), Ending::Free);
+    }
+}
+
+#[test]
 fn a_claim_that_cannot_be_cleaned_up_stands() {
     let plain = Target { target: 0, text: Some(PLAIN) };
     let created = Create { object: 1, resource: 1, value: 2, labels: 3 };

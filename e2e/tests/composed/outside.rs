@@ -63,6 +63,8 @@ pub(crate) struct Outside {
     /// The controller's credential is refused.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
+    /// Resources that a request took away, each with the object that it was sent for.
+    pub(crate) taken: BTreeMap<String, Uid>,
 }
 
 /// The name of the resource that a request is for.
@@ -132,6 +134,7 @@ impl Outside {
         match (request.method.as_str(), self.resources.get_mut(&identity)) {
             ("POST", Some(_)) => 409,
             ("POST", None) => {
+                self.taken.remove(&identity);
                 self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });
                 201
             }
@@ -141,6 +144,7 @@ impl Outside {
             }
             ("DELETE", Some(_)) => {
                 self.resources.remove(&identity);
+                self.taken.insert(identity, uid.clone());
                 204
             }
             _ => 404,
@@ -171,6 +175,7 @@ impl Outside {
         match (work.action.as_str(), self.resources.get_mut(&work.resource)) {
             ("delete", _) => drop(self.resources.remove(&work.resource)),
             ("create", None) => {
+                self.taken.remove(&work.resource);
                 let made = Resource { value: work.value, made_by, password: None };
                 self.resources.insert(work.resource.clone(), made);
             }
@@ -188,6 +193,7 @@ impl Outside {
         // Where a claim stands whose creation may have been done, nobody can tell whose it is: the claim counts.
         let may_have_made = |uid: &&Uid| self.may_have_made.contains(&((*uid).clone(), identity.to_owned()));
         let made_by = claimants.iter().find(may_have_made).cloned();
+        self.taken.remove(identity);
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 

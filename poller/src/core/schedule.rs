@@ -36,9 +36,10 @@ impl Now {
 const TAKEOVER: Duration = Duration::from_secs(15);
 
 /// What is due within one tick is begun together, since to wake a processor costs as much as a poll: a thousandth of the
-/// interval, by which nobody sees a poll late.
+/// interval, and no less than [`SHORTEST_TICK`].
 const TICKS_OF_AN_INTERVAL: u32 = 1_000;
-/// At 10,000 reads a second a poll takes a seventh less processor time with this than with a millisecond, and 10 ms win no more.
+/// Below an interval of five seconds. At 10,000 reads a second a poll takes a seventh less processor time with this than with a
+/// millisecond, and 10 ms win no more.
 const SHORTEST_TICK: Duration = Duration::from_millis(5);
 /// However long the interval is, a confirmation or the end of a pause is awaited too.
 const LONGEST_TICK: Duration = Duration::from_millis(50);

@@ -56,7 +56,7 @@ impl Target {
                 "no field of the object stands in the read, so that all objects read the same resource: {}",
                 wanted(identity)
             )
-        } else if are_apart(&fields, identity) {
+        } else if are_apart(&fields, identity) && !fields.iter().any(is_name) {
             let (read, identity) = (list(&fields), list(identity));
             format!(
                 "it is made of {read} and the identity of {identity}: two objects can read one resource and count as two; make both of the same"
@@ -72,11 +72,15 @@ impl Target {
 fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
     let is_given = |field: &[String]| {
         let names: Vec<&str> = field.iter().map(String::as_str).collect();
-        // Names differ within a namespace; whether objects of two have one name, only they can tell.
-        matches!(names.as_slice(), ["status", ..] | ["metadata"] | ["metadata", "uid" | "name"])
+        matches!(names.as_slice(), ["status", ..] | ["metadata"] | ["metadata", "uid"])
     };
     let is_known = |field: &[String]| known.iter().any(|known| known.starts_with(field) || field.starts_with(known));
     !fields.iter().any(|field| is_given(field) || is_known(field))
+}
+
+/// Names differ within a namespace; whether objects of two have one name, only they can tell.
+fn is_name(field: &[String]) -> bool {
+    field.iter().map(String::as_str).eq(["metadata", "name"])
 }
 
 fn wanted(identity: &FieldPaths) -> String {

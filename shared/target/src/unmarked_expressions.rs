@@ -1,8 +1,8 @@
 //! Expressions that were meant and are literal text, since no `${…}` stands around them: `/queues/self.spec.name`, `{self.spec.name}`,
 //! `desired.size`.
 //!
-//! Only variables that exist where the text stands are looked for, and of `desired`, `observed` and `steps` only the fields that they are
-//! known to have. What people write as text comes first: prose, host names (`self.example.com`), file names (`desired.json`) and names of
+//! Only variables that exist where the text stands are looked for, and in the middle of a text only fields that they are known to have,
+//! unless there are braces around them. What people write as text comes first: prose, host names (`self.example.com`), file names (`desired.json`) and names of
 //! tables are none of these. This file must not know what the text is for.
 
 use crate::cel::{Names, Piece, Shape, Site, pieces};
@@ -123,16 +123,21 @@ fn is_expression((root, written): (&str, &str), (before, is_sql, is_alone): (&st
     let mut fields = written.split(['.', '[']).skip(1).map(|field| field.trim_start_matches('?'));
     let first = fields.next().unwrap_or_default();
     let last = fields.last().unwrap_or(first);
-    let is_host = before.ends_with("//");
+    let (is_host, names_file) = (before.ends_with("//"), ENDINGS.contains(&last));
+    // A whole text that is a known field is meant, whatever files end with.
+    let is_field_of = |shape| match has_field(shape, first) {
+        Some(has) => has && (is_alone || !names_file),
+        None => is_alone && !names_file,
+    };
     match root {
         // A host may be called `self.status.example.com`.
         "self" if first == "status" && is_host => false,
         "self" => OF_OBJECTS.contains(&first) && last != first,
         _ if is_sql || is_host => false,
         "response" => OF_ANSWERS.contains(&first),
-        _ if ENDINGS.contains(&last) => false,
-        "desired" => has_field(&names.wish.desired, first).unwrap_or(is_alone),
-        "observed" => has_field(&names.observed, first).unwrap_or(is_alone),
+        "desired" => is_field_of(&names.wish.desired),
+        "observed" => is_field_of(&names.observed),
+        _ if names_file => false,
         "steps" => last != first && names.steps.iter().any(|step| step == first),
         // Prose and names have such words in their middle: `this item.other`.
         _ => is_alone,
@@ -207,6 +212,7 @@ mod tests {
             "observed.other",
             "https://desired.example.com/x",
             "https://response.body.example/x",
+            "«desired.toml»",
             "/x/desired.toml",
             "/x/observed.conf",
             "/x/desired.tar.gz",

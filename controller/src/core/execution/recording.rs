@@ -31,7 +31,7 @@ impl Execution {
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
         self.note_secrets(&outcome);
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
-        if is_deletion && matches!(outcome, Outcome::Applied | Outcome::FoundNothing | Outcome::AllSkipped) {
+        if is_deletion && matches!(outcome, Outcome::Applied | Outcome::AllSkipped) {
             return self.corrected(outcome, None, false);
         }
         self.write_outcome(Box::new(Recording {

@@ -14,6 +14,7 @@ use drift_model::job::JobStage;
 use drift_model::object::LeanObject;
 
 use super::end::ExecutionEnd;
+use super::missing::Sighted;
 use super::step::{Event, Failure, Purpose, Rendered, Step, Write};
 use super::{Execution, Stage};
 use crate::core::claim::Action;
@@ -34,8 +35,8 @@ pub(super) struct Progress {
     wrote: bool,
     /// One that does not take the resource away.
     made: bool,
-    /// Something was there to be taken away.
-    found: bool,
+    /// What the answers say of the resource.
+    pub(super) sighted: Sighted,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
     /// A write was sent that goes on by itself.
@@ -75,11 +76,7 @@ impl Execution {
         // A look-up that was answered told a deletion that nothing is left. Where nothing was asked, nobody knows.
         let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         let is_gone = deletes && (self.progress.wrote || self.progress.looked_up);
-        self.record(match &self.progress {
-            progress if is_gone && !progress.found => Outcome::FoundNothing,
-            progress if is_gone || progress.made => Outcome::Applied,
-            _ => Outcome::AllSkipped,
-        })
+        self.record(if self.progress.made || is_gone { Outcome::Applied } else { Outcome::AllSkipped })
     }
 
     pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
@@ -230,7 +227,7 @@ impl Execution {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
             _ => false,
         };
-        self.progress.found |= is_write && matches!(answer, StepOutcome::Accepted | StepOutcome::Underway { .. });
+        self.progress.sighted.note(&answer);
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
             StepOutcome::Open(sighting) => self.go_on(index, sighting),

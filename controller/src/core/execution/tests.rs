@@ -1,4 +1,4 @@
-use drift_model::condition::{CorrectedReason, StatusFields};
+use drift_model::condition::{CorrectedReason, ObservedReason, StatusFields};
 use drift_model::job::JobStage;
 use drift_model::names::FINALIZER;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::core::claim::Action;
-use crate::core::fixtures::{bare_object, correction};
+use crate::core::fixtures::{Scene, bare_object, correction};
 use crate::core::outcome::{Doubt, Refusal, Sighting, StepOutcome};
 use crate::core::plan::{Plan, PlannedStep};
 
@@ -310,13 +310,10 @@ fn a_deletion_is_done_only_where_something_was_asked() {
     let table = [
         ("w", vec![&skipped], Outcome::AllSkipped),
         ("lw", vec![&skipped, &skipped], Outcome::AllSkipped),
-        ("lw", vec![&done, &skipped], Outcome::FoundNothing),
-        ("lw", vec![&nothing, &skipped], Outcome::FoundNothing),
-        ("w", vec![&nothing], Outcome::FoundNothing),
+        ("lw", vec![&done, &skipped], Outcome::Applied),
+        ("lw", vec![&nothing, &skipped], Outcome::Applied),
+        ("w", vec![&nothing], Outcome::Applied),
         ("ww", vec![&done, &skipped], Outcome::Applied),
-        ("ww", vec![&nothing, &done], Outcome::Applied),
-        ("ww", vec![&done, &nothing], Outcome::Applied),
-        ("ww", vec![&nothing, &nothing], Outcome::FoundNothing),
     ];
     for (kinds, answers, expected) in table {
         let mut delete = ready(delete(), deletion(kinds, kinds.len()));
@@ -332,6 +329,45 @@ fn a_deletion_is_done_only_where_something_was_asked() {
         };
         assert_eq!(outcome, expected, "{kinds} {answers:?}");
     }
+}
+
+/// Whether a deletion of these steps, each answered or skipped, misses what a poll saw.
+fn misses(seen: ObservedReason, may_be_gone: bool, (kinds, answers): (&str, &[Option<StepOutcome>])) -> bool {
+    let correction = Correction { may_be_gone, ..correction(Action::Delete) };
+    let object = Scene::new().observed(seen).object;
+    let mut delete = Execution::new(object.clone(), Decision::Correct(Box::new(correction)));
+    delete.next(Event::Begin);
+    delete.next(Event::Read(Ok(Some(Box::new(object)))));
+    delete.next(decided(&delete));
+    delete.next(Event::Prepared(Readiness::Ready(deletion(kinds, kinds.len()))));
+    let steps = answers.iter().map(|answer| {
+        if answer.is_some() {
+            delete.next(READY);
+        }
+        delete.next(answer.clone().map_or(SKIPPED, answered))
+    });
+    let Some(Step::End(end)) = steps.last() else { unreachable!("{kinds} {answers:?}") };
+    delete.misses_what_was_seen(&end)
+}
+
+#[test]
+fn a_deletion_misses_what_only_a_poll_saw() {
+    let (done, nothing, skipped) = (Some(StepOutcome::Accepted), Some(StepOutcome::NotThere), None);
+    let sees = |kinds: &str, answers: &[&Option<StepOutcome>]| {
+        let answers: Vec<_> = answers.iter().map(|answer| (*answer).clone()).collect();
+        misses(ObservedReason::InSync, false, (kinds, &answers))
+    };
+    assert!(sees("w", &[&nothing]) && sees("ww", &[&nothing, &nothing]) && sees("lw", &[&nothing, &skipped]));
+    assert!(!sees("w", &[&done]) && !sees("w", &[&skipped]) && !sees("lw", &[&done, &skipped]));
+    assert!(!sees("ww", &[&done, &nothing]) && !sees("ww", &[&nothing, &done]));
+    let answers = [nothing];
+    for seen in [ObservedReason::FieldsDiffer, ObservedReason::NotUpdated, ObservedReason::Settling] {
+        assert!(misses(seen, false, ("w", &answers)), "{seen:?}");
+    }
+    for unseen in [ObservedReason::ExternalMissing, ObservedReason::NotCreated, ObservedReason::PollTimedOut] {
+        assert!(!misses(unseen, false, ("w", &answers)), "{unseen:?}");
+    }
+    assert!(!misses(ObservedReason::InSync, true, ("w", &answers)), "a request of before may have taken it away");
 }
 
 #[test]

@@ -115,16 +115,12 @@ impl Delay {
                 tried.end_doubt();
                 tried.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied
-            | Outcome::FoundNothing
-            | Outcome::AllSkipped
-            | Outcome::Refused(..)
-            | Outcome::Unstored(..) => tried.end_doubt(),
+            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => tried.end_doubt(),
         }
         if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {
             tried.unstored_hash = Some(correction.correct_hash);
         }
-        let is_undone = outcome.is_definite() && !matches!(outcome, Outcome::Applied | Outcome::FoundNothing);
+        let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
         if correction.action == Action::Delete && is_undone {
             tried.deletions_undone = tried.deletions_undone.saturating_add(1);
         }
@@ -159,7 +155,7 @@ impl Delay {
     }
 
     #[cfg(test)]
-    pub(super) const fn has_room_taken(&self) -> bool {
+    pub(in crate::core) const fn has_room_taken(&self) -> bool {
         self.tried.is_some()
     }
 
@@ -181,12 +177,6 @@ impl Delay {
     #[must_use]
     pub fn edited_at(&self) -> Moment {
         self.edited.max(self.first_seen)
-    }
-
-    /// Whether a correction was begun since then.
-    #[must_use]
-    pub fn has_begun_since_edit(&self) -> bool {
-        self.tried().begun.back().is_some_and(|last| *last >= self.edited_at())
     }
 
     /// Whether the last correction's outcome is open, so that what follows is its retry.

@@ -41,8 +41,10 @@ impl Counted {
     }
 
     fn is_past(&self, now: Moment) -> bool {
-        let failed = [&self.status_refusals, &self.finalizer_refusals, &self.races];
-        self.repairs.is_full(now) && failed.into_iter().all(|backoff| backoff.failures() == 0)
+        // A refusal stays until a write lands, since only the first in a row is news.
+        let refusals = [&self.status_refusals, &self.finalizer_refusals];
+        let are_races_past = self.races.failures() == 0 || self.races.ready_at() + REPAIR_EVERY <= now;
+        self.repairs.is_full(now) && are_races_past && refusals.into_iter().all(|backoff| backoff.failures() == 0)
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claim::Action;
 use crate::core::fixtures::{Scene, at, bare_object, correction, doubtful, facts, owns, target, wish};
 use crate::core::held::Held;
-use crate::core::outcome::Doubt;
+use crate::core::outcome::{Doubt, Outcome};
 use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_model::identity::{IdentityIndex, Selected};
 use drift_model::names::FINALIZER;
@@ -47,6 +47,23 @@ fn incidents_in_the_first_list_open_the_breaker() {
     assert_eq!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
     assert_eq!(roster.let_pass(), Some(Transition::Closed));
     assert!(matches!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Correct(_))));
+}
+
+#[test]
+fn what_was_tried_takes_no_room_for_ever() {
+    let mut roster = roster();
+    let (object, now) = (drifted(1), at(1));
+    let uid = object.id.uid.clone();
+    roster.see(object, named(1), None, now);
+    let has_room_taken = |roster: &mut Roster| roster.memory(&uid).map(|memory| memory.delay.has_room_taken());
+    let memory = roster.memory(&uid).unwrap();
+    memory.begin(now, None);
+    memory.finish(&correction(Action::Update), &Outcome::Applied, now);
+    assert_eq!(has_room_taken(&mut roster), Some(true));
+    roster.give_room_back(at(3_600));
+    assert_eq!(has_room_taken(&mut roster), Some(true), "it counts for an hour");
+    roster.give_room_back(at(3_602));
+    assert_eq!(has_room_taken(&mut roster), Some(false));
 }
 
 #[test]

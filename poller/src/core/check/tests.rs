@@ -288,6 +288,18 @@ fn objects_that_one_name_tells_apart_share_nothing() {
         let told = told(host, &read);
         assert_eq!((told.contains(shares), told.is_empty()), (is_shared, !is_shared), "{read}: {told}");
     }
+    let step = |action: &str| {
+        format!(
+            "  correct: {{mode: Observe, http: {{{action}: [{{method: PUT, url: \"https://h.example/${{self.metadata.name}}\"}}]}}}}\n"
+        )
+    };
+    for action in ["update", "delete"] {
+        let text = target("a", "A", &step(action))
+            .replace("identity: \"${self.metadata.name}\"", "identity: \"${self.spec.id}\"")
+            .replace("x/${self.metadata.name}\"}}", "x/${self.spec.id}\"}}");
+        let remarks = checked(&[("a.yaml", &text)]).1;
+        assert!(remarks.iter().any(|remark| remark.contains("not of what the identity is")), "{action}: {remarks:?}");
+    }
     let one = told("settings", &http("settings"));
     assert!(one.contains("all objects have one identity") && !one.contains("the same resource"), "{one}");
 }

@@ -27,7 +27,7 @@ pub(super) struct KnownObjects {
     objects: ByUid<Known>,
     /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
     told: Vec<Told>,
-    /// That of the last object, which the next one has too, as a rule.
+    /// The number of those who were told of the last object, which are told of the next one too, as a rule.
     last_told: u32,
     /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
     last_namespace: Option<SharedText>,
