@@ -143,10 +143,7 @@ impl Executor {
                 Step::Send { index, begins } => run.send(index, begins).await,
                 Step::Pause(pause) => run.pause(pause).await,
                 Step::End(end) => {
-                    run.count(&end);
-                    if run.execution.misses_what_was_seen(&end) {
-                        self.announcer.deletion_found_nothing(&self.writer.kind, run.execution.object());
-                    }
+                    run.tell_end(&end);
                     return (run.execution.object().clone(), end);
                 }
             };

@@ -1,4 +1,4 @@
-//! What is told of an execution in the log and in the metrics.
+//! What is told of an execution in the log, in the metrics and as Events.
 //!
 //! It must not know what is done next.
 
@@ -21,7 +21,14 @@ impl Run<'_> {
         self.tells_nothing_new = !is_news;
     }
 
-    pub(super) fn count(&self, end: &ExecutionEnd) {
+    pub(super) fn tell_end(&self, end: &ExecutionEnd) {
+        self.count(end);
+        if self.execution.misses_what_was_seen(end) {
+            self.executor.announcer.deletion_found_nothing(&self.executor.writer.kind, self.execution.object());
+        }
+    }
+
+    fn count(&self, end: &ExecutionEnd) {
         let ExecutionEnd::Corrected { correction, outcome, .. } = end else { return };
         if !outcome.sent_nothing() {
             self.executor.told_causes.forget(&self.execution.object().id.uid);
