@@ -185,7 +185,7 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
 async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     let noted = lease.and_then(|lease| lease.metadata.annotations.as_ref()?.get(SELECTIONS_ANNOTATION));
     let notes = all_notes(noted.map(String::as_str), targets)?;
-    let is_known = print_plan(&site.client, &notes).await;
+    let all_looked_through = print_plan(&site.client, &notes).await;
     if let Some(holder) = lease.and_then(|lease| Holder::of(lease, clock::wall())) {
         print_error(&format!(
             "for now a release is refused: the drift-controller {} holds the Lease {}/{name}",
@@ -193,7 +193,7 @@ async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Ta
         ));
         return Ok(ExitCode::from(BAD_USAGE));
     }
-    Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if all_looked_through { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Waits for the Lease; gives who holds it instead, and lives.

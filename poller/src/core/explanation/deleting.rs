@@ -56,7 +56,8 @@ impl Deletion {
                 vec![format!("the finalizer is taken off, and the outside stays as it is (ExternalLeftBehind): {why}")]
             }
             Some(Ending::Deleted) => vec![
-                "the external resource is deleted, then the finalizer is taken off, as far as this can be seen from here".to_owned(),
+                "the external resource is deleted as far as the requests shown are sent and accepted, then the finalizer is taken off"
+                    .to_owned(),
                 "its delay and limits are the controller's: /objects of its admin port has them; what another object names too is left"
                     .to_owned(),
             ],
