@@ -78,6 +78,7 @@ impl Announcer {
         let note = "the external system has nothing to delete where the last poll saw the resource: somebody took it away, or the \
                     requests of read and delete do not name the same"
             .to_owned();
+        tracing::warn!(target_name = self.target, object = %object.id, "{note}");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
     }
 

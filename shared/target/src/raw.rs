@@ -258,6 +258,11 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Notes what is allowed and perhaps not meant.
+    pub(super) fn doubt(&mut self, at: Position, message: impl Into<String>) {
+        self.doubts.push(Fault { at, message: message.into() });
+    }
+
     /// What is allowed and perhaps not meant.
     pub(super) fn take_doubts(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.doubts)

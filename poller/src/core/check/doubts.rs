@@ -13,6 +13,10 @@ use super::{Document, Remark, Severity};
 const ONE_IDENTITY: &str = "no field of the object stands in it, so that all objects have one identity: one of them has the external resource, the \
                             others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
 
+/// Said of objects that are made for each other.
+const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects, each of which has another one made, without end; select by a \
+                                label that what is made does not have";
+
 /// Said of corrections that nobody turned on or off.
 const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
                        where that is meant";
@@ -36,6 +40,11 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
+        if let Some(Destination::Kubernetes(correct)) = &target.correct.destination
+            && correct.makes_what_is_selected(&target.objects)
+        {
+            warn(&["spec", "correct", "kubernetes"], MADE_WITHOUT_END);
         }
         for (path, message) in target.shared_requests() {
             warn(&path, &message);

@@ -62,11 +62,11 @@ pub struct Remark {
 }
 
 impl Remark {
-    /// An error of a whole source.
+    /// A warning of a whole source.
     #[must_use]
     pub fn of_source(source: &str, message: &str) -> Self {
         let (source, message) = (source.to_owned(), message.to_owned());
-        Self { severity: Severity::Error, source, place: None, line: String::new(), message }
+        Self { severity: Severity::Warning, source, place: None, line: String::new(), message }
     }
 }
 

@@ -266,6 +266,42 @@ fn requests_that_objects_share_are_a_warning() {
 }
 
 #[test]
+fn objects_that_make_their_own_kind_are_a_warning() {
+    let told = |objects: &str, kind: &str| {
+        let correct = format!(
+            "  correct: {{mode: Observe, kubernetes: {{manifest: {{apiVersion: demo.example/v1, kind: {kind}, spec: {{a: 1}}}}}}}}\n"
+        );
+        let own = format!(
+            "{{kubernetes: {{apiVersion: demo.example/v1, kind: {kind}, name: \"x-${{self.metadata.name}}\", observed: \"${{resource.spec}}\"}}}}"
+        );
+        let text = target("a", "A", &correct)
+            .replace("{http: {url: \"https://h.example/x/${self.metadata.name}\"}}", &own)
+            .replace("kind: A}", objects);
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{objects} {kind} {remarks:#?}");
+        remarks.iter().any(|remark| remark.contains("each of which has another one made, without end"))
+    };
+    assert!(told("kind: A}", "A"));
+    assert!(!told("kind: A}", "B") && !told("kind: A, labelSelector: \"tier=own\"}", "A"));
+}
+
+#[test]
+fn json_in_a_text_is_a_warning() {
+    let told = |body: &str| {
+        let correct = format!(
+            "  correct: {{mode: Observe, http: {{create: [{{method: POST, url: \"https://h.example/x\", {body}}}]}}}}\n"
+        );
+        let (targets, remarks) = checked(&[("a.yaml", &target("a", "A", &correct))]);
+        assert_eq!(targets.len(), 1, "{body} {remarks:#?}");
+        remarks.iter().any(|remark| remark.contains("a text that begins like JSON"))
+    };
+    assert!(told("body: '{\"a\": ${desired.a}}'") && told("body: '[1]'"));
+    for good in ["body: {a: \"${desired.a}\"}", "body: \"${desired}\"", "body: a", "text: '{\"a\": ${desired.a}}'"] {
+        assert!(!told(good), "{good}");
+    }
+}
+
+#[test]
 fn objects_that_one_name_tells_apart_share_nothing() {
     let told = |identity: &str, read: &str| {
         let text = target("a", "A", "")

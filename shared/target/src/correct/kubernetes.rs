@@ -12,6 +12,7 @@ use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables, is_t
 use crate::cluster_kind::read_cluster_kind;
 use crate::correct::Actions;
 use crate::correct::nudge::{Mark, read_marks};
+use crate::objects::ObjectSelection;
 use crate::raw::{Fields, Reader};
 use crate::read::{KubernetesRead, Read, Source};
 use crate::templates::read_value;
@@ -37,6 +38,14 @@ pub struct KubernetesCorrect {
 }
 
 impl KubernetesCorrect {
+    /// Whether what it makes may be an object that these select: each would then have one of its own made, without end. Labels of what is
+    /// made may tell them apart.
+    #[must_use]
+    pub fn makes_what_is_selected(&self, objects: &ObjectSelection) -> bool {
+        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
+        objects.is_of(group, &self.kind) && objects.label_selector.is_empty()
+    }
+
     /// The manifest of this external resource, made for the object of that uid.
     ///
     /// # Errors

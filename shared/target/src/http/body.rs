@@ -17,6 +17,10 @@ pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
 /// The same for a write, which may send bytes that came in an answer.
 pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "raw"];
 
+/// Said of a tree that is written as a text.
+const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
+                            `text` in place of `body` with a header content-type: application/json";
+
 /// What a request carries.
 #[derive(Debug)]
 pub enum Body {
@@ -126,7 +130,13 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
     // What is sent as it is comes from answers.
     let site = if key == "raw" { site } else { site.sending() };
     let body = match key {
-        "body" => Body::Json(read_value(reader, node, &site)?),
+        "body" => {
+            let tree = read_value(reader, node, &site)?;
+            if node.as_text().is_some_and(|text| text.trim_start().starts_with(['{', '['])) {
+                reader.doubt(node.at, JSON_AS_TEXT);
+            }
+            Body::Json(tree)
+        }
         "form" => {
             let tree = read_value(reader, node, &site)?;
             if !matches!(node.content, Content::Map(_) | Content::Text(_)) {
