@@ -10,7 +10,7 @@ use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 
 use crate::cost::Cost;
-use crate::load::{self, Load, name};
+use crate::load::{self, Load, name, path};
 use crate::measurements::{Bench, last_write, told, writes};
 
 /// Objects that drift at once: enough for what begins and ends it to weigh little, in less than a minute.
@@ -31,9 +31,10 @@ impl Bench<'_> {
         let before = (writes(&poller).await? + writes(&controller).await?, self.spent_by_api_server().await?);
         let costs = (Cost::of(&poller).await?, Cost::of(&controller).await?);
         let began = Instant::now();
-        self.change(&(0..drifted).map(name).collect::<Vec<_>>(), true);
+        let names: Vec<String> = (0..drifted).map(name).collect();
+        self.change(&names, true);
         let deadline = load::first_pass(drifted) * 4;
-        let corrected = self.all_corrected(began, deadline).await?;
+        let corrected = self.all_corrected(&names, began, deadline).await?;
         let spent = last_write(&both, deadline).await? - began;
         load::wait_for(&poller, self.objects, "InSync", deadline).await?;
         let written = writes(&poller).await? + writes(&controller).await? - before.0;
@@ -59,9 +60,10 @@ impl Bench<'_> {
         poller.stop().await.map(drop)
     }
 
-    async fn all_corrected(&self, began: Instant, deadline: Duration) -> Result<Duration> {
+    async fn all_corrected(&self, names: &[String], began: Instant, deadline: Duration) -> Result<Duration> {
+        let paths: Vec<String> = names.iter().map(|name| path(name)).collect();
         wait::until("everything to be corrected", deadline, async || {
-            let left = self.server.changed();
+            let left = self.server.changed(&paths);
             Ok(if left == 0 { Seen::Met(began.elapsed()) } else { Seen::Instead(left.to_string()) })
         })
         .await

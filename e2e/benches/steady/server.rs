@@ -108,9 +108,10 @@ impl Server {
         resources.by_path.iter().filter_map(|(path, read)| Some((path.clone(), read.read_changed?))).collect()
     }
 
-    /// How many of those that were changed are not as somebody wrote them since.
-    pub(crate) fn changed(&self) -> usize {
-        self.lock().by_path.values().filter(|resource| resource.is_changed).count()
+    /// How many of these that were changed are not as somebody wrote them since.
+    pub(crate) fn changed(&self, paths: &[String]) -> usize {
+        let resources = self.lock();
+        paths.iter().filter(|path| resources.by_path.get(*path).is_some_and(|resource| resource.is_changed)).count()
     }
 
     /// Whether a host answers.
