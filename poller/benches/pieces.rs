@@ -15,6 +15,7 @@ use drift_model::identity::Uid;
 use drift_model::kept_fields::KeptFields;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
+use drift_model::packed_text::Dictionary;
 use drift_model::work_queue::WorkQueue;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_poller::core::finding::Finding;
@@ -78,15 +79,23 @@ fn reply() -> HttpReply {
     HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
 }
 
-fn decode(target: &Target, kept: &KeptFields, text: &str) -> LeanObject {
+fn decode(target: &Target, (kept, dictionary): (&KeptFields, &Dictionary), text: &str) -> LeanObject {
     let mut json = serde_json::Deserializer::from_str(text);
-    LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields)
+    LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields, dictionary)
+}
+
+/// As a watch keeps an object that is not the first.
+fn how_it_is_kept(target: &Target) -> (KeptFields, Dictionary) {
+    let kept = KeptFields::new(target.poll_fields.clone());
+    let dictionary = decode(target, (&kept, &Dictionary::default()), &event(0)).view.as_dictionary();
+    (kept, dictionary)
 }
 
 fn of_a_poll(criterion: &mut Criterion) {
     let (target, reply) = (target(), reply());
     let read = target.read.http().unwrap();
-    let object = decode(&target, &KeptFields::new(target.poll_fields.clone()), &event(1));
+    let (kept, dictionary) = how_it_is_kept(&target);
+    let object = decode(&target, (&kept, &dictionary), &event(1));
     let judge = || {
         let view = object.view.open();
         let Progress::Done(Ok(observation)) = Reading::new(read, &view).take(&reply) else { return false };
@@ -129,10 +138,10 @@ fn of_the_schedule(criterion: &mut Criterion) {
 
 fn of_a_watch_event(criterion: &mut Criterion) {
     let target = target();
-    let kept = KeptFields::new(target.poll_fields.clone());
+    let (kept, dictionary) = how_it_is_kept(&target);
     let text = event(1);
     criterion.bench_function("watch event: decoded to what is kept", |bench| {
-        bench.iter(|| decode(&target, &kept, black_box(&text)));
+        bench.iter(|| decode(&target, (&kept, &dictionary), black_box(&text)));
     });
     let mut roster = Roster::new(target.clone());
     let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
@@ -141,7 +150,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
         bench.iter_batched(
             || {
                 version += 1;
-                decode(&target, &kept, &event(version))
+                decode(&target, (&kept, &dictionary), &event(version))
             },
             |object| roster.see(object, now, |_| true),
             BatchSize::SmallInput,

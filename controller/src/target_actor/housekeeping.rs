@@ -75,7 +75,7 @@ impl TargetActor {
         self.held_counts.holds_any_for(Held::Unsendable)
     }
 
-    /// To look at all objects takes a millisecond for ten thousand.
+    /// Not at each housekeeping: all objects are looked at.
     fn give_room_back(&mut self, now: Moment) {
         if now >= self.room_given_back + ROOM_GIVEN_BACK_EVERY {
             self.room_given_back = now;

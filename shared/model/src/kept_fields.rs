@@ -263,6 +263,7 @@ fn is_ours(condition: &Value) -> bool {
 mod tests {
     use super::*;
     use crate::object::LeanObject;
+    use crate::packed_text::Dictionary;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -270,7 +271,7 @@ mod tests {
         let text = object.to_string();
         let kept = KeptFields::new(fields.clone());
         let decoded = kept.decode(&mut serde_json::Deserializer::from_str(&text)).unwrap();
-        LeanObject::of_kept(&decoded, fields)
+        LeanObject::of_kept(&decoded, fields, &Dictionary::default())
     }
 
     fn object() -> Value {

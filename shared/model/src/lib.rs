@@ -18,6 +18,7 @@ pub mod moment;
 pub mod names;
 pub mod object;
 pub mod object_view;
+pub mod packed_text;
 pub mod secret_names;
 pub mod shared_text;
 mod short_hash;

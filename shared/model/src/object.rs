@@ -13,6 +13,7 @@ use crate::identity::Uid;
 use crate::kept_fields::KeptObject;
 use crate::names;
 use crate::object_view::ObjectView;
+use crate::packed_text::Dictionary;
 use crate::shared_text::{SharedText, literal};
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
@@ -97,6 +98,19 @@ impl LeanObject {
     /// Keeps of a whole object what is needed. Missing metadata reads as empty: the API server always sends it.
     #[must_use]
     pub fn prune(object: &Value, paths: &FieldPaths) -> Self {
+        Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
+    }
+
+    /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary.
+    #[must_use]
+    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: &Dictionary) -> Self {
+        if kept.is_oversized {
+            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
+        }
+        Self::of(&kept.json, ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary))
+    }
+
+    fn of(object: &Value, view: ObjectView) -> Self {
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
         let annotation = |name: &str| {
@@ -120,18 +134,9 @@ impl LeanObject {
             poll_requested: annotation(names::POLL_REQUESTED_ANNOTATION),
             retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
             conditions: Conditions::from_status(object.get("status")),
-            view: ObjectView::of(&paths.prune(&visible(object))),
+            view,
             is_oversized: false,
         }
-    }
-
-    /// Makes an object of what was kept of it while it was decoded.
-    #[must_use]
-    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
-        if !kept.is_oversized {
-            return Self::prune(&kept.json, paths);
-        }
-        Self { view: ObjectView::default(), is_oversized: true, ..Self::prune(&kept.json, &FieldPaths::default()) }
     }
 
     /// The object as it is kept until a newer one comes.

@@ -1,4 +1,4 @@
-//! An object as templates see it, kept as the JSON text that it is: a tree of the same takes ten times as much, and there are
+//! An object as templates see it, kept as JSON text, packed: a tree of the same takes twenty times as much, and there are
 //! as many as there are objects, while most polls need none of it.
 //!
 //! It must not know which fields are in it, nor who reads them.
@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::shared_text::SharedText;
+use crate::packed_text::{Dictionary, PackedText};
 
 /// The fields of an object that templates read. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectView {
     /// Compact, its fields in order: equal views have equal texts.
-    text: SharedText,
+    text: PackedText,
 }
 
 /// A view whose tree is made when it is first looked at.
@@ -28,7 +28,25 @@ impl ObjectView {
     /// The view that is this tree.
     #[must_use]
     pub fn of(tree: &Value) -> Self {
-        Self { text: tree.to_string().into() }
+        Self::packed(tree, &Dictionary::default())
+    }
+
+    /// The view that is this tree, in fewer bytes the more of it is in the dictionary.
+    #[must_use]
+    pub fn packed(tree: &Value, dictionary: &Dictionary) -> Self {
+        Self { text: PackedText::new(&tree.to_string(), dictionary) }
+    }
+
+    /// A dictionary for views of other objects of the kind.
+    #[must_use]
+    pub fn as_dictionary(&self) -> Dictionary {
+        Dictionary::of(&self.text.text())
+    }
+
+    /// What the view is packed against.
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        self.text.dictionary()
     }
 
     /// The view to be looked into, for as long as this is kept.
@@ -40,7 +58,7 @@ impl ObjectView {
     /// Whether it is just this view, and not only an equal one.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        SharedText::ptr_eq(&self.text, &other.text)
+        self.text.is(&other.text)
     }
 }
 
@@ -56,7 +74,7 @@ impl Deref for OpenView<'_> {
 
     fn deref(&self) -> &Value {
         // The text was made of a tree, so it is one.
-        self.tree.get_or_init(|| serde_json::from_str(&self.view.text).unwrap_or_default())
+        self.tree.get_or_init(|| serde_json::from_str(&self.view.text.text()).unwrap_or_default())
     }
 }
 

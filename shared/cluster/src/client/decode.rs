@@ -4,6 +4,7 @@
 //! requests are made.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
@@ -13,6 +14,7 @@ use crate::kinds::ResolvedKind;
 use drift_model::field_paths::FieldPaths;
 use drift_model::kept_fields::KeptFields;
 use drift_model::object::{LeanObject, SeenObject};
+use drift_model::packed_text::Dictionary;
 
 /// How objects are decoded.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {
@@ -50,12 +52,14 @@ impl Decode for WholeObjects {
 pub(crate) struct LeanObjects {
     kind: ResolvedKind,
     kept: KeptFields,
+    /// Made of the first of them, against which the views of all later ones are packed.
+    dictionary: Arc<OnceLock<Dictionary>>,
 }
 
 impl LeanObjects {
     /// Of that kind, with these fields.
     pub(crate) fn new(kind: ResolvedKind, fields: FieldPaths) -> Self {
-        Self { kind, kept: KeptFields::new(fields) }
+        Self { kind, kept: KeptFields::new(fields), dictionary: Arc::default() }
     }
 }
 
@@ -65,7 +69,11 @@ impl Decode for LeanObjects {
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<SeenObject, D::Error> {
         let mut kept = self.kept.decode(json)?;
         complete(&mut kept.json, &self.kind);
-        let object = LeanObject::of_kept(&kept, self.kept.fields());
+        let dictionary = self.dictionary.get().cloned().unwrap_or_default();
+        let object = LeanObject::of_kept(&kept, self.kept.fields(), &dictionary);
+        if !object.is_oversized {
+            self.dictionary.get_or_init(|| object.view.as_dictionary());
+        }
         Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
 
@@ -247,6 +255,9 @@ mod tests {
         let list = json!({"items": [{"metadata": {"name": "p"}}], "metadata": {"resourceVersion": "7"}}).to_string();
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
         assert_eq!(*answer.items[0].object.view.open(), json!({"kind": "Service"}));
+        let view = &answer.items[0].object.view;
+        let later = parse_list(&decode, list.as_bytes()).unwrap();
+        assert_eq!(later.items[0].object.view.dictionary(), &view.as_dictionary(), "packed against the first");
         assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
     }
 }

@@ -134,5 +134,6 @@ fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> L
     if fields == watched || object.is_oversized {
         return object.clone();
     }
-    LeanObject { view: ObjectView::of(&fields.prune(&object.view.open())), ..object.clone() }
+    let narrow = ObjectView::packed(&fields.prune(&object.view.open()), object.view.dictionary());
+    LeanObject { view: narrow, ..object.clone() }
 }
