@@ -15,6 +15,7 @@ use drift_model::identity::Uid;
 use drift_model::kept_fields::KeptFields;
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
+use drift_model::object_view::ObjectView;
 use drift_model::packed_text::Dictionary;
 use drift_model::work_queue::WorkQueue;
 use drift_outside::{HttpReply, ReplyBody};
@@ -79,15 +80,15 @@ fn reply() -> HttpReply {
     HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
 }
 
-fn decode(target: &Target, (kept, dictionary): (&KeptFields, &Dictionary), text: &str) -> LeanObject {
+fn decode(target: &Target, (kept, dictionary): (&KeptFields, Option<&Dictionary>), text: &str) -> LeanObject {
     let mut json = serde_json::Deserializer::from_str(text);
     LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields, dictionary)
 }
 
 /// As a watch keeps an object that is not the first.
-fn how_it_is_kept(target: &Target) -> (KeptFields, Dictionary) {
+fn how_it_is_kept(target: &Target) -> (KeptFields, Option<Dictionary>) {
     let kept = KeptFields::new(target.poll_fields.clone());
-    let dictionary = decode(target, (&kept, &Dictionary::default()), &event(0)).view.as_dictionary();
+    let dictionary = decode(target, (&kept, None), &event(0)).view.to_dictionary();
     (kept, dictionary)
 }
 
@@ -95,7 +96,7 @@ fn of_a_poll(criterion: &mut Criterion) {
     let (target, reply) = (target(), reply());
     let read = target.read.http().unwrap();
     let (kept, dictionary) = how_it_is_kept(&target);
-    let object = decode(&target, (&kept, &dictionary), &event(1));
+    let object = decode(&target, (&kept, dictionary.as_ref()), &event(1));
     let judge = || {
         let view = object.view.open();
         let Progress::Done(Ok(observation)) = Reading::new(read, &view).take(&reply) else { return false };
@@ -108,6 +109,12 @@ fn of_a_poll(criterion: &mut Criterion) {
     criterion.bench_function("appraise: wish and identity of an object", |bench| {
         bench.iter(|| appraise(&target, black_box(&object)));
     });
+    let (_, dictionary) = how_it_is_kept(&target);
+    let tree = object.view.open().clone();
+    criterion.bench_function("view: packed", |bench| {
+        bench.iter(|| ObjectView::packed(black_box(&tree), dictionary.as_ref()));
+    });
+    criterion.bench_function("view: opened", |bench| bench.iter(|| black_box(&object.view).open().is_object()));
     criterion.bench_function("fingerprint: an answer of 370 bytes", |bench| {
         bench.iter(|| {
             let mut seen = SeenAnswers::to(read);
@@ -141,7 +148,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
     let (kept, dictionary) = how_it_is_kept(&target);
     let text = event(1);
     criterion.bench_function("watch event: decoded to what is kept", |bench| {
-        bench.iter(|| decode(&target, (&kept, &dictionary), black_box(&text)));
+        bench.iter(|| decode(&target, (&kept, dictionary.as_ref()), black_box(&text)));
     });
     let mut roster = Roster::new(target.clone());
     let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
@@ -150,7 +157,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
         bench.iter_batched(
             || {
                 version += 1;
-                decode(&target, (&kept, &dictionary), &event(version))
+                decode(&target, (&kept, dictionary.as_ref()), &event(version))
             },
             |object| roster.see(object, now, |_| true),
             BatchSize::SmallInput,

@@ -92,7 +92,7 @@ impl Roster {
     /// Takes in an object as it is now, unless something newer is known, which it tells.
     pub fn see(
         &mut self,
-        object: LeanObject,
+        mut object: LeanObject,
         mut facts: ObjectFacts,
         memory: Option<ObjectMemory>,
         now: Moment,
@@ -111,6 +111,9 @@ impl Roster {
         if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
             // It takes twice the room otherwise, and the index of identities keeps this one.
             facts.identity.clone_from(&known.facts.identity);
+        }
+        if let Some(known) = before.as_ref().filter(|known| known.object.view == object.view) {
+            object.view = object.view.or_known(&known.object.view);
         }
         let mut memory = before.map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();
@@ -159,7 +162,7 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
-    /// What delays nothing any more takes no room any more: of an object that nothing happens to nobody else would notice.
+    /// What delays nothing any more takes no room any more. Of an object to which nothing happens that would not be seen otherwise.
     pub fn give_room_back(&mut self, now: Moment) {
         self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
     }

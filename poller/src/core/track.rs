@@ -197,7 +197,7 @@ impl Track {
             view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
-        self.share_equal(&mut object, &mut rendered);
+        self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.wish);
         (self.object, self.rendered) = (object.kept(), rendered);
@@ -219,10 +219,10 @@ impl Track {
     }
 
     /// Gives a new state what is equal in the present one: it would take twice the room, and others keep it too.
-    fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered) {
+    fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered, view_differs: bool) {
         object.id = self.object.id.clone();
-        if object.view == self.object.view {
-            object.view = self.object.view.clone();
+        if !view_differs {
+            object.view = object.view.clone().or_known(&self.object.view);
         }
         if rendered.identity == self.rendered.identity {
             rendered.identity = self.rendered.identity.clone();

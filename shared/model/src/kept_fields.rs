@@ -263,7 +263,6 @@ fn is_ours(condition: &Value) -> bool {
 mod tests {
     use super::*;
     use crate::object::LeanObject;
-    use crate::packed_text::Dictionary;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -271,7 +270,7 @@ mod tests {
         let text = object.to_string();
         let kept = KeptFields::new(fields.clone());
         let decoded = kept.decode(&mut serde_json::Deserializer::from_str(&text)).unwrap();
-        LeanObject::of_kept(&decoded, fields, &Dictionary::default())
+        LeanObject::of_kept(&decoded, fields, None)
     }
 
     fn object() -> Value {

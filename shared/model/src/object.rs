@@ -101,9 +101,9 @@ impl LeanObject {
         Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
     }
 
-    /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary.
+    /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary if there is one.
     #[must_use]
-    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: &Dictionary) -> Self {
+    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: Option<&Dictionary>) -> Self {
         if kept.is_oversized {
             return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
         }

@@ -1,5 +1,5 @@
-//! An object as templates see it, kept as JSON text, packed: a tree of the same takes twenty times as much, and there are
-//! as many as there are objects, while most polls need none of it.
+//! An object as templates see it, kept as JSON text, packed where others of its kind are known: a tree takes many times as much, and there
+//! are as many as there are objects, while most polls need none of it.
 //!
 //! It must not know which fields are in it, nor who reads them.
 
@@ -28,25 +28,31 @@ impl ObjectView {
     /// The view that is this tree.
     #[must_use]
     pub fn of(tree: &Value) -> Self {
-        Self::packed(tree, &Dictionary::default())
+        Self::packed(tree, None)
     }
 
     /// The view that is this tree, in fewer bytes the more of it is in the dictionary.
     #[must_use]
-    pub fn packed(tree: &Value, dictionary: &Dictionary) -> Self {
+    pub fn packed(tree: &Value, dictionary: Option<&Dictionary>) -> Self {
         Self { text: PackedText::new(&tree.to_string(), dictionary) }
     }
 
-    /// A dictionary for views of other objects of the kind.
+    /// A dictionary for views of other objects of the kind; nothing where this one is too small for it.
     #[must_use]
-    pub fn as_dictionary(&self) -> Dictionary {
+    pub fn to_dictionary(&self) -> Option<Dictionary> {
         Dictionary::of(&self.text.text())
     }
 
     /// What the view is packed against.
     #[must_use]
-    pub fn dictionary(&self) -> &Dictionary {
+    pub fn dictionary(&self) -> Option<&Dictionary> {
         self.text.dictionary()
+    }
+
+    /// Of this view and an equal one that is known the one to keep: the known one, which others keep too, unless only this one is packed.
+    #[must_use]
+    pub fn or_known(self, known: &Self) -> Self {
+        if self.dictionary().is_some() && known.dictionary().is_none() { self } else { known.clone() }
     }
 
     /// The view to be looked into, for as long as this is kept.
@@ -105,10 +111,14 @@ mod tests {
     proptest! {
         /// A number that came back otherwise by its last bit would be drift that nobody made.
         #[test]
-        fn a_view_is_the_tree_that_it_was_made_of(tree in trees()) {
-            let view = ObjectView::of(&tree);
-            let open = view.open();
+        fn a_view_is_the_tree_that_it_was_made_of(tree in trees(), first in trees()) {
+            let dictionary = ObjectView::of(&first).to_dictionary();
+            let (view, packed) = (ObjectView::of(&tree), ObjectView::packed(&tree, dictionary.as_ref()));
+            let (open, unpacked) = (view.open(), packed.open());
             prop_assert_eq!(&*open, &tree);
+            prop_assert_eq!(&*unpacked, &tree);
+            prop_assert_eq!(&view, &packed);
+            prop_assert_eq!(packed == ObjectView::of(&first), tree == first);
         }
     }
 
@@ -118,5 +128,20 @@ mod tests {
         let equal = ObjectView::of(&json!({"spec": {"a": 2.5, "b": 1}}));
         assert_eq!(view, equal);
         assert!(view.is(&view.clone()) && !view.is(&equal));
+    }
+
+    #[test]
+    fn of_equal_views_a_packed_one_is_kept() {
+        let role =
+            |name| json!({"spec": {"login": true, "name": name, "owner": "team-a", "rights": ["select", "insert"]}});
+        let dictionary = ObjectView::of(&role("reader")).to_dictionary();
+        let whole = || ObjectView::of(&role("writer"));
+        let packed = || ObjectView::packed(&role("writer"), dictionary.as_ref());
+        for known in [whole(), packed()] {
+            assert!(whole().or_known(&known).is(&known));
+        }
+        let (known, packed) = (packed(), packed());
+        assert!(packed.clone().or_known(&known).is(&known), "others keep that one");
+        assert!(packed.clone().or_known(&whole()).is(&packed));
     }
 }

@@ -94,9 +94,11 @@ fn role(number: u64) -> Value {
 
 #[test]
 fn a_view_takes_what_its_dictionary_lacks() {
-    let dictionary = ObjectView::of(&role(OBJECTS)).as_dictionary();
-    let views =
-        || -> Box<[ObjectView]> { (0..OBJECTS).map(|number| ObjectView::packed(&role(number), &dictionary)).collect() };
-    // 8 of them are the pointer, 24 the count, the dictionary and the lengths.
-    assert_eq!(taken(views), Each { bytes: 56, blocks: 1 });
+    let dictionary = ObjectView::of(&role(OBJECTS)).to_dictionary();
+    let views = || -> Box<[ObjectView]> {
+        (0..OBJECTS).map(|number| ObjectView::packed(&role(number), dictionary.as_ref())).collect()
+    };
+    // The pointer, the count, the dictionary and two lengths take 36 of them; how the rest is packed is LZ4's.
+    let Each { bytes, blocks } = taken(views);
+    assert!(bytes <= 64 && blocks == 1, "{bytes} bytes");
 }

@@ -10,6 +10,7 @@ use crate::core::rendered::appraise;
 use drift_model::condition::StatusFields;
 use drift_model::condition::{ObservedReason, Wish};
 use drift_model::object_view::ObjectView;
+use drift_model::packed_text::Dictionary;
 use drift_outside::{HttpReply, ReplyBody};
 use drift_target::Confirm;
 
@@ -107,6 +108,19 @@ fn a_name_from_before_an_edit_is_not_remembered() {
     track.finish_poll(begun, Finding::InSync, at(2).moment);
     track.remember_tag(named("\"b\""));
     assert!(track.known_tag().is_some());
+}
+
+#[test]
+fn an_equal_view_packed_otherwise_is_no_edit() {
+    let mut track = tagged();
+    let known = track.object().view.clone();
+    let mut again = object(&spec(), 0, 2);
+    let dictionary = Dictionary::of(&known.open().to_string().repeat(8));
+    again.view = ObjectView::packed(&known.open(), dictionary.as_ref());
+    assert!(again.view.dictionary().is_some() && known.dictionary().is_none());
+    see(&mut track, again);
+    assert!(!track.wants_prompt_poll() && track.known_tag().is_some());
+    assert!(track.object().view.dictionary().is_some(), "it takes less room");
 }
 
 #[test]

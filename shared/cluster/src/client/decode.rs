@@ -52,7 +52,7 @@ impl Decode for WholeObjects {
 pub(crate) struct LeanObjects {
     kind: ResolvedKind,
     kept: KeptFields,
-    /// Made of the first of them, against which the views of all later ones are packed.
+    /// Made of the first of them that is large enough, against which the views of all later ones are packed.
     dictionary: Arc<OnceLock<Dictionary>>,
 }
 
@@ -69,10 +69,11 @@ impl Decode for LeanObjects {
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<SeenObject, D::Error> {
         let mut kept = self.kept.decode(json)?;
         complete(&mut kept.json, &self.kind);
-        let dictionary = self.dictionary.get().cloned().unwrap_or_default();
-        let object = LeanObject::of_kept(&kept, self.kept.fields(), &dictionary);
-        if !object.is_oversized {
-            self.dictionary.get_or_init(|| object.view.as_dictionary());
+        let object = LeanObject::of_kept(&kept, self.kept.fields(), self.dictionary.get());
+        if self.dictionary.get().is_none()
+            && let Some(dictionary) = object.view.to_dictionary()
+        {
+            self.dictionary.get_or_init(|| dictionary);
         }
         Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
@@ -244,20 +245,38 @@ struct Bookmark {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use drift_model::kept_fields::MAX_KEPT_BYTES;
     use serde_json::json;
+
+    fn services(field: &str) -> LeanObjects {
+        let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
+        let mut fields = FieldPaths::default();
+        fields.insert(vec![field.to_owned()]);
+        LeanObjects::new(ResolvedKind { resource, namespaced: true }, fields)
+    }
 
     #[test]
     fn items_of_lists_get_back_their_kind() {
-        let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
-        let mut fields = FieldPaths::default();
-        fields.insert(vec!["kind".to_owned()]);
-        let decode = LeanObjects::new(ResolvedKind { resource, namespaced: true }, fields);
+        let decode = services("kind");
         let list = json!({"items": [{"metadata": {"name": "p"}}], "metadata": {"resourceVersion": "7"}}).to_string();
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
         assert_eq!(*answer.items[0].object.view.open(), json!({"kind": "Service"}));
-        let view = &answer.items[0].object.view;
-        let later = parse_list(&decode, list.as_bytes()).unwrap();
-        assert_eq!(later.items[0].object.view.dictionary(), &view.as_dictionary(), "packed against the first");
         assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn views_are_packed_against_the_first_large_one() {
+        let decode = services("spec");
+        let item = |name: &str, text: &str| json!({"metadata": {"name": name}, "spec": {"text": text}});
+        let (oversized, text) =
+            ("x".repeat(MAX_KEPT_BYTES), "one that is long enough to be what others are packed against");
+        let items = [item("huge", &oversized), item("small", ""), item("a", text), item("b", text), item("small", "")];
+        let list = json!({"items": items, "metadata": {}}).to_string();
+        let answer = parse_list(&decode, list.as_bytes()).unwrap();
+        let views: Vec<_> = answer.items.iter().map(|item| &item.object.view).collect();
+        let dictionaries: Vec<_> = views.iter().map(|view| view.dictionary()).collect();
+        assert_eq!(dictionaries[..3], [None; 3]);
+        assert!(dictionaries[3].is_some() && dictionaries[3] == views[2].to_dictionary().as_ref());
+        assert_eq!((views[3], views[4]), (views[2], views[1]));
     }
 }

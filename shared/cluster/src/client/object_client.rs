@@ -16,7 +16,6 @@ use drift_model::backoff::{Backoff, Series};
 use drift_model::field_paths::FieldPaths;
 use drift_model::kept_fields::KeptFields;
 use drift_model::object::{LeanObject, ObjectId};
-use drift_model::packed_text::Dictionary;
 
 /// How the API server words a JSON Patch that does not apply: a failed `test`, or a path that is not there.
 /// A failed validation says "is invalid" and names its causes; a webhook words it as it likes.
@@ -208,7 +207,7 @@ impl ObjectClient {
     async fn decoded(&self, request: http::Request<Vec<u8>>, fields: &FieldPaths) -> Result<LeanObject, CallError> {
         let bytes = client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
         let kept = KeptFields::new(fields.clone()).decode(&mut serde_json::Deserializer::from_slice(&bytes));
-        Ok(LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields, &Dictionary::default()))
+        Ok(LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields, None))
     }
 }
 
