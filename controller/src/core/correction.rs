@@ -65,6 +65,18 @@ pub struct AskedFor {
 }
 
 impl Correction {
+    /// Whether the resource may be gone after this outcome.
+    #[must_use]
+    pub fn may_have_taken_away(&self, outcome: &Outcome) -> bool {
+        let takes_away = match self.action {
+            Action::Delete | Action::Replace => true,
+            // One of its requests may be a DELETE.
+            Action::Update => *outcome != Outcome::Applied,
+            Action::Create | Action::Nudge => false,
+        };
+        takes_away && !outcome.changed_nothing() && !outcome.was_turned_away()
+    }
+
     /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
     /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
     /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.

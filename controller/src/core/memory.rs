@@ -82,7 +82,8 @@ impl ObjectMemory {
         let mut memory = Self::new(now, object.retry_requested.as_deref());
         memory.adopt_status(object);
         // A process that is no more may have asked for it.
-        memory.may_be_gone = object.deleting;
+        let reason = object.conditions.correction_status().reason;
+        memory.may_be_gone = object.deleting || reason == Some(CorrectedReason::CorrectionStarted);
         memory
     }
 
@@ -168,8 +169,7 @@ impl ObjectMemory {
             self.retry_seen = answered;
         }
         self.delay.finish(correction, outcome, now);
-        let takes_away = matches!(correction.action, Action::Delete | Action::Replace);
-        self.may_be_gone |= takes_away && !outcome.changed_nothing() && !outcome.was_turned_away();
+        self.may_be_gone |= correction.may_have_taken_away(outcome);
         if correction.action == Action::Delete {
             self.deleted_outside |= *outcome == Outcome::Applied;
             self.deletion_skipped |= *outcome == Outcome::AllSkipped;

@@ -12,14 +12,14 @@ use crate::core::outcome::{Outcome, StepOutcome};
 
 /// What the answers of one correction say of the resource.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sighted {
+pub(super) struct AnswersSeen {
     /// One said that nothing is there.
     nothing: bool,
     /// One said anything else that was accepted.
     something: bool,
 }
 
-impl Sighted {
+impl AnswersSeen {
     pub(super) fn note(&mut self, answer: &StepOutcome) {
         match answer {
             StepOutcome::NotThere => self.nothing = true,
@@ -34,7 +34,7 @@ impl Execution {
     #[must_use]
     pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {
         let ExecutionEnd::Corrected { correction, outcome: Outcome::Applied, .. } = end else { return false };
-        let Sighted { nothing, something } = self.progress.sighted;
+        let AnswersSeen { nothing, something } = self.progress.answers_seen;
         let seen = self.object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
         // What settles was answered for, too.
         let was_seen = matches!(

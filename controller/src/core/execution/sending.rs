@@ -14,7 +14,7 @@ use drift_model::job::JobStage;
 use drift_model::object::LeanObject;
 
 use super::end::ExecutionEnd;
-use super::missing::Sighted;
+use super::missing::AnswersSeen;
 use super::step::{Event, Failure, Purpose, Rendered, Step, Write};
 use super::{Execution, Stage};
 use crate::core::claim::Action;
@@ -36,7 +36,7 @@ pub(super) struct Progress {
     /// One that does not take the resource away.
     made: bool,
     /// What the answers say of the resource.
-    pub(super) sighted: Sighted,
+    pub(super) answers_seen: AnswersSeen,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
     /// A write was sent that goes on by itself.
@@ -227,7 +227,7 @@ impl Execution {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
             _ => false,
         };
-        self.progress.sighted.note(&answer);
+        self.progress.answers_seen.note(&answer);
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
             StepOutcome::Open(sighting) => self.go_on(index, sighting),

@@ -50,9 +50,12 @@ fn what_a_request_may_have_taken_away_is_not_missed() {
         memory
     };
     let underway = Outcome::Underway { retry_after: None };
-    for (action, outcome) in
-        [(Action::Delete, doubtful(None)), (Action::Delete, underway), (Action::Replace, refused(200))]
-    {
+    for (action, outcome) in [
+        (Action::Delete, doubtful(None)),
+        (Action::Delete, underway),
+        (Action::Replace, refused(200)),
+        (Action::Update, doubtful(None)),
+    ] {
         assert!(after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
     }
     let did_nothing =
@@ -60,7 +63,9 @@ fn what_a_request_may_have_taken_away_is_not_missed() {
     for outcome in did_nothing {
         assert!(!after(Action::Delete, &outcome).may_be_gone, "{outcome:?}");
     }
-    assert!(!after(Action::Update, &doubtful(None)).may_be_gone);
+    for (action, outcome) in [(Action::Update, Outcome::Applied), (Action::Create, doubtful(None))] {
+        assert!(!after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
+    }
     let mut replaced = after(Action::Replace, &Outcome::Applied);
     replaced.observe(&Scene::new().observed(ObservedReason::InSync).object, None, 10, at(1));
     assert!(!replaced.may_be_gone, "it was seen since");

@@ -16,6 +16,9 @@ const REPAIRS_AT_ONCE: u32 = 6;
 /// Beyond those, one so often: a war with another writer heals nobody.
 const REPAIR_EVERY: Duration = Duration::from_secs(60);
 
+/// A race that was lost longer ago than this has ended: the next one begins anew, without delay.
+const RACE_PAST_AFTER: Duration = Duration::from_secs(60);
+
 /// The writes to one object. Boxed: hardly any has a write that was refused, overtaken or no part of a correction.
 #[derive(Clone, Debug, Default)]
 pub struct WritePace {
@@ -43,7 +46,7 @@ impl Counted {
     fn is_past(&self, now: Moment) -> bool {
         // A refusal stays until a write lands, since only the first in a row is news.
         let refusals = [&self.status_refusals, &self.finalizer_refusals];
-        let are_races_past = self.races.failures() == 0 || self.races.ready_at() + REPAIR_EVERY <= now;
+        let are_races_past = self.races.failures() == 0 || self.races.ready_at() + RACE_PAST_AFTER <= now;
         self.repairs.is_full(now) && are_races_past && refusals.into_iter().all(|backoff| backoff.failures() == 0)
     }
 }
