@@ -20,6 +20,15 @@ use serde_json::json;
 use crate::cores::Cores;
 use crate::load;
 
+/// What a status patch takes where the API server is the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ceiling {
+    /// Time from one to the next.
+    pub(crate) each: Duration,
+    /// Processor time of the API server and etcd.
+    pub(crate) processor: Duration,
+}
+
 /// Patches the status of so many objects, from the core that programs run on; gives how long it took.
 ///
 /// # Errors
@@ -51,7 +60,7 @@ async fn patch_one(proxies: &Api<DynamicObject>, number: usize) -> Result<()> {
         "type": names::DRIFT_CORRECTED,
         "status": "True",
         "reason": CorrectedReason::CorrectionApplied.as_str(),
-        "message": format!("1 field differs: /upstream desired \"here:1\", observed \"elsewhere:{number}\" [k=0 w=01234567]"),
+        "message": format!("correction 1: the external system accepted it; 1 field differed: /upstream, observed \"elsewhere:{number}\""),
         "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     });

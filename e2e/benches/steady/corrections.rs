@@ -23,7 +23,7 @@ impl Bench<'_> {
     /// When not everything is corrected.
     pub(crate) async fn corrections(&mut self, load: Load) -> Result<()> {
         let drifted = self.objects.min(DRIFTED);
-        let ceiling = self.ceiling(load).await?.0.mul_f64(drifted as f64);
+        let ceiling = self.ceiling(load).await?.each.mul_f64(drifted as f64);
         let poller = self.start(Which::Poller).await?;
         let controller = self.start(Which::Controller).await?;
         self.settle(&poller, load).await?;
@@ -37,6 +37,8 @@ impl Bench<'_> {
         let corrected = self.all_corrected(&names, began, deadline).await?;
         let spent = last_write(&both, deadline).await? - began;
         load::wait_for(&poller, self.objects, "InSync", deadline).await?;
+        // Longer than that: nothing is written for a while before it is known that nothing will be.
+        let watched = began.elapsed();
         let written = writes(&poller).await? + writes(&controller).await? - before.0;
         let api_server = self.spent_by_api_server().await? - before.1;
         let busy = [(Which::Poller, &poller, costs.0), (Which::Controller, &controller, costs.1)];
@@ -53,7 +55,7 @@ impl Bench<'_> {
         let milliseconds = api_server.as_secs_f64() * 1e3 / written;
         self.table.add(format!("{what}: of the API server and etcd for each write"), format!("{milliseconds:.2} ms"));
         for (which, program, before) in busy {
-            let share = Cost::of(program).await?.seconds_since(&before) / spent.as_secs_f64() * 100.0;
+            let share = Cost::of(program).await?.seconds_since(&before) / watched.as_secs_f64() * 100.0;
             self.table.add(format!("{what}: {}", which.name()), format!("{share:.0} % of the core"));
         }
         controller.stop().await?;

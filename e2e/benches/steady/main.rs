@@ -71,7 +71,7 @@ enum Question {
     Hosts,
     /// Everything drifts at once.
     Storm,
-    /// Two thousand drift at once and are corrected.
+    /// Many drift at once and are corrected.
     Corrections,
     /// A second start.
     Restart,

@@ -1,6 +1,6 @@
 //! The measurements, each one question with its rows of the table.
 //!
-//! Each begins from objects in sync and leaves them so. A figure is of a span in which nothing else happens, after the
+//! Each begins from objects in sync and leaves them in sync. A figure is of a span in which nothing else happens, after the
 //! writes of what came before have ended.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 
-use crate::ceiling;
+use crate::ceiling::{self, Ceiling};
 use crate::cores::Cores;
 use crate::cost::Cost;
 use crate::load::{self, Load, document, name, path};
@@ -26,7 +26,7 @@ const QUIET: Duration = Duration::from_secs(4);
 /// Objects that drift at once where the way of one verdict is measured.
 const DRIFTED: usize = 100;
 
-/// Objects whose status is patched for the ceiling: half a minute's work of the API server.
+/// Objects whose status is patched for the ceiling: more than ten seconds' work of the API server.
 const PATCHED: usize = 5_000;
 
 /// What the measurements share.
@@ -38,7 +38,7 @@ pub(crate) struct Bench<'w> {
     pub(crate) window: Duration,
     pub(crate) table: Table,
     /// What [`Bench::ceiling`] gave: it is measured once.
-    pub(crate) ceiling: Option<(Duration, Duration)>,
+    pub(crate) ceiling: Option<Ceiling>,
 }
 
 impl Bench<'_> {
@@ -119,12 +119,12 @@ impl Bench<'_> {
         watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
     }
 
-    /// How long the API server takes for a status patch, and what it and etcd spend on it, as in a storm: the patches find conditions, the
-    /// poller reads and watches, and somebody else watches too.
+    /// How many status patches the API server takes, as in a storm: the patches find conditions, the poller reads and watches, and somebody
+    /// else watches too. The objects keep the condition that was patched, which changes nobody's verdict.
     ///
     /// # Errors
     /// When the objects do not come to be in sync, or a patch is refused.
-    pub(crate) async fn ceiling(&mut self, load: Load) -> Result<(Duration, Duration)> {
+    pub(crate) async fn ceiling(&mut self, load: Load) -> Result<Ceiling> {
         if let Some(known) = self.ceiling {
             return Ok(known);
         }
@@ -138,7 +138,7 @@ impl Bench<'_> {
         drop(watcher);
         poller.stop().await?;
         let each = 1.0 / patched as f64;
-        Ok(*self.ceiling.insert((ceiling.mul_f64(each), spent.mul_f64(each))))
+        Ok(*self.ceiling.insert(Ceiling { each: ceiling.mul_f64(each), processor: spent.mul_f64(each) }))
     }
 
     /// Processor time that the API server and etcd took so far.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use drift_e2e::programs::{Program, Which};
 
+use crate::ceiling::Ceiling;
 use crate::cost::Cost;
 use crate::load::{self, Load, name};
 use crate::measurements::{Bench, told};
@@ -19,9 +20,9 @@ impl Bench<'_> {
     /// # Errors
     /// When a verdict does not come.
     pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
-        let (ceiling, spent) = self.ceiling(load).await?;
-        let (ceiling, each) = (ceiling.mul_f64(self.objects as f64), for_each(spent));
-        let what = "the API server's ceiling of status patches, beside a poller that reads";
+        let Ceiling { each, processor } = self.ceiling(load).await?;
+        let (ceiling, each) = (each.mul_f64(self.objects as f64), for_each(processor));
+        let what = "the API server's ceiling of status patches, beside a poller that reads, for as many objects";
         self.table.add(what, format!("{}, {each}", told(self.objects, ceiling)));
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;

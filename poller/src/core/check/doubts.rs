@@ -14,8 +14,8 @@ const ONE_IDENTITY: &str = "no field of the object stands in it, so that all obj
                             others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
 
 /// Said of objects that are made for each other.
-const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects, each of which has another one made, without end; select by a \
-                                label that what is made does not have";
+const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects; where one of them is selected too, another one is made for it, \
+                                without end: select by a label that what is made does not have";
 
 /// Said of corrections that nobody turned on or off.
 const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \

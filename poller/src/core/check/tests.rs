@@ -279,7 +279,7 @@ fn objects_that_make_their_own_kind_are_a_warning() {
             .replace("kind: A}", objects);
         let (targets, remarks) = checked(&[("a.yaml", &text)]);
         assert_eq!(targets.len(), 1, "{objects} {kind} {remarks:#?}");
-        remarks.iter().any(|remark| remark.contains("each of which has another one made, without end"))
+        remarks.iter().any(|remark| remark.contains("another one is made for it, without end"))
     };
     assert!(told("kind: A}", "A"));
     assert!(!told("kind: A}", "B") && !told("kind: A, labelSelector: \"tier=own\"}", "A"));
