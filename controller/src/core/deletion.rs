@@ -48,7 +48,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
     if now < ready {
         return Decision::Wait { until: ready, why: delay.awaits(now) };
     }
-    let retry = situation.object.retry_requested.as_deref();
+    let retry = situation.object.retry_requested();
     if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
         return Decision::Wait { until, why: Held::Unsendable };
     }
@@ -186,7 +186,7 @@ mod tests {
             }
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1030), why: Held::Unsendable });
-        let asked = scene.with(|scene| scene.object.retry_requested = Some("now".into()));
+        let asked = scene.with(|scene| scene.object.requests.get_or_insert_default().retry = Some("now".into()));
         assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
     }
 

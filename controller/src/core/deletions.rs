@@ -20,7 +20,7 @@ impl Deletions {
     /// Takes in an object as it is now.
     pub fn see(&mut self, object: &LeanObject) {
         if object.deleting && object.has_finalizer() {
-            self.requested.insert(object.id.uid.clone(), object.deletion_requested);
+            self.requested.insert(object.id.uid.clone(), object.deletion_requested());
         } else {
             self.forget(&object.id.uid);
         }

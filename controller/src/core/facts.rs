@@ -3,12 +3,12 @@
 //! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any
 //! target. This file must not know of verdicts, memory or time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::condition::Wish;
 use drift_model::identity::{ResourceName, ScopeId};
 use drift_model::object::LeanObject;
+use drift_model::shared_text::SharedText;
 use drift_target::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
@@ -53,7 +53,7 @@ impl TargetFacts {
 
     /// The external resource of that identity.
     #[must_use]
-    pub const fn named(&self, identity: Arc<str>) -> ResourceName {
+    pub const fn named(&self, identity: SharedText) -> ResourceName {
         ResourceName { scope: self.scope, identity }
     }
 
@@ -70,7 +70,7 @@ pub struct ObjectFacts {
     /// The fingerprint of what the object wants.
     pub wish: Option<Wish>,
     /// The name of its external resource.
-    pub identity: Option<Arc<str>>,
+    pub identity: Option<SharedText>,
     /// Whether the target is suspended for it.
     pub suspended: Option<bool>,
     /// Whether every requirement holds.
@@ -84,7 +84,7 @@ impl ObjectFacts {
         let view = &object.view.open();
         Self {
             wish: target.wish_of(view).ok().map(|wished| wished.wish),
-            identity: target.identity_of(view).ok().map(Arc::from),
+            identity: target.identity_of(view).ok().map(SharedText::from),
             suspended: target.is_suspended_for(view).ok(),
             allowed: target.unmet_requirement(view).ok().map(|unmet| unmet.is_none()),
         }

@@ -62,7 +62,9 @@ impl World {
             Event::Orphaned => self.object.orphan = true,
             Event::Restarted => self.restart(),
             Event::Overtaken(times) => self.overtaken = times,
-            Event::RetryRequested(value) => self.object.retry_requested = Some(value.to_string().into()),
+            Event::RetryRequested(value) => {
+                self.object.requests.get_or_insert_default().retry = Some(value.to_string().into())
+            }
             Event::ModeSet(mode) => self.target.mode = mode,
             Event::Deleted => self.delete(),
         }

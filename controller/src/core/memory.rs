@@ -79,7 +79,7 @@ impl ObjectMemory {
     /// is known from then on, and another writer cannot make us forget it.
     #[must_use]
     pub fn of(object: &LeanObject, now: Moment) -> Self {
-        let mut memory = Self::new(now, object.retry_requested.as_deref());
+        let mut memory = Self::new(now, object.retry_requested());
         memory.adopt_status(object);
         // A process that is no more may have asked for it.
         let reason = object.conditions.correction_status().reason;
@@ -226,7 +226,7 @@ impl ObjectMemory {
             standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts) || self.delay.lost_something();
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         if !(exhausted && drifted || self.delay.could_not_send()) {
-            self.see_retry_request(object.retry_requested.as_deref());
+            self.see_retry_request(object.retry_requested());
         }
     }
 

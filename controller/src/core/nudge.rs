@@ -5,6 +5,7 @@
 //! sent, nor what follows on an answer.
 
 use drift_model::object::LeanObject;
+use drift_model::resource_version::ResourceVersion;
 use drift_target::cel::Variables;
 use drift_target::{NudgeCorrect, Target};
 use serde_json::{Map, Value, json};
@@ -27,7 +28,7 @@ pub struct Nudge {
     patch: Value,
     is_numbered: bool,
     /// The object as it was when this was made of it.
-    resource_version: Box<str>,
+    resource_version: ResourceVersion,
 }
 
 /// What became of a nudge at the API server.

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use drift_model::by_uid::{ByUid, OfObject};
 use drift_model::condition::SecretMarks;
 use drift_model::identity::{Claimant, ResourceName, Rights, Uid};
 use drift_model::moment::Moment;
-use drift_model::object::{FITTING_BLOCK, LeanObject};
+use drift_model::object::LeanObject;
 
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::decide;
@@ -28,7 +29,14 @@ struct Known {
     claiming: Option<ResourceName>,
 }
 
-const _: () = assert!(size_of::<Known>() <= FITTING_BLOCK);
+/// A hundred thousand are kept close together: each byte counts.
+const _: () = assert!(size_of::<Known>() <= 344);
+
+impl OfObject for Known {
+    fn uid(&self) -> &Uid {
+        &self.object.id.uid
+    }
+}
 
 /// What goes on outside of the target's own objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +55,7 @@ pub struct Around {
 #[derive(Debug)]
 pub struct Roster {
     target: TargetFacts,
-    /// Boxed: a table has room for up to twice its entries.
-    known: HashMap<Uid, Box<Known>>,
+    known: ByUid<Known>,
     breaker: Breaker,
     /// How much of the target's limits is used up.
     pub pace: Pace,
@@ -76,13 +83,13 @@ impl Roster {
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Handover { memories, breaker, pace } = handover;
-        (Self { target, known: HashMap::new(), breaker, pace, listed: false }, memories)
+        (Self { target, known: ByUid::default(), breaker, pace, listed: false }, memories)
     }
 
     /// Ends the roster.
     #[must_use]
     pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
-        let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
+        let known = self.known.into_entries().into_iter().map(|known| (known.object.id.uid, known.memory));
         let mut memories: HashMap<_, _> = left.into_iter().chain(known).collect();
         // The edit may have mended it.
         memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
@@ -123,7 +130,7 @@ impl Roster {
         }
         memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(uid, Box::new(Known { object: object.kept(), facts, memory, claiming }));
+            self.known.insert(Known { object: object.kept(), facts, memory, claiming });
         }
         true
     }
@@ -137,7 +144,7 @@ impl Roster {
     /// The first full list is read; what the breaker remembers of objects that are gone since counts no more.
     pub fn note_listed(&mut self) {
         self.listed = true;
-        self.breaker.keep_only(|uid| self.known.contains_key(uid));
+        self.breaker.keep_only(|uid| self.known.has(uid));
     }
 
     /// Whether the first full list is read.
@@ -148,7 +155,7 @@ impl Roster {
 
     /// Every object.
     pub fn uids(&self) -> impl Iterator<Item = &Uid> {
-        self.known.keys()
+        self.known.iter().map(OfObject::uid)
     }
 
     /// An object as it was last seen.
@@ -164,13 +171,13 @@ impl Roster {
 
     /// What delays nothing any more takes no room any more. Of an object to which nothing happens that would not be seen otherwise.
     pub fn give_room_back(&mut self, now: Moment) {
-        self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
+        self.known.iter_mut().for_each(|known| known.memory.give_room_back(now));
     }
 
     /// What the object says of external resources. A claim that is being written counts already.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
-        let Known { object, facts, memory, claiming } = &**self.known.get(uid)?;
+        let Known { object, facts, memory, claiming } = self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
         if claimant.owns.is_none() && claiming.is_some() {
             (claimant.owns, claimant.claimed) = (claiming.clone(), u32::MAX);
@@ -200,7 +207,7 @@ impl Roster {
             breaker_holds: self.breaker.holds(uid),
             room: self.room(now),
         };
-        let Known { object, facts, memory, .. } = &**known;
+        let Known { object, facts, memory, .. } = known;
         Some(decide(&Situation {
             object,
             facts,
@@ -216,7 +223,7 @@ impl Roster {
     pub fn begin(&mut self, uid: &Uid, now: Moment) -> Place {
         self.breaker.let_through(uid);
         if let Some(known) = self.known.get_mut(uid) {
-            let retry = known.object.retry_requested.as_deref();
+            let retry = known.object.retry_requested();
             known.memory.begin(now, retry);
         }
         self.pace.begin(now)
@@ -224,8 +231,8 @@ impl Roster {
 
     /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
     pub fn send_anew(&mut self, concerns: impl Fn(&LeanObject) -> bool) -> Vec<Uid> {
-        let concerned = self.known.iter_mut().filter(|(_, known)| concerns(&known.object));
-        concerned.filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone())).collect()
+        let concerned = self.known.iter_mut().filter(|known| concerns(&known.object));
+        concerned.filter_map(|known| known.memory.delay.send_anew().then(|| known.uid().clone())).collect()
     }
 
     /// Whether the limits allow one more.

@@ -102,7 +102,7 @@ impl TargetActor {
                         track.remember_tag(tagged);
                         track.remember_finding(known);
                     }
-                    track.hold_polls(now + pause.unwrap_or_default());
+                    track.pause_polls(pause, now);
                 });
             }
         }

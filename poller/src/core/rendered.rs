@@ -3,11 +3,10 @@
 //! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
 //! objects or what stands.
 
-use std::sync::Arc;
-
 use drift_model::condition::{ObservedReason, Wish};
 use drift_model::kept_fields::MAX_KEPT_BYTES;
 use drift_model::object::LeanObject;
+use drift_model::shared_text::SharedText;
 use drift_target::Target;
 use drift_target::cel::EvaluationError;
 use serde_json::Value;
@@ -24,7 +23,7 @@ pub struct Rendered {
     /// Fingerprint of its wish; `None` where it cannot be rendered.
     pub wish: Option<Wish>,
     /// Name of its external resource; `None` where it cannot be rendered.
-    pub identity: Option<Arc<str>>,
+    pub identity: Option<SharedText>,
     /// Why it is not polled.
     pub barred: Option<Box<Failure>>,
 }
@@ -50,7 +49,7 @@ pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     let barred = find_bar(target, &view)
         .or_else(|| identity.as_ref().err().map(rule_error))
         .or_else(|| wish.as_ref().err().map(rule_error));
-    Rendered { wish: wish.ok(), identity: identity.ok().map(Arc::from), barred: barred.map(Box::new) }
+    Rendered { wish: wish.ok(), identity: identity.ok().map(SharedText::from), barred: barred.map(Box::new) }
 }
 
 /// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.

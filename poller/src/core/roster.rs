@@ -34,8 +34,7 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 pub struct Roster {
     target: Arc<Target>,
     pace: Arc<Pace>,
-    /// Boxed: the room between them is that of a pointer.
-    tracks: ByUid<Box<Track>>,
+    tracks: ByUid<Track>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
@@ -83,7 +82,7 @@ impl Roster {
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
                 let track = Track::new(object, rendered, self.pace.clone(), (arrival, now));
-                self.tracks.insert(Box::new(track));
+                self.tracks.insert(track);
             }
         }
         self.rearrange(&uid, now.moment);
@@ -127,17 +126,17 @@ impl Roster {
     /// The track of an object.
     #[must_use]
     pub fn track(&self, uid: &Uid) -> Option<&Track> {
-        self.tracks.get(uid).map(|track| &**track)
+        self.tracks.get(uid)
     }
 
     /// Every track.
     pub fn tracks(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.iter().map(|track| &**track)
+        self.tracks.iter()
     }
 
     /// Lets something happen to one object and arranges its next wake.
     pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut Track) -> R) -> Option<R> {
-        let result = self.tracks.get_mut(uid).map(|track| change(track));
+        let result = self.tracks.get_mut(uid).map(change);
         self.rearrange(uid, now);
         result
     }

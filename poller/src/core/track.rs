@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use drift_model::condition::{ConditionStatus, Standing, Verdict};
 use drift_model::moment::Moment;
-use drift_model::object::{FITTING_BLOCK, LeanObject};
+use drift_model::object::LeanObject;
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
@@ -100,7 +100,8 @@ pub struct Track {
     disturbed: bool,
 }
 
-const _: () = assert!(size_of::<Track>() <= FITTING_BLOCK);
+/// A hundred thousand are kept close together: each byte counts.
+const _: () = assert!(size_of::<Track>() <= 368);
 
 impl Track {
     /// Begins to follow an object.
@@ -195,7 +196,7 @@ impl Track {
         let view_differs = object.view != self.object.view;
         let edited =
             view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
-        let asked = object.poll_requested.is_some() && object.poll_requested != self.object.poll_requested;
+        let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);

@@ -5,9 +5,9 @@
 //! This file must not know what is kept.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 use hashbrown::HashTable;
+use triomphe::Arc;
 
 use crate::shared_text::SharedText;
 
@@ -32,12 +32,6 @@ impl OfObject for Uid {
 impl<T> OfObject for (Uid, T) {
     fn uid(&self) -> &Uid {
         &self.0
-    }
-}
-
-impl<T: OfObject> OfObject for Box<T> {
-    fn uid(&self) -> &Uid {
-        (**self).uid()
     }
 }
 
@@ -84,6 +78,17 @@ impl<T: OfObject> ByUid<T> {
     /// All.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.entries.iter()
+    }
+
+    /// All, to change anything of them but whose they are.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.entries.iter_mut()
+    }
+
+    /// What was kept.
+    #[must_use]
+    pub fn into_entries(self) -> Vec<T> {
+        self.entries
     }
 
     /// How many there are.

@@ -12,7 +12,8 @@ mod said;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use crate::by_uid::ByUid;
 pub use crate::by_uid::Uid;
@@ -53,7 +54,7 @@ pub struct ResourceName {
     /// Where the identity holds.
     pub scope: ScopeId,
     /// The identity in it.
-    pub identity: Arc<str>,
+    pub identity: SharedText,
 }
 
 /// What an object says of external resources.
@@ -63,8 +64,8 @@ pub struct Claimant {
     pub wants: Option<ResourceName>,
     /// The resource that it claimed.
     pub owns: Option<ResourceName>,
-    /// Its creationTimestamp, seconds since 1970.
-    pub created: i64,
+    /// Its creationTimestamp, seconds since 1970; 0 where that is not known.
+    pub created: u32,
     /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
     /// 0 where it claims nothing.
     pub claimed: u32,

@@ -14,6 +14,7 @@ use crate::kept_fields::KeptObject;
 use crate::names;
 use crate::object_view::ObjectView;
 use crate::packed_text::Dictionary;
+use crate::resource_version::{ResourceVersion, VersionNumber};
 use crate::shared_text::{SharedText, literal};
 
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
@@ -44,45 +45,48 @@ impl ObjectId {
     }
 }
 
-/// What a program keeps of an object is to fit a block of 400 bytes of musl's allocator, of which 4 are the allocator's own. The next
-/// larger block takes 496.
-pub const FITTING_BLOCK: usize = 396;
-
 /// What is kept of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeanObject {
     /// Which object.
     pub id: ObjectId,
     /// `metadata.resourceVersion` it was read at.
-    pub resource_version: Box<str>,
+    pub resource_version: ResourceVersion,
     /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
     /// that was known before it was read live. Without one, its own. Only an object that comes needs it: [`Self::kept`] drops it,
     /// which is why it is boxed.
     pub current_at: Option<Box<VersionNumber>>,
     /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
-    /// `metadata.creationTimestamp`, seconds since 1970; the least number where there is none.
-    pub created: i64,
+    /// `metadata.creationTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    pub created: u32,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
-    /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
-    pub deletion_requested: u32,
     /// `metadata.finalizers`, in order, since a removal tests the index.
     pub finalizers: Box<[SharedText]>,
     /// Whether the object asks for no create, update or delete.
     pub paused: bool,
     /// Whether a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
-    /// The value of the annotation that asks for a poll at once.
-    pub poll_requested: Option<SharedText>,
-    /// The value of the annotation that asks for one more correction.
-    pub retry_requested: Option<SharedText>,
+    /// What people ask of it. Boxed: of nearly all objects it is nothing.
+    pub requests: Option<Box<ObjectRequests>>,
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
     pub view: ObjectView,
     /// The fields take more than may be kept of one object: `view` is null.
     pub is_oversized: bool,
+}
+
+/// What people ask of one object, and not of others of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectRequests {
+    /// The value of the annotation that asks for a poll at once.
+    pub poll: Option<SharedText>,
+    /// The value of the annotation that asks for one more correction.
+    pub retry: Option<SharedText>,
+    /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    pub deletion: u32,
 }
 
 /// An object as it was just seen, with its labels, which say whose it is.
@@ -116,6 +120,11 @@ impl LeanObject {
         let annotation = |name: &str| {
             metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
+        let requests = ObjectRequests {
+            poll: annotation(names::POLL_REQUESTED_ANNOTATION),
+            retry: annotation(names::RETRY_REQUESTED_ANNOTATION),
+            deletion: since_epoch(text("deletionTimestamp")),
+        };
         Self {
             id: ObjectId {
                 namespace: metadata.get("namespace").and_then(Value::as_str).map(SharedText::from),
@@ -125,14 +134,12 @@ impl LeanObject {
             resource_version: text("resourceVersion").into(),
             current_at: None,
             generation: metadata.get("generation").and_then(Value::as_i64),
-            created: text("creationTimestamp").parse::<Timestamp>().map_or(i64::MIN, Timestamp::as_second),
-            deletion_requested: since_epoch(text("deletionTimestamp")),
+            created: since_epoch(text("creationTimestamp")),
             deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
             finalizers: finalizers(metadata),
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
-            poll_requested: annotation(names::POLL_REQUESTED_ANNOTATION),
-            retry_requested: annotation(names::RETRY_REQUESTED_ANNOTATION),
+            requests: (requests != ObjectRequests::default()).then(|| Box::new(requests)),
             conditions: Conditions::from_status(object.get("status")),
             view,
             is_oversized: false,
@@ -143,6 +150,24 @@ impl LeanObject {
     #[must_use]
     pub fn kept(self) -> Self {
         Self { current_at: None, ..self }
+    }
+
+    /// The value of the annotation that asks for a poll at once.
+    #[must_use]
+    pub fn poll_requested(&self) -> Option<&str> {
+        self.requests.as_ref()?.poll.as_deref()
+    }
+
+    /// The value of the annotation that asks for one more correction.
+    #[must_use]
+    pub fn retry_requested(&self) -> Option<&str> {
+        self.requests.as_ref()?.retry.as_deref()
+    }
+
+    /// When its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
+    #[must_use]
+    pub fn deletion_requested(&self) -> u32 {
+        self.requests.as_ref().map_or(0, |requests| requests.deletion)
     }
 
     /// Whether our finalizer is on the object.
@@ -160,7 +185,7 @@ impl LeanObject {
     /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
-        match (version_number(&self.resource_version), version_number(&other.resource_version)) {
+        match (self.resource_version.number(), other.resource_version.number()) {
             (Some(ours), Some(theirs)) => {
                 ours >= theirs || self.current_at.as_deref().is_some_and(|current| *current >= theirs)
             }
@@ -172,7 +197,7 @@ impl LeanObject {
     /// after the API server's store was put back to an older state, its own version is smaller than one that is known.
     #[must_use]
     pub fn listed_at(self, list_version: &str) -> Self {
-        Self { current_at: version_number(list_version).map(Box::new), ..self }
+        Self { current_at: VersionNumber::of(list_version).map(Box::new), ..self }
     }
 
     /// Whether it came in a list that is older than what is known: only a live read can tell which of both holds.
@@ -184,16 +209,8 @@ impl LeanObject {
     /// The object as it was read live after `known` was known: it replaces that and everything older.
     #[must_use]
     pub fn read_after(self, known: &Self) -> Self {
-        Self { current_at: version_number(&known.resource_version).map(Box::new), ..self }
+        Self { current_at: known.resource_version.number().map(Box::new), ..self }
     }
-}
-
-/// A resource version as the number that the API server promises it is, of up to 128 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct VersionNumber(u128);
-
-fn version_number(version: &str) -> Option<VersionNumber> {
-    version.parse().ok().map(VersionNumber)
 }
 
 fn since_epoch(time: &str) -> u32 {

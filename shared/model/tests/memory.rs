@@ -57,7 +57,7 @@ fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selecte
 
 #[test]
 fn an_object_alone_takes_little_of_the_index() {
-    let expected = Each { bytes: 104, blocks: 1 };
+    let expected = Each { bytes: 88, blocks: 1 };
     for owns in [|_: &ResourceName| None, |wants: &ResourceName| Some(wants.clone())] {
         let objects = objects(owns);
         assert_eq!(taken(|| index_of(&objects)), expected);

@@ -91,7 +91,7 @@ fn decide_timing(
         return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }
     let unhealed = drift.standing.tag.unhealed;
-    let retry = object.retry_requested.as_deref();
+    let retry = object.retry_requested();
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
     let attempts = judge(memory, if lost { u32::MAX } else { unhealed }, target.limits.attempts, retry, now);
     let ready = match attempts {

@@ -18,7 +18,7 @@ fn first_create() -> Execution {
 
 fn state(version: u64) -> Box<LeanObject> {
     let finalizers = [FINALIZER.into()].into();
-    Box::new(LeanObject { resource_version: version.to_string().into(), finalizers, ..bare_object() })
+    Box::new(LeanObject { resource_version: version.to_string().as_str().into(), finalizers, ..bare_object() })
 }
 
 fn decided(execution: &Execution) -> Event {

@@ -109,7 +109,7 @@ impl World {
         answer: Answer,
         (mishap, meanwhile): (Mishap, Meanwhile),
     ) {
-        self.memory.begin(self.now, self.object.retry_requested.as_deref());
+        self.memory.begin(self.now, self.object.retry_requested());
         if mishap == Mishap::LacksSecret {
             return self.send_nothing(correction);
         }

@@ -134,7 +134,7 @@ fn two_targets() -> ([Roster; 2], IdentityIndex) {
     let rosters = [0, 1].map(|number| {
         let mut roster = Roster::new(target(), Handover::default()).0;
         let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
-        object.created = i64::try_from(number).unwrap();
+        object.created = u32::try_from(number).unwrap();
         let uid = object.id.uid.clone();
         roster.see(object, facts(), None, at(1));
         roster.note_listed();
@@ -255,7 +255,7 @@ fn an_older_state_does_not_replace_a_newer_one() {
     let uid = newer.id.uid.clone();
     roster.see(newer, facts(), None, at(1));
     assert!(!roster.see(bare_object(), facts(), None, at(1)));
-    assert_eq!(roster.object(&uid).map(|object| &*object.resource_version), Some("9"));
+    assert_eq!(roster.object(&uid).map(|object| &object.resource_version), Some(&"9".into()));
 }
 
 #[test]

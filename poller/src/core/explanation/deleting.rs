@@ -27,7 +27,7 @@ pub(super) struct Deletion {
 impl Deletion {
     /// Of this object, if its deletion was asked for.
     pub(super) fn of(object: &LeanObject, ending: Option<Ending>) -> Option<Self> {
-        let seconds = Some(i64::from(object.deletion_requested)).filter(|seconds| *seconds > 0);
+        let seconds = Some(i64::from(object.deletion_requested())).filter(|seconds| *seconds > 0);
         let requested = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).map(|time| time.to_string());
         let finalizers = object.finalizers.iter().map(ToString::to_string).collect();
         object.deleting.then_some(Self { requested, finalizers, ending })

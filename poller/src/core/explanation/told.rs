@@ -286,7 +286,8 @@ held        it is paused
             Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(1) },
         );
         let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
-        (object.deleting, object.deletion_requested) = (true, 1_767_225_600);
+        object.deleting = true;
+        object.requests.get_or_insert_default().deletion = 1_767_225_600;
         let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
         let poll =
             Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: vec!["/a".to_owned()] };

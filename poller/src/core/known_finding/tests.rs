@@ -61,7 +61,7 @@ fn object(target: &Target, version: usize, (a, moved): (i64, bool)) -> LeanObjec
         json!({"type": names::DRIFT_CORRECTED, "status": "True", "reason": "CorrectionApplied", "message": message});
     let status = json!({"conditions": [corrected]});
     let object = fixtures::object(target, "x", &json!({"id": "web", "a": a}), &status);
-    LeanObject { resource_version: version.to_string().into(), ..object }
+    LeanObject { resource_version: version.to_string().as_str().into(), ..object }
 }
 
 fn answer() -> impl Strategy<Value = HttpReply> {

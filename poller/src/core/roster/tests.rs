@@ -404,7 +404,7 @@ fn called_drifted(roster: &Roster, uid: &str, version: u32) -> LeanObject {
     let message = format!("said {version} times: {}", tag(uid));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": message, "observedGeneration": 1}]});
     let mut object = object(roster, uid, &json!({"id": uid, "a": 1}), &status);
-    object.resource_version = version.to_string().into();
+    object.resource_version = version.to_string().as_str().into();
     object
 }
 

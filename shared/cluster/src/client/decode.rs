@@ -3,6 +3,7 @@
 //! A page or an event is parsed once, and what nobody keeps of it never becomes a value. This file must not know which
 //! requests are made.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -28,7 +29,7 @@ pub(crate) trait Decode: Clone + Send + Sync + 'static {
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
 
     /// Its `metadata.resourceVersion`.
-    fn version(object: &Self::Object) -> Option<&str>;
+    fn version(object: &Self::Object) -> Option<Cow<'_, str>>;
 }
 
 /// Keeps objects as they are.
@@ -42,8 +43,8 @@ impl Decode for WholeObjects {
         Value::deserialize(json)
     }
 
-    fn version(object: &Value) -> Option<&str> {
-        object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+    fn version(object: &Value) -> Option<Cow<'_, str>> {
+        object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(Cow::Borrowed)
     }
 }
 
@@ -78,8 +79,8 @@ impl Decode for LeanObjects {
         Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
 
-    fn version(seen: &SeenObject) -> Option<&str> {
-        Some(&seen.object.resource_version)
+    fn version(seen: &SeenObject) -> Option<Cow<'_, str>> {
+        Some(seen.object.resource_version.to_string().into())
     }
 }
 

@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn a_status_patch_is_one_exact_request() {
         let (client, log) = answering(|_| reply(200, &object("u1")));
-        assert_eq!(&*write(client).await.unwrap().resource_version, "7");
+        assert_eq!(write(client).await.unwrap().resource_version.to_string(), "7");
         let (line, content_type, body) = only(&log);
         let path = "/apis/demo.example/v1/namespaces/team-a/proxies/p/status";
         assert_eq!(line, format!("PATCH {path}?&fieldManager=drift-poller"));

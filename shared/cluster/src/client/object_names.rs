@@ -3,6 +3,8 @@
 //! The API server sends their metadata alone, and of that nothing but three texts becomes a value. This file must not know what
 //! a change leads to.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::Deserializer;
 
@@ -44,8 +46,8 @@ impl Decode for ObjectNames {
         Ok(NamedVersion { name: ObjectName { namespace, name }, version: resource_version })
     }
 
-    fn version(object: &NamedVersion) -> Option<&str> {
-        Some(&object.version)
+    fn version(object: &NamedVersion) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&object.version))
     }
 }
 
@@ -58,7 +60,7 @@ mod tests {
 
     fn decoded(object: &Value) -> Result<(Option<String>, String, String), serde_json::Error> {
         let named = ObjectNames.decode(object)?;
-        let version = ObjectNames::version(&named).unwrap().to_owned();
+        let version = ObjectNames::version(&named).unwrap().into_owned();
         Ok((named.name.namespace, named.name.name, version))
     }
 

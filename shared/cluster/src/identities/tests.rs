@@ -10,12 +10,12 @@ fn target(name: &str) -> Target {
     ))
 }
 
-fn wanting(created: i64) -> Claimant {
+fn wanting(created: u32) -> Claimant {
     let wants = ResourceName { scope: target("a").scope.id, identity: "x".into() };
     Claimant { wants: Some(wants), owns: None, created, claimed: 0, deleting: false }
 }
 
-fn owning(created: i64) -> Claimant {
+fn owning(created: u32) -> Claimant {
     let wanting = wanting(created);
     Claimant { owns: wanting.wants.clone(), claimed: u32::MAX, ..wanting }
 }

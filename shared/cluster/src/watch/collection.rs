@@ -205,7 +205,7 @@ impl<K: Decode> Follower<K> {
             if let Change::Changed(object) | Change::Deleted(object) = &change
                 && let Some(newer) = K::version(object)
             {
-                newer.clone_into(version);
+                *version = newer.into_owned();
             }
             self.say(change).await?;
             self.note(version);

@@ -6,10 +6,10 @@
 //! what is written.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
+use crate::shared_text::SharedText;
 
 /// Said of a correction that was under way when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
@@ -28,7 +28,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedName {
     /// Its identity.
-    pub identity: Arc<str>,
+    pub identity: SharedText,
     /// Where the claim was made; `None` where an older version wrote it, which counts as made in the present scope.
     pub scope: Option<ScopeId>,
 }

@@ -8,6 +8,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::condition::{Condition, Conditions, ConditionsList, Placed, StatusFields};
+use crate::resource_version::ResourceVersion;
 
 /// The state that a write is based on.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,7 @@ pub struct PatchBase<'a> {
     /// `metadata.uid` of the object.
     pub uid: &'a str,
     /// `metadata.resourceVersion` it was read at.
-    pub resource_version: &'a str,
+    pub resource_version: &'a ResourceVersion,
     /// The generation to insist on; `None` for a kind without generations, or a writer that does not care.
     pub generation: Option<i64>,
     /// What the conditions held.
@@ -55,7 +56,9 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     };
     if length.is_none() {
         // A list that somebody else made meanwhile would be replaced by ours.
-        operations.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version}));
+        operations.push(
+            json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version.to_string()}),
+        );
         if base.conditions.list == ConditionsList::NoStatus {
             operations.push(add("/status", json!({})));
         }
@@ -124,7 +127,7 @@ mod tests {
 
     fn patched(object: &Value, condition: &Condition) -> Result<Value, json_patch::PatchError> {
         let conditions = Conditions::from_status(object.get("status"));
-        let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
         let patch = condition_patch(&base, conditions.observed.as_ref(), condition, &StatusFields::NONE);
         let mut object = object.clone();
         json_patch::patch(&mut object, &patch).map(|()| object)
@@ -154,7 +157,8 @@ mod tests {
         let fields: StatusFields = [("id", json!("lb-1")), ("old", Value::Null)].into_iter().collect();
         for before in [bare, object(&json!({})), standing] {
             let conditions = Conditions::from_status(before.get("status"));
-            let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+            let base =
+                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
             let patch = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &fields);
             let mut after = before.clone();
             json_patch::patch(&mut after, &patch).unwrap();
@@ -182,7 +186,7 @@ mod tests {
         let ours = condition("FieldsDiffer").to_json();
         let read = object(&json!({"conditions": [ours]}));
         let conditions = Conditions::from_status(read.get("status"));
-        let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
         let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &StatusFields::NONE);
         let moved = |pointer: &str, value: Value| {
             let mut live = read.clone();
@@ -205,7 +209,8 @@ mod tests {
     fn a_first_write_insists_on_the_entries_read_alone() {
         let first = |status: &Value| {
             let conditions = Conditions::from_status(Some(status));
-            let base = PatchBase { uid: "u", resource_version: "5", generation: Some(3), conditions: &conditions };
+            let base =
+                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
             condition_patch(&base, None, &condition("InSync"), &StatusFields::NONE)
         };
         let theirs = |count: usize| json!({"conditions": vec![json!({"type": "Ready", "reason": "Read"}); count]});

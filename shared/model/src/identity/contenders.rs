@@ -36,7 +36,7 @@ pub(super) struct Rank {
     noted: Reverse<u32>,
     /// Without a claim the older object comes first, and of notes of the same second: one that was cloned or restored with its
     /// status has the note of the other.
-    created: i64,
+    created: u32,
     pub(super) uid: Uid,
 }
 

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::Arc;
 
 use hashbrown::HashTable;
+use triomphe::Arc;
 
 use super::contenders::Contenders;
 use super::said::Object;

@@ -29,7 +29,7 @@ pub(super) enum Said {
         resource: Option<ResourceName>,
         wants: bool,
         owns: bool,
-        created: i64,
+        created: u32,
         claimed: u32,
         deleting: bool,
     },

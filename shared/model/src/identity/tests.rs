@@ -30,7 +30,7 @@ fn elsewhere(identity: &str) -> ResourceName {
     ResourceName { scope: ScopeId::of("elsewhere"), identity: identity.into() }
 }
 
-fn claimant(wants: &str, owns: Option<&str>, created: i64) -> Claimant {
+fn claimant(wants: &str, owns: Option<&str>, created: u32) -> Claimant {
     Claimant { wants: Some(name(wants)), owns: owns.map(name), created, claimed: 0, deleting: false }
 }
 
@@ -291,8 +291,8 @@ impl Plain {
     }
 
     /// Who claims what, the youngest note first.
-    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, i64, Uid)>> {
-        let mut claims: BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, i64, Uid)>> = BTreeMap::new();
+    fn claims(&self) -> BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, u32, Uid)>> {
+        let mut claims: BTreeMap<ResourceName, BTreeSet<(Reverse<u32>, u32, Uid)>> = BTreeMap::new();
         for (uid, (_, claimant)) in self.objects() {
             let owned = claimant.owns.iter().cloned();
             owned.for_each(|owned| {
@@ -311,7 +311,7 @@ impl Plain {
         let mut claimed_by = BTreeMap::new();
         for (resource, claims) in self.claims() {
             let claims_it =
-                |claims: &BTreeSet<(Reverse<u32>, i64, Uid)>, uid: &Uid| claims.iter().any(|(_, _, one)| one == uid);
+                |claims: &BTreeSet<(Reverse<u32>, u32, Uid)>, uid: &Uid| claims.iter().any(|(_, _, one)| one == uid);
             let holder = self.claimed_by.get(&resource).and_then(|uid| claims.iter().find(|(_, _, one)| one == uid));
             let came = claims.iter().find(|(_, _, uid)| {
                 *uid == selected.uid && !before.get(&resource).is_some_and(|before| claims_it(before, uid))

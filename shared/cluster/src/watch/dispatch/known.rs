@@ -126,7 +126,7 @@ impl KnownObjects {
 /// The number that is the store's own, of 64 bits. Another version counts as none, and none is the same as another: an
 /// object is told of once more rather than not at all.
 fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
-    object.resource_version.parse().ok()
+    NonZeroU64::new(object.resource_version.short_number()?)
 }
 
 fn number_in(all: &mut Vec<Told>, told: Told) -> u32 {
