@@ -54,13 +54,14 @@ pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Core
     receive.await.context("the thread that patches ended")?
 }
 
-/// As large as a verdict: the condition of the program that does not run, which changes nobody's verdict and says nothing of a claim.
+/// As large as a verdict: the condition of the program that does not run. It has no number of a correction, which the poller would answer with
+/// a poll and a write, and no claim.
 async fn patch_one(proxies: &Api<DynamicObject>, number: usize) -> Result<()> {
     let condition = json!({
         "type": names::DRIFT_CORRECTED,
         "status": "True",
         "reason": CorrectedReason::CorrectionApplied.as_str(),
-        "message": format!("correction 1: the external system accepted it; 1 field differed: /upstream, observed \"elsewhere:{number}\""),
+        "message": format!("the external system accepted what the benchmark wrote; 1 field differed: /upstream, observed \"elsewhere:{number}\""),
         "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     });

@@ -119,7 +119,7 @@ impl Bench<'_> {
         watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
     }
 
-    /// How many status patches the API server takes, as in a storm: the patches find conditions, the poller reads and watches, and somebody
+    /// What a status patch costs the API server, as in a storm: the patches find conditions, the poller reads and watches, and somebody
     /// else watches too. The objects keep the condition that was patched, which changes nobody's verdict.
     ///
     /// # Errors
