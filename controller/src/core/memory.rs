@@ -81,9 +81,8 @@ impl ObjectMemory {
     pub fn of(object: &LeanObject, now: Moment) -> Self {
         let mut memory = Self::new(now, object.retry_requested());
         memory.adopt_status(object);
-        // A process that is no more may have asked for it.
-        let reason = object.conditions.correction_status().reason;
-        memory.may_be_gone = object.deleting || reason == Some(CorrectedReason::CorrectionStarted);
+        // A process before this one may have asked for it; what is in sync is there.
+        memory.may_be_gone = true;
         memory
     }
 

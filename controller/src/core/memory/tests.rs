@@ -70,7 +70,13 @@ fn what_a_request_may_have_taken_away_is_not_missed() {
     replaced.observe(&Scene::new().observed(ObservedReason::InSync).object, None, 10, at(1));
     assert!(!replaced.may_be_gone, "it was seen since");
     let found_deleting = LeanObject { deleting: true, ..bare_object() };
-    assert!(ObjectMemory::of(&found_deleting, at(0)).may_be_gone, "a process before may have asked for it");
+    for reason in [ObservedReason::FieldsDiffer, ObservedReason::InSync] {
+        let object = Scene::new().observed(reason).object;
+        let mut memory = ObjectMemory::of(&object, at(0));
+        memory.observe(&object, None, 10, at(0));
+        assert_eq!(memory.may_be_gone, reason != ObservedReason::InSync, "a process before may have asked for it");
+    }
+    assert!(ObjectMemory::of(&found_deleting, at(0)).may_be_gone);
 }
 
 /// When each of eight corrections begins, if the object is edited after each of them.

@@ -16,7 +16,8 @@ const REPAIRS_AT_ONCE: u32 = 6;
 /// Beyond those, one so often: a war with another writer heals nobody.
 const REPAIR_EVERY: Duration = Duration::from_secs(60);
 
-/// A race that was lost longer ago than this has ended: the next one begins anew, without delay.
+/// Whoever lost a race, and lost no other for so long after the delay that followed, is in none any more: the next one begins anew, without
+/// delay. As long as [`REPAIR_EVERY`], since a race is with a writer of that kind.
 const RACE_PAST_AFTER: Duration = Duration::from_secs(60);
 
 /// The writes to one object. Boxed: hardly any has a write that was refused, overtaken or no part of a correction.
