@@ -226,7 +226,9 @@ impl World {
             }
             self.track.finish_poll(begun, finding, self.now.moment);
             self.left_alone_until = self.now.moment + self.asked_pause;
-            self.track.hold_polls(self.left_alone_until);
+            if !self.asked_pause.is_zero() {
+                self.track.hold_polls(self.left_alone_until);
+            }
         }
     }
 

@@ -186,7 +186,7 @@ mod tests {
             }
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1030), why: Held::Unsendable });
-        let asked = scene.with(|scene| scene.object.requests.get_or_insert_default().retry = Some("now".into()));
+        let asked = scene.with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
         assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
     }
 

@@ -63,7 +63,7 @@ impl World {
             Event::Restarted => self.restart(),
             Event::Overtaken(times) => self.overtaken = times,
             Event::RetryRequested(value) => {
-                self.object.requests.get_or_insert_default().retry = Some(value.to_string().into())
+                self.object.asked.get_or_insert_default().retry = Some(value.to_string().into())
             }
             Event::ModeSet(mode) => self.target.mode = mode,
             Event::Deleted => self.delete(),

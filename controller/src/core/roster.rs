@@ -29,7 +29,7 @@ struct Known {
     claiming: Option<ResourceName>,
 }
 
-/// A hundred thousand are kept close together: each byte counts.
+/// What it takes: whatever is added is added a hundred thousand times, and belongs in a box where nearly no object needs it.
 const _: () = assert!(size_of::<Known>() <= 344);
 
 impl OfObject for Known {
@@ -169,7 +169,7 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
-    /// What delays nothing any more takes no room any more. Of an object to which nothing happens that would not be seen otherwise.
+    /// What delays nothing any more takes no room any more, also of an object to which nothing happens.
     pub fn give_room_back(&mut self, now: Moment) {
         self.known.iter_mut().for_each(|known| known.memory.give_room_back(now));
     }

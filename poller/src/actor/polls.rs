@@ -102,7 +102,9 @@ impl TargetActor {
                         track.remember_tag(tagged);
                         track.remember_finding(known);
                     }
-                    track.pause_polls(pause, now);
+                    if let Some(pause) = pause {
+                        track.hold_polls(now + pause);
+                    }
                 });
             }
         }

@@ -124,12 +124,6 @@ impl Schedule {
         settled
     }
 
-    /// Whether nothing is kept that keeps a poll from its regular turn.
-    #[cfg(test)]
-    pub const fn is_regular(&self) -> bool {
-        self.deviation.is_none()
-    }
-
     /// Whether a poll is wanted before its regular turn.
     #[must_use]
     pub fn is_wanted(&self) -> bool {

@@ -100,7 +100,7 @@ pub struct Track {
     disturbed: bool,
 }
 
-/// A hundred thousand are kept close together: each byte counts.
+/// What it takes: whatever is added is added a hundred thousand times, and belongs in a box where nearly no object needs it.
 const _: () = assert!(size_of::<Track>() <= 368);
 
 impl Track {

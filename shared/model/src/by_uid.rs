@@ -14,8 +14,8 @@ use crate::shared_text::SharedText;
 /// An object's uid.
 pub type Uid = SharedText;
 
-/// Entries for which there is room without asking: what few objects need costs nothing to keep.
-const KEPT_ROOM: usize = 1_024;
+/// The bytes of a list that stay its own however few it needs: what few objects need costs nothing to keep.
+const KEPT_BYTES: usize = 8 * 1_024;
 
 /// What is kept of one object.
 pub trait OfObject {
@@ -182,7 +182,8 @@ impl<T: OfObject> ByUid<T> {
 
     fn give_room_back(&mut self) {
         give_room_back(&mut self.entries);
-        if self.places.capacity() > KEPT_ROOM.max(4 * self.entries.len()) {
+        // A place takes up to eight bytes with what a hash table has beside it.
+        if self.places.capacity() > kept_room::<[u8; 8]>().max(4 * self.entries.len()) {
             let (entries, hasher) = (&self.entries, &self.hasher);
             self.places.shrink_to(entries.capacity(), |place| hasher.hash_one(&**entries[*place as usize].uid()));
         }
@@ -197,11 +198,15 @@ pub(crate) fn push_closely<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
 }
 
-/// Gives room back that a list has had no use for since it was twice as long.
+/// Gives room back that a list has had no use for since it was a tenth longer. A removal moves ten entries for that at most, on average.
 pub(crate) fn give_room_back<T>(list: &mut Vec<T>) {
-    if list.capacity() > KEPT_ROOM.max(2 * list.len()) {
+    if list.capacity() > kept_room::<T>().max(list.len() + list.len() / 4) {
         list.shrink_to(list.len() + list.len() / 8);
     }
+}
+
+const fn kept_room<T>() -> usize {
+    KEPT_BYTES / size_of::<T>()
 }
 
 #[cfg(test)]
@@ -227,7 +232,11 @@ mod tests {
                         let before = kept.insert((uid.clone(), value));
                         prop_assert_eq!(before.map(|entry| entry.1), model.insert(uid, value));
                     }
-                    2 => prop_assert_eq!(kept.remove(&uid).map(|entry| entry.1), model.remove(&uid)),
+                    2 => {
+                        kept.iter_mut().for_each(|entry| entry.1 ^= value);
+                        model.values_mut().for_each(|kept| *kept ^= value);
+                        prop_assert_eq!(kept.remove(&uid).map(|entry| entry.1), model.remove(&uid));
+                    }
                     _ => {
                         kept.retain(|entry| entry.1 % 3 != value % 3);
                         model.retain(|_, kept| *kept % 3 != value % 3);
@@ -244,17 +253,26 @@ mod tests {
         }
     }
 
-    #[test]
-    fn many_that_left_give_their_room_back() {
-        let many = 8 * KEPT_ROOM;
+    fn gives_room_back<T: OfObject>(entry: impl Fn(Uid) -> T) {
+        let many = 8 * 1_024;
         let uid = |number: usize| Uid::from(number.to_string().as_str());
-        let mut kept: ByUid<Uid> = (0..many).map(uid).fold(ByUid::default(), |mut kept, uid| {
-            kept.insert(uid);
+        let mut kept: ByUid<T> = (0..many).map(uid).fold(ByUid::default(), |mut kept, uid| {
+            kept.insert(entry(uid));
             kept
         });
         assert!(kept.entries.capacity() <= many + many / 8, "{}", kept.entries.capacity());
-        (10..many).for_each(|number| _ = kept.remove(&uid(number)));
+        (10..many).for_each(|number| {
+            kept.remove(&uid(number));
+            let room = kept.entries.capacity();
+            assert!(room <= kept_room::<T>().max(kept.len() + kept.len() / 4), "{room} for {}", kept.len());
+        });
         assert!((0..10).all(|number| kept.has(&uid(number))) && kept.len() == 10);
-        assert!(kept.entries.capacity() <= KEPT_ROOM && kept.places.capacity() <= 2 * KEPT_ROOM);
+        assert!(kept.places.capacity() <= 2 * kept_room::<[u8; 8]>());
+    }
+
+    #[test]
+    fn many_that_left_give_their_room_back() {
+        gives_room_back(|uid| uid);
+        gives_room_back(|uid| (uid, [0_u8; 360]));
     }
 }

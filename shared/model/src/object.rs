@@ -68,8 +68,8 @@ pub struct LeanObject {
     pub paused: bool,
     /// Whether a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
-    /// What people ask of it. Boxed: of nearly all objects it is nothing.
-    pub requests: Option<Box<ObjectRequests>>,
+    /// What is asked of it. Boxed: of nearly all objects it is nothing.
+    pub asked: Option<Box<Asked>>,
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
@@ -78,9 +78,9 @@ pub struct LeanObject {
     pub is_oversized: bool,
 }
 
-/// What people ask of one object, and not of others of its kind.
+/// What is asked of one object by its annotations, and since when its deletion is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ObjectRequests {
+pub struct Asked {
     /// The value of the annotation that asks for a poll at once.
     pub poll: Option<SharedText>,
     /// The value of the annotation that asks for one more correction.
@@ -120,7 +120,7 @@ impl LeanObject {
         let annotation = |name: &str| {
             metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
-        let requests = ObjectRequests {
+        let asked = Asked {
             poll: annotation(names::POLL_REQUESTED_ANNOTATION),
             retry: annotation(names::RETRY_REQUESTED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
@@ -139,7 +139,7 @@ impl LeanObject {
             finalizers: finalizers(metadata),
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
-            requests: (requests != ObjectRequests::default()).then(|| Box::new(requests)),
+            asked: (asked != Asked::default()).then(|| Box::new(asked)),
             conditions: Conditions::from_status(object.get("status")),
             view,
             is_oversized: false,
@@ -155,19 +155,19 @@ impl LeanObject {
     /// The value of the annotation that asks for a poll at once.
     #[must_use]
     pub fn poll_requested(&self) -> Option<&str> {
-        self.requests.as_ref()?.poll.as_deref()
+        self.asked.as_ref()?.poll.as_deref()
     }
 
     /// The value of the annotation that asks for one more correction.
     #[must_use]
     pub fn retry_requested(&self) -> Option<&str> {
-        self.requests.as_ref()?.retry.as_deref()
+        self.asked.as_ref()?.retry.as_deref()
     }
 
     /// When its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
-        self.requests.as_ref().map_or(0, |requests| requests.deletion)
+        self.asked.as_ref().map_or(0, |asked| asked.deletion)
     }
 
     /// Whether our finalizer is on the object.

@@ -112,6 +112,8 @@ mod tests {
         /// A number that came back otherwise by its last bit would be drift that nobody made.
         #[test]
         fn a_view_is_the_tree_that_it_was_made_of(tree in trees(), first in trees()) {
+            // One that has much in common with it.
+            let first = json!({"first": first, "tree": tree});
             let dictionary = ObjectView::of(&first).to_dictionary();
             let (view, packed) = (ObjectView::of(&tree), ObjectView::packed(&tree, dictionary.as_ref()));
             let (open, unpacked) = (view.open(), packed.open());

@@ -275,7 +275,7 @@ fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
     assert_eq!(written.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted });
     let later = written.clone().with(|scene| scene.now = at(3600));
     assert_eq!(acted(later.decide()), correct(Action::Update, false));
-    let asked = written.with(|scene| scene.object.requests.get_or_insert_default().retry = Some("now".into()));
+    let asked = written.with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
     assert_eq!(acted(asked.decide()), correct(Action::Update, false));
 }
 
@@ -309,7 +309,7 @@ fn what_could_not_be_sent_is_tried_again_soon() {
             let scene = tried(times, exhausted);
             assert_eq!(scene.decide(), Decision::Wait { until: at(until), why: Held::Unsendable }, "{times}");
             let asked =
-                scene.clone().with(|scene| scene.object.requests.get_or_insert_default().retry = Some("now".into()));
+                scene.clone().with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
             assert_eq!(acted(asked.decide()), correct(Action::Update, false), "somebody asks");
             let mended = scene.with(|scene| _ = scene.memory.delay.send_anew());
             assert_eq!(acted(mended.decide()), correct(Action::Update, false), "a Secret changed");
@@ -499,7 +499,7 @@ fn what_is_lost_is_made_again_after_an_hour() {
     let held = Decision::Wait { until: at(4600), why: Held::AttemptsExhausted };
     assert_eq!(scene(60).decide(), held);
     assert_eq!(acted(scene(3600).decide()), Some((Action::Create, 9, false)));
-    let asked = scene(60).with(|scene| scene.object.requests.get_or_insert_default().retry = Some("now".into()));
+    let asked = scene(60).with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
     assert_eq!(acted(asked.decide()), Some((Action::Create, 9, false)));
     let mended = scene(60).with(|scene| scene.target.correct_hash = CORRECT_HASH + 1);
     assert_eq!(acted(mended.decide()), Some((Action::Create, 9, false)), "other steps may know it");

@@ -287,7 +287,7 @@ held        it is paused
         );
         let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
         object.deleting = true;
-        object.requests.get_or_insert_default().deletion = 1_767_225_600;
+        object.asked.get_or_insert_default().deletion = 1_767_225_600;
         let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
         let poll =
             Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: vec!["/a".to_owned()] };

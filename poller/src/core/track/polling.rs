@@ -100,13 +100,6 @@ impl Track {
         self.schedule.hold_until(until);
     }
 
-    /// Lets no poll begin during that pause, if the external system asked for one.
-    pub fn pause_polls(&mut self, pause: Option<Duration>, now: Moment) {
-        if let Some(pause) = pause {
-            self.hold_polls(now + pause);
-        }
-    }
-
     /// Lets no poll begin before that: the external system asked for it.
     pub fn hold_polls(&mut self, until: Moment) {
         self.schedule.hold_until(until);

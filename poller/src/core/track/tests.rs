@@ -65,15 +65,6 @@ fn poll(track: &mut Track, second: u64, finding: Finding, tagged: Option<Tagged>
     track.remember_tag(tagged);
 }
 
-#[test]
-fn only_a_pause_that_was_asked_for_takes_room() {
-    let mut track = tagged();
-    track.pause_polls(None, at(0).moment);
-    assert!(track.schedule.is_regular());
-    track.pause_polls(Some(Duration::from_secs(60)), at(0).moment);
-    assert!(!track.schedule.is_regular() && track.poll_due() >= Some(at(60).moment));
-}
-
 fn see(track: &mut Track, object: LeanObject) {
     let rendered = appraise(&target(TEXT), &object);
     track.see(object, rendered, at(1).moment);
@@ -88,7 +79,7 @@ fn only_what_is_in_sync_is_asked_for_by_name() {
         ("a correction", |track| see(track, object(&spec(), 1, 2))),
         ("a poll that was asked for", |track| {
             let mut asked = object(&spec(), 0, 2);
-            asked.requests.get_or_insert_default().poll = Some("now".into());
+            asked.asked.get_or_insert_default().poll = Some("now".into());
             see(track, asked);
         }),
         ("drift", |track| poll(track, 1, Finding::Differs("x".into()), None)),
