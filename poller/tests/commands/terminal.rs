@@ -26,6 +26,24 @@ fn a_reader_that_goes_ends_a_command_quietly() {
     }
 }
 
+#[test]
+fn a_signal_ends_run_though_nobody_reads_its_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let unreachable = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n\
+                       clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: a, user: {}}]\n";
+    std::fs::write(folder.path().join("kubeconfig"), unreachable).unwrap();
+    // It hands a signal on, and kills what does not end.
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", "20", PROGRAM, "run", "--namespace", "x", "--admin-address", "127.0.0.1:0"]);
+    command.current_dir(folder.path()).env("KUBECONFIG", "kubeconfig");
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // It runs by then.
+    let read = child.stderr.take().unwrap().read(&mut [0]).unwrap();
+    assert_eq!(read, 1);
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 /// What a command that finds a mistake shows on a terminal.
 fn shown_on_terminal(folder: &Path, refusal: Option<&str>) -> String {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

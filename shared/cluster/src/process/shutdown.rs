@@ -38,8 +38,8 @@ impl ShutdownSignals {
             _ = self.interrupt.recv() => "SIGINT",
             () = stop.cancelled() => return,
         };
-        tracing::info!("{name}: ending");
         stop.cancel();
+        tracing::info!("{name}: ending");
     }
 }
 

@@ -11,6 +11,7 @@ use std::io::{IsTerminal, stderr};
 
 use anstream::{AutoStream, ColorChoice};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::util::TryInitError;
 
@@ -52,6 +53,8 @@ pub enum TelemetryError {
 /// When the level cannot be read, or logs are set up already.
 pub fn start(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(stderr);
+    // That a line could not be written would be said on standard error too, where that ends the task which logs.
+    let builder = builder.log_internal_errors(false);
     // On a terminal, and never where NO_COLOR asks for none.
     let colours = AutoStream::choice(&stderr()) != ColorChoice::Never;
     match format {
@@ -63,11 +66,15 @@ pub fn start(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
 }
 
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
+    let bad = |problem: String| TelemetryError::BadFilter { text: level.to_owned(), problem };
+    // A filter would take it for the name of a module, and silence all others.
+    let is_word = level.chars().all(|letter| letter.is_ascii_alphabetic());
+    if is_word && let Err(error) = level.parse::<LevelFilter>() {
+        return Err(bad(error.to_string()));
+    }
     let silent = CLIENT_LOGS.iter().filter(|logs| !level.contains(*logs)).map(|logs| format!(",{logs}=off"));
     let directives = format!("{level}{}", silent.collect::<String>());
-    EnvFilter::builder()
-        .parse(&directives)
-        .map_err(|error| TelemetryError::BadFilter { text: level.to_owned(), problem: error.to_string() })
+    EnvFilter::builder().parse(&directives).map_err(|error| bad(error.to_string()))
 }
 
 #[cfg(test)]
@@ -85,7 +92,10 @@ mod tests {
 
     #[test]
     fn an_unknown_level_is_named_in_the_error() {
-        let text = filter("drift=loud").unwrap_err().to_string();
-        assert!(text.contains("drift=loud"), "{text}");
+        for level in ["drift=loud", "warning", "foo"] {
+            let text = filter(level).unwrap_err().to_string();
+            assert!(text.contains(level), "{text}");
+        }
+        assert!(["warn", "ERROR", "off", "drift_poller=debug", ""].iter().all(|level| filter(level).is_ok()));
     }
 }
