@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use super::folder;
+use super::{folder, folder_of_cluster};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_drift-poller");
 
@@ -28,10 +28,7 @@ fn a_reader_that_goes_ends_a_command_quietly() {
 
 #[test]
 fn a_signal_ends_run_though_nobody_reads_its_logs() {
-    let folder = tempfile::tempdir().unwrap();
-    let unreachable = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n\
-                       clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: a, user: {}}]\n";
-    std::fs::write(folder.path().join("kubeconfig"), unreachable).unwrap();
+    let folder = folder_of_cluster(1);
     // It hands a signal on, and kills what does not end.
     let mut command = Command::new("timeout");
     command.args(["--signal=KILL", "20", PROGRAM, "run", "--namespace", "x", "--admin-address", "127.0.0.1:0"]);

@@ -143,18 +143,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::watch::dispatch::tests::fields;
 
     #[test]
     fn what_a_target_is_told_is_packed_too() {
         let role = json!({"name": "writer", "owner": "team-a", "rights": ["select", "insert", "update", "delete"], "login": true});
         let (all, few) = (json!({"spec": role}), json!({"spec": {"owner": "team-a", "rights": role["rights"]}}));
         let dictionary = ObjectView::of(&all).to_dictionary();
-        let paths = |all: &[&[&str]]| {
-            let mut paths = FieldPaths::default();
-            all.iter().for_each(|path| paths.insert(path.iter().map(ToString::to_string).collect()));
-            paths
-        };
-        let (fields, watched) = (paths(&[&["spec", "owner"], &["spec", "rights"]]), paths(&[&["spec"]]));
+        let (fields, watched) = (fields(&["owner", "rights"]), fields(&["name", "owner", "rights", "login"]));
         let object =
             LeanObject { view: ObjectView::packed(&all, dictionary.as_ref()), ..LeanObject::prune(&all, &watched) };
         let told = narrowed(&object, &fields, &watched).view;
