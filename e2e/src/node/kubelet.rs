@@ -65,6 +65,10 @@ fn configuration(namespaces: &Namespaces, plane: &ControlPlane) -> serde_json::V
         "enforceNodeAllocatable": [],
         // An image that is collected here cannot be pulled again.
         "imageGCHighThresholdPercent": 100,
-        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        // The node's file system is the machine's, whose disk is nothing that an eviction here could free: 0% is never.
+        "evictionHard": {
+            "memory.available": "50Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%", "imagefs.inodesFree": "0%",
+        },
     })
 }
