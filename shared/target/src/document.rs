@@ -10,6 +10,7 @@ use crate::destinations::read_allow_networks;
 use crate::durations::KIB;
 use crate::hash::{correct_hash, document_hash, verdict_hash};
 use crate::hints::{HintSource, check_watch, read_hints};
+use crate::identity::read_identity;
 use crate::indentation::too_deep;
 use crate::insecure::check_credentials;
 use crate::names::is_dns_label;
@@ -289,10 +290,4 @@ fn check_fit(
         (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),
         _ => {}
     }
-}
-
-fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
-    let text = reader.text(node, "identity")?;
-    let site = reader.site("identity", Scope::Identity);
-    reader.compiled(node, &site, TextTemplate::parse(text, &site))
 }

@@ -23,6 +23,7 @@ mod hash;
 mod hints;
 mod host_patterns;
 mod http;
+mod identity;
 mod indentation;
 mod insecure;
 mod json;

@@ -1,6 +1,6 @@
 //! Texts that look like templates and are none: a field of the object without `${…}`, or what another tool was to fill in.
 //!
-//! It looks at how values begin, outside of templates and comments. It must not know what a document says.
+//! It looks at how values begin, and for the braces of other tools anywhere, outside of templates and comments. It must not know what a document says.
 
 use crate::position::Position;
 
@@ -9,7 +9,11 @@ pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a fi
                                       fills in is to be filled in before";
 
 /// What people write where they mean `${self.spec.x}`, and the placeholders of other tools.
-const LOOKALIKES: [&str; 5] = ["$self.", "$(self.", "$.spec", "$.metadata", "{{"];
+const LOOKALIKES: [&str; 5] = ["$self.", "$(self.", "$.spec", "$.metadata", BRACES];
+
+/// Around what other tools fill in, also in the middle of a value.
+const BRACES: &str = "{{";
+const BRACES_END: &str = "}}";
 
 /// Fields of an object by which `self.spec` is told from a host that is called `self.example.com`.
 const FIELDS: [&str; 5] = ["spec", "metadata", "status", "data", "?"];
@@ -48,8 +52,10 @@ pub(crate) fn lookalikes(text: &str) -> Vec<Position> {
 fn begins_alike(line: &str, at: usize) -> bool {
     let (before, rest) = (line[..at].trim_end_matches(['"', '\'']), &line[at..]);
     let is_field = rest.strip_prefix("self.").is_some_and(|field| FIELDS.iter().any(|known| field.starts_with(known)));
-    BEFORE_VALUES.iter().any(|mark| before.ends_with(mark))
-        && (is_field || LOOKALIKES.iter().any(|lookalike| rest.starts_with(lookalike)))
+    let is_filled_in = rest.strip_prefix(BRACES).is_some_and(|inside| inside.contains(BRACES_END));
+    is_filled_in
+        || BEFORE_VALUES.iter().any(|mark| before.ends_with(mark))
+            && (is_field || LOOKALIKES.iter().any(|lookalike| rest.starts_with(lookalike)))
 }
 
 #[cfg(test)]
@@ -58,12 +64,14 @@ mod tests {
 
     #[test]
     fn only_what_begins_a_value_looks_like_a_template() {
-        let table: [(&str, &[(usize, usize)]); 15] = [
+        let table: [(&str, &[(usize, usize)]); 17] = [
             ("a: self.spec.x", &[(1, 4)]),
             ("a: \"$.spec.x\"", &[(1, 5)]),
             ("b: 1\na: {c: '{{ self.spec.x }}', d: $(self.spec.x)}", &[(2, 9)]),
             ("a: [$self.spec.x]", &[(1, 5)]),
             ("- {{ .Values.interval }}", &[(1, 3)]),
+            ("a: the role {{ .spec.name }} and {{ .x }}", &[(1, 13)]),
+            ("a: {b: {c: {}}}", &[]),
             ("ä: self.spec", &[(1, 4)]),
             ("a: {self.spec.x}", &[(1, 5)]),
             ("a: 'at {self.spec.x}'", &[(1, 9)]),

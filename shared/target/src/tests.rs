@@ -338,6 +338,10 @@ fn documents_that_are_none_say_so() {
     for (text, expected) in table {
         assert_eq!(problems(text), [expected], "{text}");
     }
+    assert_eq!(
+        problems(&LEAST.replace("identity: \"${self.metadata.name}\"", "identity: ''")),
+        ["7:13 identity: it is empty; write what tells the objects apart, such as \"${self.metadata.name}\""]
+    );
     assert_eq!(problems("{}").len(), 4);
     let two = format!("{LEAST}---\n{LEAST}");
     assert_eq!(problems(&two).len(), 1);

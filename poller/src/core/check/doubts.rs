@@ -10,7 +10,7 @@ use drift_target::{Destination, Mode, Target, place_of_key};
 use super::{Document, Remark, Severity};
 
 /// Said of an identity that every object has.
-const ONE_IDENTITY: &str = "no field of the object stands in it, so that all objects have one identity: one of them has the external resource, the \
+const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so that all objects have one identity: one of them has the external resource, the \
                             others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
 
 /// Said of objects that are made for each other.
@@ -29,7 +29,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             let place = place_of_key(&document.text, path);
             remarks.push(document.remark(Severity::Warning, place, message.to_owned()));
         };
-        if target.identity.fields().iter().next().is_none() {
+        if !target.has_own_identities() {
             warn(&["spec", "identity"], ONE_IDENTITY);
         }
         if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {

@@ -109,6 +109,7 @@ fn an_identity_that_all_objects_have_is_a_warning() {
         ("\"a-${self.metadata.name}\"", false),
         ("web", true),
         ("\"${'a' + 'b'}\"", true),
+        ("\"${self.kind}\"", true),
     ];
     for (identity, is_told) in table {
         let text =
@@ -116,7 +117,7 @@ fn an_identity_that_all_objects_have_is_a_warning() {
         let (targets, remarks) = checked(&[("a.yaml", &text)]);
         assert_eq!((targets.len(), remarks.len()), (1, usize::from(is_told)), "{identity}: {remarks:#?}");
         assert!(
-            remarks.iter().all(|remark| remark.starts_with("warning a.yaml:6:3 no field of the object")),
+            remarks.iter().all(|remark| remark.starts_with("warning a.yaml:6:3 no field in which objects differ")),
             "{remarks:#?}"
         );
     }

@@ -3,6 +3,7 @@
 //! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
 //! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
 
+mod answers;
 mod names;
 mod patterns;
 
@@ -19,7 +20,7 @@ use crate::cel::parse::TemplateError;
 use crate::cel::rewrite::{depth, redirect};
 use crate::cel::site::Site;
 use crate::cel::suggest::did_you_mean;
-use crate::cel::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, RESPONSE, SECRETS, SELF, STEPS, VARIABLES};
 use drift_model::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.
@@ -184,6 +185,8 @@ impl Checker<'_> {
             self.check_step(chain);
         } else if chain.name == SECRETS && self.site.has_variable(SECRETS) {
             self.check_secret(chain);
+        } else if chain.name == RESPONSE && self.site.has_variable(RESPONSE) {
+            self.check_answer(chain, chain.fields.first());
         } else if !self.site.has_variable(chain.name) && !TYPES.contains(&chain.name) && !self.is_let(chain.name) {
             self.refuse_variable(chain);
         }
@@ -192,7 +195,10 @@ impl Checker<'_> {
     fn visit_call(&mut self, expression: &IdedExpr, call: &CallExpr) {
         match &call.target {
             Some(target) => self.visit_member_call(expression, target, call),
-            None if OPERATORS.contains(&call.func_name.as_str()) => self.check_differs(call),
+            None if OPERATORS.contains(&call.func_name.as_str()) => {
+                self.check_differs(call);
+                self.check_status(call);
+            }
             None => self.check_global(expression, &call.func_name, call.args.len()),
         }
         self.check_pattern(call);

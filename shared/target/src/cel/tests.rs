@@ -536,6 +536,8 @@ fn hosts_are_literal() {
     const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
     const LITERAL: &str =
         "hosts are literal: write `/` before the first ${…}, or name in allowHosts the hosts that may come of it";
+    const BRACE: &str =
+        "`{` stands in no URL: a field of the object is written `${self.spec.x}`, the character itself %7B";
     let table = [
         ("http://${self.spec.host}/x", LITERAL),
         ("http://api.${self.spec.host}/x", LITERAL),
@@ -548,6 +550,8 @@ fn hosts_are_literal() {
         ("http://h.example\\x/y", FORM),
         ("http:///x", "no URL: empty host"),
         ("http://h.example/a b", "write the URL as it is sent: its path and query would be `/a%20b`"),
+        ("http://h.example/{self.spec.name}", BRACE),
+        ("http://h.example/${self.spec.name}?q={{ .name }}", BRACE),
         ("http://h.example/a/../b", "write the URL as it is sent: its path and query would be `/b`"),
         ("http://h.example/a\\b", "write the URL as it is sent: its path and query would be `/a/b`"),
         ("http://h.example/a#b", "a fragment (`#…`) is never sent; write %23 for the character"),

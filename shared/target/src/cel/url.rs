@@ -233,15 +233,11 @@ fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<P
     let mut parts = vec![Part::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
     let mut in_query = first.contains('?');
     let mut errors = Vec::new();
-    if first.contains('#') {
-        errors.push(TemplateError::new(0, "a fragment (`#…`) is never sent; write %23 for the character"));
-    }
+    errors.extend(mistake_in(first));
     for piece in others {
         match piece {
             Piece::Literal(literal) => {
-                if literal.contains('#') {
-                    errors.push(TemplateError::new(0, "a fragment (`#…`) is never sent; write %23 for the character"));
-                }
+                errors.extend(mistake_in(literal));
                 in_query |= literal.contains('?');
                 parts.push(Part::Literal(literal.clone()));
             }
@@ -252,6 +248,16 @@ fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<P
         }
     }
     if errors.is_empty() { Ok(parts) } else { Err(errors) }
+}
+
+/// What cannot stand in a literal part as it is.
+fn mistake_in(literal: &str) -> Option<TemplateError> {
+    let message = match literal.find(['#', '{', '}']).map(|at| &literal[at..=at])? {
+        "#" => "a fragment (`#…`) is never sent; write %23 for the character",
+        "{" => "`{` stands in no URL: a field of the object is written `${self.spec.x}`, the character itself %7B",
+        _ => "`}` stands in no URL: a field of the object is written `${self.spec.x}`, the character itself %7D",
+    };
+    Some(TemplateError::new(0, message))
 }
 
 fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<Part, Vec<TemplateError>> {

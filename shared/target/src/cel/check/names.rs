@@ -29,6 +29,7 @@ impl Checker<'_> {
     /// An earlier step of that name must exist.
     pub(super) fn check_step(&mut self, chain: &Chain<'_>) {
         let known = &self.site.names.steps;
+        self.check_answer(chain, chain.fields.get(1));
         let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
         if self.site.scope != Scope::Anywhere {
             let hint = did_you_mean(name, known.iter().map(String::as_str));
