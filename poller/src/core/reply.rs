@@ -6,7 +6,7 @@
 use drift_model::condition::ObservedReason;
 use drift_outside::{Answer, HttpReply};
 use drift_target::cel::{Expression, Mistake, Variables};
-use drift_target::{Absence, Read, ReadStep, Target};
+use drift_target::{Absence, Format, Read, ReadStep, Target};
 use serde_json::Value;
 
 use super::credentials::Credentials;
@@ -133,7 +133,7 @@ pub(super) enum Judged {
 pub(super) fn judge(step: &ReadStep, reply: &HttpReply, variables: &Variables<'_>) -> Result<Judged, Failure> {
     let answer = read_answer(step, reply)?;
     let variables = Variables { response: Some(&answer.variable), ..*variables };
-    if is_absent(&step.absence, &answer, &variables)? {
+    if is_absent(step, &answer, &variables)? {
         return Ok(Judged::Absent);
     }
     accept(step, reply, answer).map(Judged::Answered)
@@ -177,10 +177,10 @@ fn refuse_by_status(status: u16) -> Result<(), Failure> {
     }
 }
 
-/// A rule that the target writes is asked whatever the body is; without one only an answer that is well-formed counts, since
-/// an ingress answers HTML in the name of anybody.
-fn is_absent(absence: &Absence, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
-    match (absence, &answer.malformed) {
+/// A rule that the target writes is asked whatever the body is. Without one a body must be well-formed, and a text must be
+/// empty: an ingress answers HTML in the name of anybody, and a text is never malformed.
+fn is_absent(step: &ReadStep, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
+    match (&step.absence, &answer.malformed) {
         (Absence::Never, _) => Ok(false),
         (Absence::When(rule), None) => ask(rule, variables),
         // The rule fails because it asks for the body: then that is the mistake to tell.
@@ -190,13 +190,17 @@ fn is_absent(absence: &Absence, answer: &Answer, variables: &Variables<'_>) -> R
                 Mistake::OfAnswer(_) => invalid(mistake),
             })
         }
-        (Absence::ByStatus, malformed) => match (variables.response, malformed) {
-            (Some(response), None) => Ok(response["status"] == 404 || response["status"] == 410),
-            (Some(response), Some(mistake)) if response["status"] == 404 || response["status"] == 410 => {
-                Err(invalid(mistake))
+        (Absence::ByStatus, malformed) => {
+            let status = &answer.variable["status"];
+            match malformed {
+                _ if *status != 404 && *status != 410 => Ok(false),
+                Some(mistake) => Err(invalid(mistake)),
+                None if step.format == Format::Text && answer.variable["text"] != "" => {
+                    Err(invalid(&format_args!("status {status} with a text, and no absentWhen says what that means")))
+                }
+                None => Ok(true),
             }
-            _ => Ok(false),
-        },
+        }
     }
 }
 

@@ -218,7 +218,24 @@ fn a_text_is_read_as_it_is() {
     );
     assert_eq!(finding(&target, 200, whole("a=1\n")), Finding::InSync);
     assert!(matches!(finding(&target, 200, whole("a=2")), Finding::Differs(_)));
-    assert_eq!(finding(&target, 404, whole(HTML)), Finding::Absent, "a text is never malformed");
+}
+
+#[test]
+fn only_an_empty_404_is_absence_for_text() {
+    let texts = ["      as: text", "      as: text\n      accept: [200, 404, 410]"].map(target);
+    for (target, status) in texts.iter().flat_map(|target| [(target, 404), (target, 410)]) {
+        assert_eq!(finding(target, status, whole("")), Finding::Absent);
+        for body in [HTML, "Not Found", " "] {
+            let said = format!("status {status} with a text, and no absentWhen says what that means");
+            let invalid = Finding::Failed(Failure::with(ResponseInvalid, &said));
+            assert_eq!(finding(target, status, whole(body)), invalid, "{body:?}");
+        }
+    }
+    let written =
+        target("      as: text\n      absentWhen: \"${response.status == 404 && response.text == 'Not Found'}\"");
+    assert_eq!(finding(&written, 404, whole("Not Found")), Finding::Absent);
+    assert_eq!(reason(&written, 404, whole(HTML)), Some(ExternalError));
+    assert_eq!(reason(&written, 404, whole("")), Some(ExternalError), "a written rule replaces the default");
 }
 
 #[test]

@@ -52,7 +52,10 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("read.http.text", "A text that is sent as it is."),
     ("read.http.as", "How the body is taken: json (default) or text."),
     ("read.http.accept", "Statuses of an answer that can be used, for example [200-299]."),
-    ("read.http.absentWhen", "Says of an answer that the resource is not there; default a status of 404 or 410."),
+    (
+        "read.http.absentWhen",
+        "Says of an answer that the resource is not there; default a 404 or 410 without a body, or with JSON as json.",
+    ),
     ("read.http.absentUntil", "While it is false, the resource is absent without a request."),
     ("read.http.validWhen", "What tells a real answer from another's."),
     ("read.http.settlingWhen", "Says of an answer that the external system is still at work."),

@@ -47,7 +47,7 @@ pub enum Format {
 /// What says that the resource is absent.
 #[derive(Debug)]
 pub enum Absence {
-    /// A status of 404 or 410 whose body is empty or well-formed.
+    /// A status of 404 or 410 whose body is empty, or well-formed JSON.
     ByStatus,
     /// The target's own rule.
     When(Expression),
