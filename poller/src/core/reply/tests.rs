@@ -271,6 +271,10 @@ fn a_rule_fails_by_whoever_makes_it_fail() {
         ("observed: {a: \"${response.body.b}\", c: \"${self.spec.b}\"}", RuleError),
         ("observed: {a: \"${response.body.b}\", c: \"${self.spec.a}\"}", ResponseInvalid),
         ("observed: {a: \"${response.body.a}\", c: \"x ${self.spec.b}\"}", RuleError),
+        ("observed: {a: \"${string(base64.decode(response.body.b))}\"}", ResponseInvalid),
+        ("validWhen: \"${optional.of(response.body.b).hasValue()}\"", ResponseInvalid),
+        ("absentWhen: \"${json.parse(response.body.b) == 1}\"", ResponseInvalid),
+        ("settlingWhen: \"${base64.decode(self.spec.b) == base64.decode(response.body.b)}\"", RuleError),
     ];
     for (rule, expected) in table {
         assert_eq!(reason(&target(&format!("      {rule}")), 200, whole(r#"{"a": 1}"#)), Some(expected), "{rule}");

@@ -39,6 +39,10 @@ pub(super) fn parts_without_answer(expression: &IdedExpr) -> Vec<&IdedExpr> {
 }
 
 fn collect<'e>(expression: &'e IdedExpr, parts: &mut Vec<&'e IdedExpr>) {
+    // A name alone cannot fail; `base64` of `base64.decode(…)` is no value at all.
+    if matches!(expression.expr, Expr::Ident(_)) {
+        return;
+    }
     if !reads_answer(expression) {
         return parts.push(expression);
     }
@@ -80,5 +84,81 @@ fn below(expression: &Expr) -> Vec<&IdedExpr> {
         }
         Expr::Select(select) => vec![&*select.operand],
         Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use serde_json::json;
+
+    use crate::cel::function_arity::{of_global, of_member};
+    use crate::cel::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS};
+    use crate::cel::*;
+
+    /// Every call of the language with one argument after the other missing where `MISSING` stands.
+    fn calls() -> Vec<String> {
+        let with_each_missing = |count: usize, call: &dyn Fn(&[&str]) -> String| -> Vec<String> {
+            let arguments = |missing| (0..count).map(move |at| if at == missing { "MISSING" } else { "'a'" });
+            (0..count).map(|missing| call(&arguments(missing).collect::<Vec<_>>())).collect()
+        };
+        let global = GLOBAL_FUNCTIONS.iter().filter(|name| **name != "path").flat_map(|name| {
+            let call = |arguments: &[&str]| format!("{name}({})", arguments.join(", "));
+            with_each_missing(*of_global(name).end(), &call)
+        });
+        let member = MEMBER_FUNCTIONS.iter().filter(|name| !["or", "orValue"].contains(name)).flat_map(|name| {
+            let call = |arguments: &[&str]| format!("{}.{name}({})", arguments[0], arguments[1..].join(", "));
+            with_each_missing(*of_member(name).end() + 1, &call)
+        });
+        let others = MACROS
+            .iter()
+            .filter(|name| !["has", "optMap", "optFlatMap"].contains(name))
+            .map(|name| format!("MISSING.{name}(x, x == 'a')"));
+        let lazy = ["optional.of(MISSING).or(optional.none())", "optional.of(MISSING).orValue(1)"];
+        let around = ["optional.of(MISSING).optMap(x, x)", "optional.of(MISSING).optFlatMap(x, optional.of(x))"];
+        let operators = [
+            "MISSING == 'a'",
+            "'a' in MISSING",
+            "!MISSING",
+            "[MISSING]",
+            "{'a': MISSING}",
+            "{MISSING: 'a'}",
+            "['a'][MISSING]",
+            "MISSING['a']",
+            "MISSING.?a",
+            "has(MISSING.a)",
+            "MISSING ? 1 : 2",
+            "MISSING && true",
+            "string(base64.decode(MISSING)) == 'a'",
+            "[1].map(x, MISSING)",
+        ];
+        let written = lazy.iter().chain(&around).chain(&operators).map(|call| (*call).to_owned());
+        global.chain(member).chain(others).chain(written).collect()
+    }
+
+    /// Whose mistake it is, if it is one.
+    fn mistake(source: &str) -> Option<Mistake> {
+        let expression = Expression::parse(&format!("${{{source}}}"), &Site::new("here", Scope::Response));
+        let expression = expression.unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
+        let (object, response) = (json!({"spec": {"list": [1]}}), json!({"status": 200, "body": {"a": "a"}}));
+        let variables = Variables { response: Some(&response), ..Variables::of_object(&object) };
+        expression.evaluate(&variables).err().map(|error| expression.attribute(error, &object))
+    }
+
+    #[test]
+    fn a_field_that_an_answer_lacks_is_its_own_mistake() {
+        for call in calls() {
+            let of_answer = mistake(&call.replace("MISSING", "response.body.gone"));
+            assert!(matches!(of_answer, Some(Mistake::OfAnswer(_))), "{call}: {of_answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_the_object_lacks_is_the_objects_mistake() {
+        for call in calls().iter().filter(|call| !call.contains("[1].map")) {
+            let both = format!("[response.body.gone, {}]", call.replace("MISSING", "self.spec.gone"));
+            let of_object = mistake(&both);
+            assert!(matches!(of_object, Some(Mistake::OfObject(_))), "{both}: {of_object:?}");
+        }
     }
 }
