@@ -11,11 +11,11 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use drift_outside::{HttpReply, ReplyBody};
-use drift_poller::core::description::describe;
-use drift_poller::core::difference::differences;
+use drift_poller::core::difference::find_differences;
+use drift_poller::core::drift::Drift;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::Progress;
-use drift_poller::core::reply::compare as compare_observed;
+use drift_poller::core::reply::{Subject, compare as compare_observed};
 use drift_poller::core::traversal::{Traversal, observe_item};
 use drift_target::Target;
 use http::{HeaderMap, StatusCode};
@@ -69,16 +69,23 @@ fn drifted() -> Value {
     drifted
 }
 
+/// Differences that are found until the comparison ends or is given up.
+fn count(target: &Target, desired: &Value, observed: &Value) -> usize {
+    let mut count = 0;
+    find_differences(&target.compare.rules, desired, observed, &mut |found| count += 1 + found.more).ok();
+    count
+}
+
 fn compare(criterion: &mut Criterion) {
     let (plain, ruled) = (target(""), target(&format!(", rules: [{RULES}]")));
     let (object, observed, drifted) = (object(), observed(), drifted());
     assert!((1_500..2_500).contains(&object.to_string().len()), "what is measured is said to have 2 KB");
-    let find = |target: &Target, real: &Value| differences(&target.compare.rules, &object, real).unwrap().len();
+    let find = |target: &Target, real: &Value| count(target, &object, real);
     assert_eq!((find(&plain, &object), find(&ruled, &observed), find(&ruled, &drifted)), (0, 0, 4));
     criterion.bench_function("2 KB, equal, no rules", |bench| bench.iter(|| find(&plain, black_box(&object))));
     criterion.bench_function("2 KB, equal, rules", |bench| bench.iter(|| find(&ruled, black_box(&observed))));
     let mut said = |name: &str, target: &Target| {
-        let say = |real: &Value| describe(&differences(&target.compare.rules, &object, real).unwrap(), None);
+        let say = |real: &Value| Drift::of(target, Subject::from(&object), &object, real).unwrap();
         criterion.bench_function(name, |bench| bench.iter(|| say(black_box(&drifted))));
     };
     said("2 KB, three fields differ and are told, no rules", &plain);
@@ -92,7 +99,7 @@ fn hostile(criterion: &mut Criterion) {
     let ruled = target(", rules: [{path: '', list: set}]");
     let numbers = |count: usize| (0..count).map(|number| json!(number)).collect::<Vec<_>>();
     let (forth, back) = (json!(numbers(10_000)), numbers(10_000).into_iter().rev().collect::<Value>());
-    let run = |desired: &Value, real: &Value| differences(&ruled.compare.rules, desired, real).map(|found| found.len());
+    let run = |desired: &Value, real: &Value| count(&ruled, desired, real);
     group.bench_function("set of 10,000 in another order", |bench| bench.iter(|| run(black_box(&forth), &back)));
     let alike = |last: u32| (0..5_000).map(|number| json!([number, last])).collect::<Value>();
     let (desired, real) = (alike(0), alike(1));

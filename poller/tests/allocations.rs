@@ -28,6 +28,8 @@ use drift_model::object::LeanObject;
 use drift_outside::{Databases, HttpSender};
 use drift_poller::actor::TargetActor;
 use drift_poller::context::Context;
+use drift_poller::core::finding::Finding;
+use drift_poller::core::reply::{Observation, compare};
 use drift_poller::in_force::InForceList;
 use drift_poller::metrics::{Metrics, of_outcome};
 use drift_poller::outside::Outside;
@@ -36,7 +38,7 @@ use drift_poller::unnamed::UnnamedEntries;
 use drift_target::Target;
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -187,4 +189,88 @@ fn a_poll_that_changes_nothing_allocates_little() {
     let each = (counted.count_total + polls / 2) / polls;
     println!("{polls} polls, {each} allocations and {} bytes each", counted.bytes_total / polls);
     assert!(each <= ALLOCATIONS, "{each} allocations a poll");
+}
+
+/// Rules for each way in which items and fields of an answer are told apart.
+const RULES: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /open, extra: drift}, \
+                     {path: /text, as: json}, {path: '/text/*', list: map, keys: [k]}";
+
+/// A target whose wish is the object's spec.
+fn whole_spec() -> Target {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: proxies}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  read: {{http: {{url: "http://h/x"}}}}
+  compare: {{desired: "${{self.spec}}", rules: [{RULES}]}}
+"#
+    );
+    drift_target::fixtures::target(&text)
+}
+
+/// Bytes that are allocated at once to compare an answer with a wish, and what is said of it.
+fn allocated(wish: &Value, answer: &str) -> (u64, String) {
+    let (target, object) = (whole_spec(), json!({"metadata": {"name": "x"}, "spec": wish}));
+    let observed = serde_json::from_str(answer).unwrap();
+    let mut said = String::new();
+    let counted = allocation_counter::measure(|| {
+        if let Finding::Differs(drift) = compare(&target, &object, Observation::Present(observed)).finding {
+            said = drift.text;
+        }
+    });
+    (counted.bytes_max, said)
+}
+
+/// A list or a map of as many parts as an answer may have.
+fn many(head: &str, part: impl Fn(usize) -> String, tail: &str) -> String {
+    let parts: Vec<_> = (0..199_000).map(part).collect();
+    format!("{head}{}{tail}", parts.join(","))
+}
+
+#[test]
+fn comparing_allocates_in_proportion_to_the_answer() {
+    let zero = |_: usize| "0".to_owned();
+    let number = |number: usize| number.to_string();
+    let field = |number: usize| format!("\"{number}\":0");
+    let table = [
+        (json!({"list": []}), many("{\"list\":[", zero, "]}")),
+        (json!({"list": [1]}), many("{\"list\":[", zero, "]}")),
+        (json!({"set": []}), many("{\"set\":[", zero, "]}")),
+        (json!({"set": []}), many("{\"set\":[", number, "]}")),
+        (json!({"set": [-1, -2, -3, -4, -5, -6]}), many("{\"set\":[", number, "]}")),
+        (json!({"map": []}), many("{\"map\":[", zero, "]}")),
+        (json!({"map": [{"k": 1}]}), many("{\"map\":[", |_| "{\"k\":1}".to_owned(), "]}")),
+        (json!({"map": [{"k": 1}]}), many("{\"map\":[", |number| format!("{{\"k\":{number}}}"), "]}")),
+        (json!({"open": {}}), many("{\"open\":{", field, "}}")),
+    ];
+    for (wish, answer) in table {
+        let (bytes, said) = allocated(&wish, &answer);
+        println!("{wish}: {:.1} times {} bytes; {said}", bytes as f64 / answer.len() as f64, answer.len());
+        assert!(bytes <= 8 * answer.len() as u64, "{wish}: {bytes} bytes for {}", answer.len());
+        assert!(said.len() < 1_024 && !said.is_empty(), "{said}");
+    }
+}
+
+/// A text is parsed to look into it. Beside that it is as any answer.
+#[test]
+fn comparing_inside_a_text_allocates_in_proportion() {
+    let long = "x".repeat(400_000);
+    let fields: serde_json::Map<_, _> = (0..64).map(|number| (format!("f{number}"), json!(1))).collect();
+    let one = |value: &Value| json!({"k": 1, "more": [fields.clone()], "long": value});
+    let wished = [json!({"l": []}), json!({"l": [one(&json!(1))]}), json!({"m": {long.clone(): fields.clone()}})];
+    let zero = many("{\"l\":[", |_| "0".to_owned(), "]}");
+    let changed = json!({"l": [{"k": 1, "more": [{}], "long": long}]}).to_string();
+    let named = json!({"m": {long: {}}}).to_string();
+    for (wish, inside) in wished.into_iter().zip([zero, changed, named]) {
+        let parsed = allocation_counter::measure(|| drop(drift_target::json_of(&inside))).bytes_max;
+        let answer = json!({"text": inside}).to_string();
+        let (bytes, said) = allocated(&json!({"text": wish}), &answer);
+        println!("{bytes} bytes, {parsed} of the text, {}", answer.len());
+        assert!(bytes <= parsed + 8 * answer.len() as u64, "{bytes} bytes, {parsed} of the text, {}", answer.len());
+        assert!(said.len() < 4_096 && !said.is_empty(), "{said}");
+    }
 }

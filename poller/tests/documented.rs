@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use drift_poller::core::description::describe;
-use drift_poller::core::difference::differences;
+use drift_poller::core::drift::Drift;
+use drift_poller::core::reply::Subject;
 use drift_target::Target;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn every_recipe_of_compare_says_what_it_promises() {
         let target = target(compare);
         let object = json!({"metadata": {"name": "x"}, "spec": spec});
         let wished = target.wish_of(&object).unwrap();
-        let found = differences(&target.compare.rules, &wished.desired, &observed).unwrap();
-        assert_eq!(describe(&found, None), message, "{compare}");
+        let drift = Drift::of(&target, Subject::from(&object), &wished.desired, &observed).unwrap();
+        assert_eq!(drift.map(|drift| drift.text).unwrap_or_default(), message, "{compare}");
     }
 }

@@ -4,10 +4,11 @@
 
 use drift_model::condition::DifferingFields;
 use drift_target::Target;
+use serde_json::Value;
 
-use super::credentials::Credentials;
-use super::description::describe;
-use super::difference::Difference;
+use super::description::Description;
+use super::difference::{Difference, TooMuchWork, find_differences, find_moved};
+use super::reply::Subject;
 
 /// How the external resource differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,22 +22,39 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Says how a resource differs from what an object of this target wishes for, with none of the credentials.
-    #[must_use]
-    pub fn of(target: &Target, differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> Self {
-        let fields = match target.uses_differs() {
-            true => differing_fields(differences),
-            false => DifferingFields::default(),
+    /// How what is observed differs from what an object of this target wishes for, with none of the credentials; `None` where
+    /// it does not.
+    ///
+    /// # Errors
+    /// When the two are so large and so alike that comparing them would take too long.
+    pub fn of(
+        target: &Target,
+        subject: Subject<'_>,
+        desired: &Value,
+        observed: &Value,
+    ) -> Result<Option<Self>, TooMuchWork> {
+        let mut text = Description::without(subject.credentials);
+        let (mut fields, mut replace) = (DifferingFields::default(), false);
+        let (says_fields, may_replace) = (target.uses_differs(), target.replaces());
+        let mut found = |difference: &Difference<'_, '_>| {
+            text.add(difference);
+            if says_fields {
+                add_field(&mut fields, difference);
+            }
+            replace |= may_replace && difference.place.is_replaced();
         };
-        let replace = target.replaces() && differences.iter().any(|difference| difference.place.is_replaced());
-        Self { text: describe(differences, credentials), fields, replace }
+        find_differences(&target.compare.rules, desired, observed, &mut found)?;
+        find_moved(target, subject.moved, &mut found);
+        Ok(text.sentence().map(|text| Self { text, fields, replace }))
     }
 }
 
-fn differing_fields(differences: &[Difference<'_, '_>]) -> DifferingFields {
-    let names: Option<Vec<_>> = differences.iter().map(Difference::field).collect();
-    // A wish that is no map differs as a whole.
-    names.map_or_else(DifferingFields::every, DifferingFields::named)
+fn add_field(fields: &mut DifferingFields, difference: &Difference<'_, '_>) {
+    match difference.field() {
+        Some(name) => fields.add(name),
+        // A wish that is no map differs as a whole.
+        None => *fields = DifferingFields::every(),
+    }
 }
 
 impl From<&str> for Drift {
@@ -46,15 +64,16 @@ impl From<&str> for Drift {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::core::difference::differences;
     use drift_target::Rules;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn fields(desired: &Value, observed: &Value) -> String {
-        let rules = Rules::default();
-        differing_fields(&differences(&rules, desired, observed).unwrap_or_default()).to_string()
+        let mut fields = DifferingFields::default();
+        find_differences(&Rules::default(), desired, observed, &mut |found| add_field(&mut fields, found)).ok();
+        fields.to_string()
     }
 
     #[test]
@@ -63,6 +82,9 @@ mod tests {
         assert_eq!(fields(&desired, &json!({"a": {"x": 2, "y": 2}, "b": [1], "c": 1})), "a b");
         assert_eq!(fields(&json!({"a b": 1}), &json!({})), "*");
         assert_eq!(fields(&json!([1]), &json!([2])), "*");
+        let many: serde_json::Map<_, _> = (0..1_000).map(|number| (number.to_string(), json!(1))).collect();
+        assert_eq!(fields(&json!({"a": many, "b": {"c": 1}, "d": 1}), &json!({"d": 1})), "a b", "all are named");
+        assert_eq!(fields(&json!(many), &json!({})), "*", "too many to name");
     }
 
     /// What a verdict says of a difference in `/a`, where `correct` is this.
@@ -81,8 +103,7 @@ spec:
         );
         let target = drift_target::fixtures::target(&text);
         let (desired, observed) = (json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1}));
-        let found = differences(&target.compare.rules, &desired, &observed).unwrap_or_default();
-        let drift = Drift::of(&target, &found, None);
+        let drift = Drift::of(&target, Subject::from(&json!({})), &desired, &observed).unwrap().unwrap();
         (drift.fields.to_string(), drift.replace)
     }
 

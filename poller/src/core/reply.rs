@@ -10,7 +10,7 @@ use drift_target::{Absence, Format, Read, ReadStep, Target};
 use serde_json::Value;
 
 use super::credentials::Credentials;
-use super::difference::{TooMuchWork, differences, moved};
+use super::difference::TooMuchWork;
 use super::drift::Drift;
 use super::finding::{Failure, Finding, Found};
 use super::rendered::rule_error;
@@ -94,10 +94,9 @@ fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) ->
     if let Some(mistake) = mistake(&target.read, &desired, observed) {
         return Finding::Failed(invalid(&mistake));
     }
-    let found = differences(&target.compare.rules, &desired, observed);
-    match found.map(|found| found.into_iter().chain(moved(target, subject.moved)).collect::<Vec<_>>()) {
-        Ok(none) if none.is_empty() => Finding::InSync,
-        Ok(some) => Finding::Differs(Drift::of(target, &some, subject.credentials)),
+    match Drift::of(target, subject, &desired, observed) {
+        Ok(None) => Finding::InSync,
+        Ok(Some(drift)) => Finding::Differs(drift),
         Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
     }
 }

@@ -27,23 +27,57 @@ const MAX_KEY_BYTES: usize = 64;
 /// Stands in the place of what is not shown.
 pub const REDACTED: &str = "(redacted)";
 
-/// The sentence of a drift, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`. None of
-/// the credentials is in it.
-#[must_use]
-pub fn describe(differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> String {
-    let shown = &differences[..differences.len().min(MAX_FIELDS)];
-    let fields = describe_each(shown, credentials);
-    let head = if differences.len() == 1 {
-        "1 field differs".to_owned()
-    } else {
-        format!("{} fields differ", differences.len())
-    };
-    let more = differences.len().saturating_sub(MAX_FIELDS);
-    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("{head}: {}{tail}", fields.join("; "))
+/// The description of a drift, made of one difference after the other: it keeps the first ones and counts the others.
+#[derive(Debug)]
+pub struct Description<'c> {
+    credentials: Option<&'c Credentials<'c>>,
+    lines: Vec<String>,
+    room: usize,
+    count: usize,
 }
 
-/// The paths that a sentence of [`describe`] names.
+impl<'c> Description<'c> {
+    /// The description for a condition. None of the credentials is in it.
+    #[must_use]
+    pub const fn without(credentials: Option<&'c Credentials<'c>>) -> Self {
+        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0 }
+    }
+
+    /// The same with room for so many differences.
+    #[must_use]
+    pub fn with_room(self, room: usize) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Adds a difference.
+    pub fn add(&mut self, difference: &Difference<'_, '_>) {
+        self.count += 1 + difference.more;
+        if self.lines.len() < self.room {
+            self.lines.push(describe(difference, self.credentials));
+        }
+    }
+
+    /// The sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`; `None` where
+    /// nothing differs.
+    #[must_use]
+    pub fn sentence(self) -> Option<String> {
+        let count = self.count;
+        let head = if count == 1 { "1 field differs".to_owned() } else { format!("{count} fields differ") };
+        (count > 0).then(|| format!("{head}: {}", self.lines().join("; ")))
+    }
+
+    /// A line for each difference, and one that counts those without.
+    #[must_use]
+    pub fn lines(mut self) -> Vec<String> {
+        let more = self.count - self.lines.len();
+        if more > 0 {
+            self.lines.push(format!("and {more} more"));
+        }
+        self.lines
+    }
+}
+
+/// The paths that the sentence of a [`Description`] names.
 #[must_use]
 pub fn named_fields(sentence: &str) -> Vec<&str> {
     /// What may follow a path.
@@ -66,17 +100,13 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
     paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
 }
 
-/// What each of them says alone, in the same words.
-#[must_use]
-pub fn describe_each(differences: &[Difference<'_, '_>], credentials: Option<&Credentials<'_>>) -> Vec<String> {
-    let line = |difference: &Difference<'_, '_>| {
-        let line = describe_difference(difference);
-        match credentials.filter(|credentials| credentials.occur_in(difference, &describe_observed(difference))) {
-            Some(credentials) => without_values(&difference.path, credentials),
-            None => line,
-        }
-    };
-    differences.iter().map(line).collect()
+/// What a difference says alone, without credentials.
+fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_>>) -> String {
+    let line = describe_difference(difference);
+    match credentials.filter(|credentials| credentials.occur_in(difference, &describe_observed(difference))) {
+        Some(credentials) => without_values(difference.path, credentials),
+        None => line,
+    }
 }
 
 /// Where it differs, and how not: the answer repeats a credential.
@@ -89,7 +119,7 @@ fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String
 
 /// What of a difference's line was observed. What only the object has is not in it: the last name on the path to what is absent.
 fn describe_observed(difference: &Difference<'_, '_>) -> String {
-    let path = &difference.path;
+    let path = difference.path;
     match &difference.change {
         Change::Unexpected(_) => describe_difference(difference),
         Change::Value { observed: Some(value), .. } => format!("{} {}", show_path(path), show_value(value)),
@@ -99,10 +129,10 @@ fn describe_observed(difference: &Difference<'_, '_>) -> String {
 }
 
 fn describe_difference(difference: &Difference<'_, '_>) -> String {
-    let Difference { path, place, change } = difference;
+    let Difference { path, place, change, .. } = difference;
     let is_secret = names_secret(path);
     let text = match change {
-        Change::Value { desired, observed } => describe_change(place, is_secret, desired, observed.as_deref()),
+        Change::Value { desired, observed } => describe_change(place, is_secret, desired, *observed),
         Change::Missing(item) => describe_element("missing", place, is_secret, path, item),
         Change::Unexpected(item) => describe_element("unexpected", place, is_secret, path, item),
         Change::Repeated(2) => "observed twice".to_owned(),
@@ -163,13 +193,13 @@ fn show_name(name: &str) -> String {
 }
 
 fn show_key(key: &Key<'_>) -> String {
-    let value = match &*key.value {
+    let value = match key.value {
         _ if is_hidden_key(key) => REDACTED.to_owned(),
         Value::String(text) if is_plain_word(text) => text.clone(),
         Value::String(text) => Value::from(show_text(text)).to_string(),
         value => show_value(value),
     };
-    format!("{}={value}", show_name(&key.name))
+    format!("{}={value}", show_name(key.name))
 }
 
 /// Whether a text can stand without quotes and be taken for nothing else.

@@ -18,7 +18,7 @@ pub(super) fn is_hidden_text(place: &Place<'_>, text: &str, is_secret: bool) -> 
 
 /// Whether the value of a key is hidden.
 pub(super) fn is_hidden_key(key: &Key<'_>) -> bool {
-    let is_secret_text = |text: &str| holds_secret(text) || (looks_secret(&key.name) && !key.is_shown);
+    let is_secret_text = |text: &str| holds_secret(text) || (looks_secret(key.name) && !key.is_shown);
     key.is_redacted || key.value.as_str().is_some_and(is_secret_text)
 }
 

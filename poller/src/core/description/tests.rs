@@ -4,12 +4,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::core::difference::differences;
+use crate::core::difference::find_differences;
 use crate::core::fixtures::ruled;
 
 fn sentence(rules: &str, desired: &Value, observed: &Value) -> String {
-    let target = ruled(rules);
-    describe(&differences(&target.compare.rules, desired, observed).unwrap(), None)
+    let mut description = Description::without(None);
+    find_differences(&ruled(rules).compare.rules, desired, observed, &mut |found| description.add(found)).unwrap();
+    description.sentence().unwrap_or_default()
 }
 
 /// The fields alone.

@@ -3,7 +3,9 @@
 //! What is named does not depend on the order in which an external system lists the items of a set or of a keyed list: a
 //! message that changed with every poll would be written with every poll.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 use drift_model::condition::canonical;
 use drift_target::Place;
@@ -11,20 +13,22 @@ use serde_json::Value;
 
 use super::keyed::match_keyed;
 use super::order::{Gap, MAX_PAIRS};
-use super::{Change, Collector, Segment, is_scalar};
+use super::{Change, Segment, Walk, is_scalar};
 
-impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
+/// Items of a set or a keyed list that are named where more are missing or unexpected. More than a person reads, and few
+/// enough that finding them takes little room.
+const MAX_NAMED: usize = 64;
+
+impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     pub(super) fn walk_set(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
         let matched = self.comparison.match_sets(place, wished, real);
         let below = place.any_item();
-        let missing = matched.missing.iter().filter_map(|position| wished.get(*position)).collect();
-        for item in in_order(missing) {
-            self.push(&below, Change::Missing(Cow::Borrowed(item)));
+        for (item, more) in in_order(items_at(wished, matched.missing)) {
+            self.push_several(&below, Change::Missing(item), more);
         }
         if place.refuses_more_items() {
-            let unexpected = matched.unexpected.iter().filter_map(|position| real.get(*position)).collect();
-            for item in in_order(unexpected) {
-                self.push(&below, Change::Unexpected(Cow::Borrowed(item)));
+            for (item, more) in in_order(items_at(real, matched.unexpected)) {
+                self.push_several(&below, Change::Unexpected(item), more);
             }
         }
     }
@@ -37,17 +41,17 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
             match pair.real.as_slice() {
                 [item] => self.walk_pairs(place, keys, std::iter::once((pair.wish, *item))),
                 [] => self.within(keyed(pair.wish), |inner| {
-                    inner.push(&below, Change::Missing(Cow::Borrowed(pair.wish)));
+                    inner.push(&below, Change::Missing(pair.wish));
                 }),
                 several => self.within(keyed(pair.wish), |inner| inner.push(&below, Change::Repeated(several.len()))),
             }
         }
         if place.refuses_more_items() {
-            for item in in_order(matched.unexpected) {
-                let change = Change::Unexpected(Cow::Borrowed(item));
+            for (item, more) in in_order(matched.unexpected) {
+                let change = Change::Unexpected(item);
                 match keys.iter().all(|key| item.get(key).is_some_and(is_scalar)) {
-                    true => self.within(keyed(item), |inner| inner.push(&below, change)),
-                    false => self.push(&below, change),
+                    true => self.within(keyed(item), |inner| inner.push_several(&below, change, more)),
+                    false => self.push_several(&below, change, more),
                 }
             }
         }
@@ -68,7 +72,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
 
     pub(super) fn walk_ordered(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
         let middle = self.comparison.differing_middle(place, wished, real);
-        if middle.wished.len().saturating_mul(middle.real.len()) > MAX_PAIRS {
+        if middle.wished.len().max(1).saturating_mul(middle.real.len().max(1)) > MAX_PAIRS {
             return match place.refuses_more_items() {
                 true => self.walk_first(place, wished, real, middle.wished.start),
                 false => self.walk_first_missing(place, wished, real),
@@ -91,7 +95,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
             return;
         }
         for (position, item) in gap.wished.clone().filter_map(|position| Some((position, wished.get(position)?))) {
-            let change = Change::Missing(Cow::Borrowed(item));
+            let change = Change::Missing(item);
             let below = place.item(position);
             self.within(Segment::item(position, [Some(item), None]), |inner| inner.push(&below, change));
         }
@@ -99,7 +103,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
             return;
         }
         for (position, item) in gap.real.clone().filter_map(|position| Some((position, real.get(position)?))) {
-            let change = Change::Unexpected(Cow::Borrowed(item));
+            let change = Change::Unexpected(item);
             let below = place.item(position);
             self.within(Segment::item(position, [None, Some(item)]), |inner| inner.push(&below, change));
         }
@@ -126,18 +130,43 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         for (position, wish) in wished.iter().enumerate() {
             let below = place.item(position);
             if !items.any(|item| self.comparison.fulfils(&below, wish, Some(item))) {
-                let change = Change::Missing(Cow::Borrowed(wish));
+                let change = Change::Missing(wish);
                 return self.within(Segment::item(position, [Some(wish), None]), |inner| inner.push(&below, change));
             }
         }
     }
 }
 
-/// Items by what they say, each once.
-fn in_order(items: Vec<&Value>) -> Vec<&Value> {
-    // The text tells apart what is shown differently though it says the same.
-    let mut keyed: Vec<_> = items.into_iter().map(|item| (canonical(item), item.to_string(), item)).collect();
-    keyed.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
-    keyed.dedup_by(|left, right| left.0 == right.0);
-    keyed.into_iter().map(|(_, _, item)| item).collect()
+fn items_at(items: &[Value], positions: Vec<usize>) -> Vec<&Value> {
+    positions.into_iter().filter_map(|position| items.get(position)).collect()
+}
+
+/// The first items by what they say, each once; with the last one how many more there are.
+fn in_order(items: Vec<&Value>) -> Vec<(&Value, usize)> {
+    let fingerprints = RandomState::new();
+    let mut first: BTreeMap<String, (String, &Value)> = BTreeMap::new();
+    let look_at = |item| {
+        let saying = canonical(item);
+        let fingerprint = fingerprints.hash_one(&saying);
+        if first.len() == MAX_NAMED && first.last_key_value().is_some_and(|(last, _)| *last < saying) {
+            return fingerprint;
+        }
+        // The text tells apart what is shown differently though it says the same.
+        let shown = (item.to_string(), item);
+        let known = first.entry(saying).or_insert_with(|| shown.clone());
+        if shown.0 < known.0 {
+            *known = shown;
+        }
+        if first.len() > MAX_NAMED {
+            first.pop_last();
+        }
+        fingerprint
+    };
+    // They take the room of the items.
+    let mut seen: Vec<u64> = items.into_iter().map(look_at).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let more = seen.len().saturating_sub(first.len());
+    let last = first.len().saturating_sub(1);
+    first.into_values().enumerate().map(|(at, (_, item))| (item, if at == last { more } else { 0 })).collect()
 }

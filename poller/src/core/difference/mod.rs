@@ -18,21 +18,23 @@ use drift_target::{Form, ListKind, Place, Rules, json_of};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
-pub use moved::moved;
+pub use moved::find_moved;
 pub use path::{Key, Segment};
 
 use fulfilment::Comparison;
 use keyed::are_in_place;
 
-/// One thing that differs.
+/// One thing that differs. It borrows all that it names: an answer may differ at 200,000 places.
 #[derive(Clone, Debug)]
 pub struct Difference<'r, 'v> {
     /// From the root of the wish.
-    pub path: Vec<Segment<'v>>,
+    pub path: &'v [Segment<'v>],
     /// What the rules say there.
     pub place: Place<'r>,
     /// What is different.
     pub change: Change<'v>,
+    /// Further items of the same list that are missing or unexpected too, and are only counted.
+    pub more: usize,
 }
 
 /// How something differs.
@@ -41,14 +43,14 @@ pub enum Change<'v> {
     /// It has another value.
     Value {
         /// What the wish says.
-        desired: Cow<'v, Value>,
+        desired: &'v Value,
         /// What was observed; `None` where it is absent or null.
-        observed: Option<Cow<'v, Value>>,
+        observed: Option<&'v Value>,
     },
     /// An item that the wish has is not there.
-    Missing(Cow<'v, Value>),
+    Missing(&'v Value),
     /// An item or a field is there that the wish does not have.
-    Unexpected(Cow<'v, Value>),
+    Unexpected(&'v Value),
     /// Items that their keys should tell apart are there so many times.
     Repeated(usize),
     /// It cannot be read back, and was sent in another version.
@@ -75,38 +77,38 @@ impl Difference<'_, '_> {
     }
 }
 
-/// The differences in the order of the wish; none where the observed state fulfils it.
+/// Calls `found` with each difference in the order of the wish; never where the observed state fulfils it.
 ///
 /// # Errors
-/// When the two are so large and so alike that it would take too long.
-pub fn differences<'r: 'v, 'v>(
+/// When the two are so large and so alike that it would take too long. What was found until then says nothing.
+pub fn find_differences<'r>(
     rules: &'r Rules,
-    desired: &'v Value,
-    observed: &'v Value,
-) -> Result<Vec<Difference<'r, 'v>>, TooMuchWork> {
+    desired: &Value,
+    observed: &Value,
+    found: &mut dyn FnMut(&Difference<'r, '_>),
+) -> Result<(), TooMuchWork> {
     let comparison = Comparison::default();
     let place = rules.root();
-    let mut found = Vec::new();
     if !comparison.fulfils(&place, desired, Some(observed)) {
-        Collector { comparison: &comparison, path: Vec::new(), found: &mut found }.walk(
-            &place,
-            desired,
-            Some(observed),
-        );
+        Walk { comparison: &comparison, path: Vec::new(), found }.walk(&place, desired, Some(observed));
     }
-    comparison.finish(found)
+    comparison.finish(())
 }
 
-/// Collects differences below one path.
-struct Collector<'c, 'r, 'v> {
+/// Finds differences below one path.
+struct Walk<'c, 'r, 'v> {
     comparison: &'c Comparison,
     path: Vec<Segment<'v>>,
-    found: &'c mut Vec<Difference<'r, 'v>>,
+    found: &'c mut dyn FnMut(&Difference<'r, '_>),
 }
 
-impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
+impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     fn push(&mut self, place: &Place<'r>, change: Change<'v>) {
-        self.found.push(Difference { path: self.path.clone(), place: *place, change });
+        self.push_several(place, change, 0);
+    }
+
+    fn push_several(&mut self, place: &Place<'r>, change: Change<'v>, more: usize) {
+        (self.found)(&Difference { path: &self.path, place: *place, change, more });
     }
 
     fn within(&mut self, segment: Segment<'v>, collect: impl FnOnce(&mut Self)) {
@@ -127,7 +129,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
     }
 
     fn push_value(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
-        self.push(place, Change::Value { desired: Cow::Borrowed(desired), observed: observed.map(Cow::Borrowed) });
+        self.push(place, Change::Value { desired, observed });
     }
 
     fn walk_fields(&mut self, place: &Place<'r>, wished: &'v Map<String, Value>, real: &'v Map<String, Value>) {
@@ -144,7 +146,7 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         for (key, value) in real.iter().filter(|(key, value)| !value.is_null() && !wished.contains_key(*key)) {
             let below = place.field(key);
             if !below.is_ignored() {
-                let change = Change::Unexpected(Cow::Borrowed(value));
+                let change = Change::Unexpected(value);
                 self.within(Segment::field(key), |inner| inner.push(&below, change));
             }
         }
@@ -169,11 +171,8 @@ impl<'r: 'v, 'v> Collector<'_, 'r, 'v> {
         let (Some(wish), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
             return self.push_value(place, desired, observed);
         };
-        let mut found = Vec::new();
-        let inside = place.inside_text();
         let path = self.path.clone();
-        Collector { comparison: self.comparison, path, found: &mut found }.walk(&inside, &wish, Some(&real));
-        self.found.extend(found.into_iter().map(Difference::into_owned));
+        Walk { comparison: self.comparison, path, found: self.found }.walk(&place.inside_text(), &wish, Some(&real));
     }
 }
 
@@ -191,24 +190,6 @@ fn unpacked(value: &Value) -> Option<Cow<'_, Value>> {
     match value {
         Value::String(text) => json_of(text).map(Cow::Owned),
         other => Some(Cow::Borrowed(other)),
-    }
-}
-
-impl<'r> Difference<'r, '_> {
-    fn into_owned<'o>(self) -> Difference<'r, 'o> {
-        let owned = |value: Cow<'_, Value>| Cow::Owned(value.into_owned());
-        let change = match self.change {
-            Change::Value { desired, observed } => {
-                Change::Value { desired: owned(desired), observed: observed.map(owned) }
-            }
-            Change::Missing(item) => Change::Missing(owned(item)),
-            Change::Unexpected(item) => Change::Unexpected(owned(item)),
-            Change::Repeated(times) => Change::Repeated(times),
-            Change::Moved => Change::Moved,
-            Change::Order => Change::Order,
-            Change::Length { desired, observed } => Change::Length { desired, observed },
-        };
-        Difference { path: self.path.into_iter().map(Segment::into_owned).collect(), place: self.place, change }
     }
 }
 

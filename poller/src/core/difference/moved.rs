@@ -6,14 +6,12 @@ use drift_target::{Mode, Target};
 
 use super::{Change, Difference, Segment};
 
-/// The differences of these secrets. A target that only looks has nobody who would send them.
-pub fn moved<'t>(target: &'t Target, names: &[String]) -> Vec<Difference<'t, 't>> {
+/// Calls `found` with the difference of each of these secrets. A target that only looks has nobody who would send them.
+pub fn find_moved<'t>(target: &'t Target, names: &[String], found: &mut dyn FnMut(&Difference<'t, '_>)) {
     let corrects = target.correct.mode == Mode::Correct;
-    let fields = target.compare.write_only.iter().filter(|field| corrects && names.contains(&field.secret));
-    let difference = |field: &'t drift_target::WriteOnly| Difference {
-        path: field.path.iter().map(|name| Segment::field(name)).collect(),
-        place: field.path.iter().fold(target.compare.rules.root(), |place, name| place.field(name)),
-        change: Change::Moved,
-    };
-    fields.map(difference).collect()
+    for field in target.compare.write_only.iter().filter(|field| corrects && names.contains(&field.secret)) {
+        let path: Vec<_> = field.path.iter().map(|name| Segment::field(name)).collect();
+        let place = field.path.iter().fold(target.compare.rules.root(), |place, name| place.field(name));
+        found(&Difference { path: &path, place, change: Change::Moved, more: 0 });
+    }
 }

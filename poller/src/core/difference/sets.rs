@@ -34,7 +34,8 @@ impl Comparison {
             (Some(wish), Some(observed)) => !self.fulfils(&item, wish, Some(observed)),
             _ => true,
         };
-        let unlike: Vec<_> = (0..wished.len().max(real.len())).filter(is_unlike).collect();
+        let places = 0..wished.len().max(real.len());
+        let unlike: Vec<_> = places.filter(is_unlike).take(MAX_HELD_AGAINST_ALL + 1).collect();
         if unlike.len() <= MAX_HELD_AGAINST_ALL {
             self.match_against_all(&item, wished, real, &unlike)
         } else {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::core::description::describe;
+use crate::core::description::Description;
 use crate::core::fixtures::ruled;
 
 /// Every kind of list, each at one key.
@@ -14,12 +14,13 @@ const LISTS: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}
                      {path: /whole, extra: drift}, {path: '/set/*/set', list: set}, {path: '/map/*/v', list: set}";
 
 fn told(rules: &str, desired: &Value, observed: &Value) -> String {
-    let target = ruled(rules);
-    describe(&differences(&target.compare.rules, desired, observed).unwrap(), None)
+    let mut description = Description::without(None);
+    find_differences(&ruled(rules).compare.rules, desired, observed, &mut |found| description.add(found)).unwrap();
+    description.sentence().unwrap_or_default()
 }
 
 fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
-    differences(&ruled(rules).compare.rules, desired, observed).unwrap().is_empty()
+    told(rules, desired, observed).is_empty()
 }
 
 /// What fulfilment means, as slowly as it can be said.
@@ -115,10 +116,9 @@ fn reversed(list: &Value) -> Value {
 proptest! {
     #[test]
     fn nothing_differs_just_where_the_wish_is_fulfilled([desired, observed] in states()) {
-        let target = ruled(LISTS);
-        let rules = &target.compare.rules;
-        let found = differences(rules, &desired, &observed).unwrap();
-        prop_assert_eq!(found.is_empty(), is_fulfilled(&rules.root(), &desired, Some(&observed)), "{}", describe(&found, None));
+        let (target, told) = (ruled(LISTS), told(LISTS, &desired, &observed));
+        let place = target.compare.rules.root();
+        prop_assert_eq!(told.is_empty(), is_fulfilled(&place, &desired, Some(&observed)), "{}", told);
     }
 
     /// Whether a few items are out of place or all.
@@ -248,16 +248,15 @@ fn large_lists_of_any_kind_take_work_in_proportion() {
         let (less, more) = (work(1_000), work(10_000));
         assert!(more <= less.max(1_000) * 10, "{rules}: {less} and {more}");
     }
-    let found = differences(&ruled("{path: '', list: map, keys: [k]}").compare.rules, &maps(10_000), &json!([]))
-        .map(|found| found.len());
-    assert_eq!(found.ok(), Some(10_000));
+    let told = told("{path: '', list: map, keys: [k]}", &maps(10_000), &json!([]));
+    assert!(told.starts_with("10000 fields differ: ") && told.ends_with("; and 9992 more"), "{told}");
 }
 
 #[test]
 fn what_would_take_too_long_is_given_up() {
     let lists = |last: u32| (0..5_000).map(|number| json!([number, last])).collect::<Value>();
     let target = ruled("{path: '', list: set}");
-    let found = differences(&target.compare.rules, &lists(0), &lists(1)).map(|found| found.len());
+    let found = find_differences(&target.compare.rules, &lists(0), &lists(1), &mut |_| ());
     assert_eq!(found.err(), Some(TooMuchWork), "no field tells them apart");
 }
 
@@ -266,6 +265,32 @@ fn deep_values_are_compared() {
     let deep = |last: &str| (0..120).fold(json!([1, last]), |inner, _| json!([inner]));
     let rules = Rules::default();
     let (desired, observed) = (deep("a"), deep("b"));
-    let found = differences(&rules, &desired, &observed).unwrap();
-    assert_eq!((found.len(), found[0].path.len()), (1, 121));
+    let mut lengths = Vec::new();
+    find_differences(&rules, &desired, &observed, &mut |found| lengths.push(found.path.len())).unwrap();
+    assert_eq!(lengths, [121]);
+}
+
+#[test]
+fn items_that_are_only_counted_are_counted_once() {
+    let numbers = |range: std::ops::Range<u32>| range.map(|number| json!(number)).collect::<Vec<_>>();
+    let twice = json!([numbers(0..1_000), numbers(0..1_000)].concat());
+    let shown =
+        (0..8).map(|place| [0, 1, 10, 100, 101, 102, 103, 104][place]).map(|item| format!("/ unexpected {item}"));
+    let expected = format!("1000 fields differ: {}; and 992 more", shown.collect::<Vec<_>>().join("; "));
+    assert_eq!(told("{path: '', list: set}", &json!([]), &twice), expected);
+    assert_eq!(told("{path: '', list: set}", &json!([]), &reversed(&twice)), expected);
+    let missing = told("{path: '', list: set}", &twice, &json!([]));
+    assert_eq!(missing, expected.replace("unexpected", "missing"));
+    let both = told("{path: '', list: set}", &json!(numbers(0..100)), &json!(numbers(100..200)));
+    assert!(both.starts_with("200 fields differ: ") && both.ends_with("; and 192 more"), "{both}");
+}
+
+#[test]
+fn a_long_list_beside_an_empty_one_is_told_by_its_length() {
+    let zeros = json!(vec![0; 5_000]);
+    assert_eq!(told("", &json!([]), &zeros), "1 field differs: / desired 0 items, observed 5000");
+    assert!(told("", &zeros, &json!([])).contains("/ desired 5000 items, observed 0"));
+    assert_eq!(told("{path: '', extra: allow}", &zeros, &json!([])), "1 field differs: /0 missing 0");
+    let short = told("", &json!([]), &json!(vec![0; 100]));
+    assert!(short.starts_with("100 fields differ: /0 unexpected 0; "), "{short}");
 }

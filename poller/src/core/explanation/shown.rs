@@ -9,11 +9,14 @@ use serde_json::Value;
 use url::Url;
 
 use crate::core::description::{
-    REDACTED, describe_each, holds_secret, is_named_like_a_secret, printable, without_userinfo,
+    Description, REDACTED, holds_secret, is_named_like_a_secret, printable, without_userinfo,
 };
-use crate::core::difference::{differences, moved};
+use crate::core::difference::{Difference, find_differences, find_moved};
 use crate::core::reply::Subject;
 use crate::core::request::Request;
+
+/// Differences that are shown one by one: as many as a person can page through.
+const MAX_LINES: usize = 1_000;
 
 /// A request, line by line.
 #[must_use]
@@ -149,13 +152,17 @@ fn mask_text(text: &str, place: Option<Place<'_>>, is_secret: bool) -> String {
     }
 }
 
-/// Every field that differs, in the words of a condition, but all of them.
+/// The fields that differ, in the words of a condition, but more of them.
 #[must_use]
 pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec<String> {
     let Ok(desired) = target.desired_of(subject.object) else { return Vec::new() };
-    let found = differences(&target.compare.rules, &desired, observed).unwrap_or_default();
-    let found: Vec<_> = found.into_iter().chain(moved(target, subject.moved)).collect();
-    describe_each(&found, subject.credentials)
+    let mut description = Description::without(subject.credentials).with_room(MAX_LINES);
+    let mut found = |difference: &Difference<'_, '_>| description.add(difference);
+    if find_differences(&target.compare.rules, &desired, observed, &mut found).is_err() {
+        return Vec::new();
+    }
+    find_moved(target, subject.moved, &mut found);
+    description.lines()
 }
 
 #[cfg(test)]

@@ -39,6 +39,15 @@ impl DifferingFields {
         Self { written: Some(names.join(" ").into()) }
     }
 
+    /// Adds a field.
+    pub fn add(&mut self, name: &str) {
+        if self.contains(name) {
+            return;
+        }
+        let with_it = self.names().map(|names| Self::named(names.chain([name])));
+        *self = with_it.unwrap_or_else(Self::every);
+    }
+
     /// What a tag says; `None` where this module would not have written it.
     #[must_use]
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -99,6 +108,9 @@ mod tests {
         ];
         for (names, expected) in table {
             assert_eq!(DifferingFields::named(names.iter().copied()).to_string(), expected, "{names:?}");
+            let mut one_by_one = DifferingFields::default();
+            names.iter().for_each(|name| one_by_one.add(name));
+            assert_eq!(one_by_one.to_string(), expected, "{names:?}");
         }
         assert!(DifferingFields::every().contains("anything") && DifferingFields::every().names().is_none());
         let some = DifferingFields::named(["a"]);
