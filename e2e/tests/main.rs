@@ -11,6 +11,7 @@ mod control_plane;
 mod corrections;
 mod crashes;
 mod credentials;
+mod deep_objects;
 mod deletion;
 mod destinations;
 mod ending;

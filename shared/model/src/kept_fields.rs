@@ -18,6 +18,10 @@ use crate::names;
 /// a wish takes, and five hundred such objects fit beside the memory limit of 128 MiB.
 pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 
+/// The deepest that a kept value may nest. serde_json gives up at 128 levels, of the whole text that it parses; the API
+/// server takes far deeper objects, and kinds whose fields are free to choose stay below thirty.
+const MAX_DEPTH: usize = 64;
+
 /// What one value takes beside its text, in a map.
 const NODE_BYTES: usize = 64;
 
@@ -33,7 +37,7 @@ pub struct KeptFields {
 pub struct KeptObject {
     /// Its metadata, its conditions and the fields, with nothing beside them.
     pub json: Value,
-    /// Fields were dropped because they take more than [`MAX_KEPT_BYTES`].
+    /// Fields were dropped because they take more than [`MAX_KEPT_BYTES`], or nest too deep.
     pub is_oversized: bool,
 }
 
@@ -84,7 +88,7 @@ impl KeptFields {
     /// When it is no JSON.
     pub fn decode<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<KeptObject, D::Error> {
         let budget = Budget::new();
-        let json = Seed { plan: &self.plan, budget: &budget, may_drop: true }.deserialize(deserializer)?;
+        let json = Seed { plan: &self.plan, budget: &budget, may_drop: true, depth: 0 }.deserialize(deserializer)?;
         Ok(KeptObject { json, is_oversized: budget.is_spent.get() })
     }
 }
@@ -150,12 +154,21 @@ struct Seed<'a> {
     /// Whether the value may be dropped where the budget is spent: never metadata and conditions, whose size the API
     /// server or our own choice bounds.
     may_drop: bool,
+    /// Lists and maps around the value.
+    depth: usize,
 }
 
 impl Seed<'_> {
     fn value(&self, value: impl Into<Value>, text: usize) -> Value {
         self.budget.charge(NODE_BYTES + text);
         if self.may_drop && self.budget.is_spent.get() { Value::Null } else { value.into() }
+    }
+
+    /// Whether a list or a map nests too deep to be kept, which makes the object an oversized one.
+    fn is_too_deep(&self) -> bool {
+        let is_too_deep = self.depth >= MAX_DEPTH;
+        self.budget.is_spent.set(self.budget.is_spent.get() || is_too_deep);
+        is_too_deep
     }
 }
 
@@ -204,6 +217,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        if self.is_too_deep() {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Value::Null);
+        }
         self.budget.charge(NODE_BYTES);
         let mut kept = Vec::new();
         if matches!(self.plan, Plan::OurConditions) {
@@ -213,7 +230,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             }
             return Ok(Value::Array(kept));
         }
-        while let Some(value) = list.next_element_seed(Seed { plan: &Plan::Whole, ..self })? {
+        while let Some(value) = list.next_element_seed(Seed { plan: &Plan::Whole, depth: self.depth + 1, ..self })? {
             if !(self.may_drop && self.budget.is_spent.get()) {
                 kept.push(value);
             }
@@ -224,13 +241,13 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         self.budget.charge(NODE_BYTES);
         let mut kept = Map::new();
-        if matches!(self.plan, Plan::OurConditions) {
+        if self.is_too_deep() || matches!(self.plan, Plan::OurConditions) {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         }
         while let Some(field) = map.next_key::<String>()? {
             let plan = self.plan.of(&field);
             let may_drop = self.may_drop && field != "metadata" && !matches!(plan, Plan::OurConditions);
-            let value = map.next_value_seed(Seed { plan, budget: self.budget, may_drop })?;
+            let value = map.next_value_seed(Seed { plan, may_drop, depth: self.depth + 1, ..self })?;
             let is_dropped = may_drop && self.budget.is_spent.get() && value.is_null();
             if !is_dropped && !matches!(plan, Plan::Nothing) {
                 self.budget.charge(field.len());
@@ -248,7 +265,7 @@ impl<'de> DeserializeSeed<'de> for Condition {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let seed = Seed { plan: &Plan::Whole, budget: &Budget::new(), may_drop: true };
+        let seed = Seed { plan: &Plan::Whole, budget: &Budget::new(), may_drop: true, depth: 0 };
         seed.deserialize(deserializer).map(|condition| if is_ours(&condition) { condition } else { Value::Null })
     }
 }
@@ -342,5 +359,25 @@ mod tests {
         object["status"]["conditions"].as_array_mut().unwrap().insert(0, foreign);
         let lean = decode(&object, &fields);
         assert!(!lean.is_oversized && lean.conditions.observed.is_some_and(|placed| placed.index == 2));
+    }
+
+    #[test]
+    fn an_object_that_nests_too_deep_keeps_its_conditions_only() {
+        let mut fields = FieldPaths::default();
+        fields.insert(vec!["spec".to_owned()]);
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!({ "a": [inner] }));
+        let mut object = object();
+        object["spec"]["deep"] = nested(MAX_DEPTH / 2 - 1);
+        assert!(!decode(&object, &fields).is_oversized);
+        object["spec"]["deep"] = nested(MAX_DEPTH / 2);
+        let lean = decode(&object, &fields);
+        assert!(lean.is_oversized && lean.view.open().is_null());
+        assert!(lean.conditions.observed.is_some() && lean.conditions.corrected.is_some());
+        assert!(!decode(&object, &FieldPaths::default()).is_oversized, "nobody reads it");
+        object["spec"]["deep"] = Value::Null;
+        object["metadata"]["annotations"][names::PAUSED_ANNOTATION] = nested(MAX_DEPTH);
+        object["status"]["conditions"][0] = nested(MAX_DEPTH);
+        let lean = decode(&object, &fields);
+        assert!(lean.conditions.observed.is_some() && lean.conditions.corrected.is_some());
     }
 }

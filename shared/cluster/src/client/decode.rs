@@ -4,13 +4,13 @@
 //! requests are made.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::{Error, Value};
 
+use crate::client::json_parts::Parts;
 use crate::kinds::ResolvedKind;
 use drift_model::field_paths::FieldPaths;
 use drift_model::kept_fields::KeptFields;
@@ -117,124 +117,77 @@ pub(crate) enum WatchAnswer<T> {
     Changed(T),
     /// Deleted.
     Deleted(T),
-    /// Nothing happened up to this version.
-    Bookmark(String),
+    /// Nothing that can be read happened up to this version, if it is known.
+    Bookmark(Option<String>),
     /// The watch is over.
     Error(Box<kube::core::Status>),
 }
 
-/// Parses a page.
-pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswer<K::Object>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let answer = deserializer.deserialize_map(List(decode))?;
-    deserializer.end()?;
+/// Parses a page. An item that cannot be decoded is left out, and the log names it.
+pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswer<K::Object>, Error> {
+    let mut answer = ListAnswer { items: Vec::new(), metadata: ListMetadata::default() };
+    Parts::of(json).for_each_field(|field, part| {
+        match field {
+            // A list of nothing may be null.
+            "items" if part != b"null" => {
+                Parts::of(part).for_each_item(|item| answer.items.extend(decoded(decode, item)))?;
+            }
+            "metadata" => answer.metadata = serde_json::from_slice(part)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
     Ok(answer)
 }
 
-/// Parses an event: its type first, which says what its object is.
-pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAnswer<K::Object>, serde_json::Error> {
-    let EventType { kind } = serde_json::from_slice(json)?;
-    serde_json::Deserializer::from_slice(json).deserialize_map(Event { decode, kind: &kind })
-}
-
-#[derive(Deserialize)]
-struct EventType {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-struct List<'a, K>(&'a K);
-
-impl<'de, K: Decode> Visitor<'de> for List<'_, K> {
-    type Value = ListAnswer<K::Object>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut answer = ListAnswer { items: Vec::new(), metadata: ListMetadata::default() };
-        while let Some(field) = map.next_key::<String>()? {
-            match field.as_str() {
-                "items" => answer.items = map.next_value_seed(Items(self.0))?,
-                "metadata" => answer.metadata = map.next_value()?,
-                _ => _ = map.next_value::<IgnoredAny>()?,
-            }
+/// Parses an event. An object that cannot be decoded is left out, and the log names it.
+pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAnswer<K::Object>, Error> {
+    let (mut kind, mut object) = (String::new(), None);
+    Parts::of(json).for_each_field(|field, part| {
+        match field {
+            "type" => kind = serde_json::from_slice(part)?,
+            "object" => object = Some(part),
+            _ => {}
         }
-        Ok(answer)
-    }
-}
-
-struct Items<'a, K>(&'a K);
-
-impl<'de, K: Decode> DeserializeSeed<'de> for Items<'_, K> {
-    type Value = Vec<K::Object>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        // A list of nothing may be null.
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, K: Decode> Visitor<'de> for Items<'_, K> {
-    type Value = Vec<K::Object>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("objects")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(Item(self.0))? {
-            items.push(item);
+        Ok(())
+    })?;
+    let object = object.ok_or_else(|| Error::missing_field("object"))?;
+    let of_object = |answer: fn(K::Object) -> WatchAnswer<K::Object>| match decoded(decode, object) {
+        Some(object) => answer(object),
+        None => WatchAnswer::Bookmark(metadata_text(object, "resourceVersion")),
+    };
+    Ok(match kind.as_str() {
+        "ADDED" | "MODIFIED" => of_object(WatchAnswer::Changed),
+        "DELETED" => of_object(WatchAnswer::Deleted),
+        "BOOKMARK" => {
+            let Bookmark { metadata } = serde_json::from_slice(object)?;
+            WatchAnswer::Bookmark(Some(metadata.resource_version))
         }
-        Ok(items)
-    }
+        "ERROR" => WatchAnswer::Error(Box::new(serde_json::from_slice(object)?)),
+        _ => return Err(Error::custom("an event of no known type")),
+    })
 }
 
-struct Item<'a, K>(&'a K);
-
-impl<'de, K: Decode> DeserializeSeed<'de> for Item<'_, K> {
-    type Value = K::Object;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        self.0.decode(deserializer)
+/// Decodes one object. One that cannot be decoded must not keep the others of its kind from their consumers.
+fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
+    let object = decode.decode(&mut serde_json::Deserializer::from_slice(json));
+    if let Err(error) = &object {
+        let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| metadata_text(json, field));
+        let at = error.column();
+        // The error's own text quotes the object.
+        let error = error.classify();
+        tracing::warn!(kind, namespace, name, "an object cannot be read and is ignored: {error:?} error at byte {at}");
     }
+    object.ok()
 }
 
-struct Event<'a, K> {
-    decode: &'a K,
-    kind: &'a str,
-}
-
-impl<'de, K: Decode> Visitor<'de> for Event<'_, K> {
-    type Value = WatchAnswer<K::Object>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an event")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut event = None;
-        while let Some(field) = map.next_key::<String>()? {
-            if field != "object" {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            event = Some(match self.kind {
-                "ADDED" | "MODIFIED" => WatchAnswer::Changed(map.next_value_seed(Item(self.decode))?),
-                "DELETED" => WatchAnswer::Deleted(map.next_value_seed(Item(self.decode))?),
-                "BOOKMARK" => WatchAnswer::Bookmark(map.next_value::<Bookmark>()?.metadata.resource_version),
-                "ERROR" => WatchAnswer::Error(Box::new(map.next_value()?)),
-                _ => return Err(A::Error::custom("an event of no known type")),
-            });
-        }
-        event.ok_or_else(|| A::Error::missing_field("object"))
-    }
+/// A text in the metadata of an object that cannot be decoded, or its kind.
+fn metadata_text(json: &[u8], field: &str) -> Option<String> {
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["kind".to_owned()]);
+    let kept = KeptFields::new(fields).decode(&mut serde_json::Deserializer::from_slice(json)).ok()?.json;
+    let text = if field == "kind" { kept.get("kind") } else { kept.get("metadata")?.get(field) };
+    text?.as_str().map(str::to_owned)
 }
 
 #[derive(Deserialize)]
@@ -243,9 +196,10 @@ struct Bookmark {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::client::ObjectNames;
     use drift_model::kept_fields::MAX_KEPT_BYTES;
     use serde_json::json;
 
@@ -279,5 +233,49 @@ mod tests {
         assert_eq!(dictionaries[..3], [None; 3]);
         assert!(dictionaries[3].is_some() && dictionaries[3] == views[2].to_dictionary().as_ref());
         assert_eq!((views[3], views[4]), (views[2], views[1]));
+    }
+
+    fn nested(levels: usize) -> String {
+        format!("{}{}", r#"{"a":"#.repeat(levels) + "1", "}".repeat(levels))
+    }
+
+    fn item(name: &str, version: u32, spec: &str) -> String {
+        format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}},"spec":{spec}}}"#)
+    }
+
+    fn list(items: &[String]) -> String {
+        format!(r#"{{"kind":"List","items":[{}],"metadata":{{"resourceVersion":"7"}}}}"#, items.join(" , "))
+    }
+
+    #[test]
+    fn a_deep_object_is_oversized_by_itself() {
+        let decode = services("spec");
+        let list = list(&[item("a", 1, "1"), item("deep", 2, &nested(5000)), item("b", 3, "1")]);
+        let answer = parse_list(&decode, list.as_bytes()).unwrap();
+        let seen: Vec<_> =
+            answer.items.iter().map(|seen| (seen.object.id.name.as_str(), seen.object.is_oversized)).collect();
+        assert_eq!(seen, [("a", false), ("deep", true), ("b", false)]);
+        let event = format!(r#"{{"type":"ADDED","object":{}}}"#, item("deep", 9, &nested(5000)));
+        let WatchAnswer::Changed(seen) = parse_event(&decode, event.as_bytes()).unwrap() else { panic!("no change") };
+        assert!(seen.object.is_oversized && seen.object.resource_version.to_string() == "9");
+    }
+
+    #[test]
+    fn an_unreadable_item_is_left_out() {
+        let strange = r#"{"metadata":{"name":7,"resourceVersion":{}}}"#.to_owned();
+        let items = [item("a", 1, "1"), item("deep", 2, &nested(200)), strange, "7".to_owned(), item("b", 3, "1")];
+        let whole = parse_list(&WholeObjects, list(&items).as_bytes()).unwrap();
+        assert_eq!(whole.items.len(), 4, "only the deep one cannot be kept whole");
+        let names = parse_list(&ObjectNames, list(&items).as_bytes()).unwrap();
+        let named: Vec<_> = names.items.iter().map(|item| item.name.name.as_str()).collect();
+        assert_eq!((named, names.metadata.resource_version.as_str()), (vec!["a", "deep", "b"], "7"));
+    }
+
+    #[test]
+    fn a_broken_list_is_an_error() {
+        let broken = ["", "7", "{", "[]", r#"{"items":[{]}"#, r#"{"items":[{}"#, r#"{"items":[]} x"#, r#"{"items":7}"#];
+        for broken in broken {
+            assert!(parse_list(&WholeObjects, broken.as_bytes()).is_err(), "{broken}");
+        }
     }
 }

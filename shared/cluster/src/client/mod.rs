@@ -7,6 +7,7 @@
 mod decode;
 #[cfg(test)]
 pub(crate) mod fake_api;
+mod json_parts;
 mod kubeconfig;
 mod object_client;
 mod object_names;

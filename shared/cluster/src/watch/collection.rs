@@ -197,7 +197,7 @@ impl<K: Decode> Follower<K> {
                 WatchAnswer::Changed(object) => Change::Changed(object),
                 WatchAnswer::Deleted(object) => Change::Deleted(object),
                 WatchAnswer::Bookmark(newer) => {
-                    *version = newer;
+                    *version = newer.unwrap_or_else(|| version.clone());
                     Change::Bookmark
                 }
                 WatchAnswer::Error(status) => return Err(CallError::Answered(status).into()),
@@ -353,6 +353,40 @@ mod tests {
                 format!("{watch}&resourceVersion=12"),
             ]
         );
+    }
+
+    /// What cannot be read costs no other object anything, and the next watch begins after it.
+    #[tokio::test(start_paused = true)]
+    async fn an_unreadable_object_is_passed_over() {
+        let deep = |version: &str| {
+            let spec = "[".repeat(200) + &"]".repeat(200);
+            format!(r#"{{"spec":{spec},"metadata":{{"name":"deep","resourceVersion":"{version}"}}}}"#)
+        };
+        let items = [object("a", "1").to_string(), deep("2"), object("b", "3").to_string()].join(",");
+        let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#);
+        let events = format!(
+            "{{\"type\":\"MODIFIED\",\"object\":{}}}\n{}\n{{\"type\":\"DELETED\",\"object\":{}}}\n",
+            deep("8"),
+            json!({"type": "ADDED", "object": object("c", "9")}),
+            deep("10")
+        );
+        let (client, log) = scripted(vec![
+            Response::new(Body::from(list)),
+            Response::new(Body::from(events)),
+            stream(&[bookmark("12")]),
+        ]);
+        let expected = vec![
+            Change::ListBegan,
+            Change::Found(object("a", "1"), "7".to_owned()),
+            Change::Found(object("b", "3"), "7".to_owned()),
+            Change::ListEnded,
+            Change::Bookmark,
+            Change::Changed(object("c", "9")),
+            Change::Bookmark,
+            Change::Bookmark,
+        ];
+        assert_eq!(heard(client, expected.len()).await, expected);
+        assert!(log.lines()[2].ends_with("resourceVersion=10"), "{:?}", log.lines());
     }
 
     #[tokio::test(start_paused = true)]
