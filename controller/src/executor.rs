@@ -249,6 +249,7 @@ impl Run<'_> {
         match sent {
             Sent::Answered(reply) => {
                 let (part, outcome) = requests.judge(index, &reply);
+                let stored = requests.take_stored();
                 part.into_iter().for_each(|label| self.execution.name_step(index, label));
                 if let Reply::Http(reply) = &reply
                     && !outcome.is_accepted()
@@ -256,15 +257,13 @@ impl Run<'_> {
                     let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
                     tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
                 }
-                if let StepOutcome::Open(Some(sighting)) = &outcome {
-                    let uid = self.execution.object().id.uid.clone();
-                    // Nobody shows it where the target's actor has ended.
-                    _ = self.supervision.stalls.send((uid, Held::of_job(sighting.stage)));
+                if let StepOutcome::Open(sighting) = &outcome {
+                    self.job_goes_on(sighting.as_ref());
                 }
                 if let Reply::Nudge(NudgeReply::Taken(object)) = reply {
                     self.execution.see(*object);
                 }
-                Event::Answered(outcome, requests.take_stored())
+                Event::Answered(outcome, stored)
             }
             Sent::Unanswered(doubt) => {
                 Event::Answered(StepOutcome::Indefinite(Uncertainty::unanswered(doubt)), StatusFields::NONE)

@@ -30,6 +30,7 @@ use crate::core::facts::TargetFacts;
 use crate::core::held::Held;
 use crate::core::holdings::holdings;
 use crate::core::limits::Room;
+use crate::core::lines::Lines;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Handover, Roster};
 use crate::executor::{Executor, Question};
@@ -73,7 +74,7 @@ pub struct TargetActor {
     /// To be decided.
     queue: WorkQueue,
     /// To be decided when the target's limits allow.
-    limited: Fifo,
+    limited: Lines,
     /// To be decided when fewer writes are under way.
     crowded: Fifo,
     under_way: HashMap<Uid, Underway>,
@@ -120,7 +121,7 @@ impl TargetActor {
             stalls,
             stalled,
             queue: WorkQueue::default(),
-            limited: Fifo::default(),
+            limited: Lines::default(),
             crowded: Fifo::default(),
             under_way: HashMap::new(),
             unreadable: Unreadable::default(),
@@ -185,10 +186,10 @@ impl TargetActor {
 
     fn next_wake(&self) -> Moment {
         let now = clock::now();
-        let limited = match self.roster.room(now) {
-            Room::From(until) if !self.limited.is_empty() => Some(until),
-            _ => None,
-        };
+        let limited = self.limited.iter().find_map(|line| match self.roster.room(line, now) {
+            Room::From(until) => Some(until),
+            Room::Free | Room::AfterAnEnd => None,
+        });
         let wakes = [self.queue.next_at(now), limited];
         wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING)
     }
@@ -201,7 +202,7 @@ impl TargetActor {
             while let Some(uid) = self.queue.next(now) {
                 self.attend_object(&uid, now);
             }
-            let limited = if self.roster.room(now) == Room::Free { self.limited.call_next() } else { None };
+            let limited = self.limited.call_next(|line| self.roster.room(line, now) == Room::Free);
             let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
             if limited.is_none() && crowded.is_none() {
                 return;
@@ -235,7 +236,7 @@ impl TargetActor {
             _ => None,
         };
         if held == Some(Held::Limited) {
-            self.limited.join(uid);
+            self.limited.join(self.roster.line(uid), uid);
         }
         let before = self.held_counts.set(uid, held);
         // A hold that was known before keeps a finalizer only from the deletion on, and is told once more then.

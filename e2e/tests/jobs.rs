@@ -4,6 +4,7 @@
 //! was given, and writes the Job's end into its status, as the API server demands it of the real one.
 
 mod deaths;
+mod tenants;
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,16 @@
-//! The two limits of a target's corrections: how many at once, and how many begun in a minute.
+//! The limits of a target's corrections: how many at once, and how many begun in a minute.
 //!
-//! Deletions count like corrections: to the external system they are the same load. This file must not know which
-//! object waits for what.
+//! Deletions count like corrections, since they are the same load to the external system. One deletion may begin while corrections
+//! hold every place, so none waits for a correction that takes long. A Job gives its place back once it is begun: it goes on by
+//! itself, and may wait hours for a Pod. From then on it counts only among the Jobs of its namespace, so that the Jobs of one
+//! tenant do not hold up another.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::moment::Moment;
+use drift_model::shared_text::SharedText;
 use drift_target::CorrectLimits;
 
 /// The span that `perMinute` speaks of.
@@ -24,12 +27,32 @@ pub enum Room {
     From(Moment),
 }
 
+/// The properties of a correction that decide which places it may take. Corrections with the same ones wait in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The namespace of the object.
+    pub namespace: Option<SharedText>,
+    /// The object is being deleted.
+    pub deletes: bool,
+    /// A Job does it.
+    pub by_job: bool,
+}
+
 /// What of a target's limits is used up.
 #[derive(Debug, Default)]
 pub struct Pace {
+    /// Oldest first.
     begun: VecDeque<Moment>,
-    /// Every place that is taken holds one more reference.
-    places: Arc<()>,
+    places: Places,
+    /// The Jobs of each namespace, from their begin to their end.
+    jobs: HashMap<Option<SharedText>, Places>,
+}
+
+/// Places that are taken: each taker holds one more reference.
+#[derive(Debug, Default)]
+struct Places {
+    all: Arc<()>,
+    deletions: Arc<()>,
 }
 
 /// A correction that begins: the place that it takes, and when it began.
@@ -44,7 +67,14 @@ pub struct Place {
 #[derive(Debug)]
 #[must_use = "the place is free again when this is dropped"]
 pub struct Taken {
-    _reference: Arc<()>,
+    place: Option<TakenPlace>,
+    _job: Option<TakenPlace>,
+}
+
+#[derive(Debug)]
+struct TakenPlace {
+    _all: Arc<()>,
+    _deletion: Option<Arc<()>>,
 }
 
 impl Place {
@@ -54,26 +84,54 @@ impl Place {
     }
 }
 
+impl Taken {
+    /// Gives the place back for a Job that was begun. Returns true if it was not given back before.
+    pub fn begin_job(&mut self) -> bool {
+        self.place.take().is_some()
+    }
+}
+
+impl Places {
+    fn take(&self, deletes: bool) -> TakenPlace {
+        TakenPlace { _all: self.all.clone(), _deletion: deletes.then(|| self.deletions.clone()) }
+    }
+
+    /// A deletion has room beside any number of corrections while it is the only one.
+    fn have_room(&self, concurrent: usize, deletes: bool) -> bool {
+        taken(&self.all) < concurrent || deletes && taken(&self.deletions) == 0
+    }
+}
+
+fn taken(references: &Arc<()>) -> usize {
+    Arc::strong_count(references) - 1
+}
+
 impl Pace {
-    /// Whether the limits allow one more now.
+    /// Whether the limits allow one more now. A namespace may have as many Jobs as the target has places.
     #[must_use]
-    pub fn room(&self, limits: &CorrectLimits, now: Moment) -> Room {
-        if self.under_way() >= limits.concurrent as usize {
+    pub fn room(&self, limits: &CorrectLimits, line: &Line, now: Moment) -> Room {
+        let concurrent = limits.concurrent as usize;
+        let jobs = if line.by_job { self.jobs.get(&line.namespace) } else { None };
+        if [Some(&self.places), jobs].into_iter().flatten().any(|places| !places.have_room(concurrent, line.deletes)) {
             return Room::AfterAnEnd;
         }
-        let recent = self.begun.iter().filter(|begun| !now.is_past(**begun, MINUTE)).count();
+        let recent = self.begun.len() - self.begun.partition_point(|begun| now.is_past(*begun, MINUTE));
         let over = recent.checked_sub(limits.per_minute as usize);
         let blocking = over.and_then(|over| self.begun.get(self.begun.len() - recent + over));
         blocking.map_or(Room::Free, |begun| Room::From(*begun + MINUTE))
     }
 
     /// A correction begins.
-    pub fn begin(&mut self, now: Moment) -> Place {
+    pub fn begin(&mut self, line: &Line, now: Moment) -> Place {
         while self.begun.front().is_some_and(|begun| now.is_past(*begun, MINUTE)) {
             self.begun.pop_front();
         }
         self.begun.push_back(now);
-        Place { begun: now, taken: Some(Taken { _reference: self.places.clone() }) }
+        self.jobs.retain(|_, places| taken(&places.all) > 0);
+        let jobs = line.by_job.then(|| &*self.jobs.entry(line.namespace.clone()).or_default());
+        let taken =
+            Taken { place: Some(self.places.take(line.deletes)), _job: jobs.map(|jobs| jobs.take(line.deletes)) };
+        Place { begun: now, taken: Some(taken) }
     }
 
     /// The one in this place was called off before anything was sent: it did not begin.
@@ -82,10 +140,6 @@ impl Pace {
             self.begun.remove(index);
         }
     }
-
-    fn under_way(&self) -> usize {
-        Arc::strong_count(&self.places) - 1
-    }
 }
 
 #[cfg(test)]
@@ -93,31 +147,94 @@ mod tests {
     use super::*;
 
     const LIMITS: CorrectLimits = CorrectLimits { concurrent: 2, per_minute: 3, max_drifted_percent: 20, attempts: 10 };
+    const MANY: CorrectLimits = CorrectLimits { per_minute: 1_000, ..LIMITS };
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))
     }
 
+    fn update() -> Line {
+        Line { namespace: Some("team-a".into()), deletes: false, by_job: false }
+    }
+
+    fn deletion() -> Line {
+        Line { deletes: true, ..update() }
+    }
+
+    fn job_in(namespace: &str) -> Line {
+        Line { namespace: Some(namespace.into()), by_job: true, ..update() }
+    }
+
+    /// A Job that was begun and has not ended.
+    fn begun(pace: &mut Pace, line: &Line) -> Option<Taken> {
+        let mut taken = pace.begin(line, at(0)).hand_over();
+        assert_eq!(taken.as_mut().map(Taken::begin_job), Some(true));
+        assert_eq!(taken.as_mut().map(Taken::begin_job), Some(false), "it is given back once");
+        taken
+    }
+
     #[test]
     fn no_more_than_concurrent_are_under_way() {
         let mut pace = Pace::default();
-        let first = pace.begin(at(0));
-        assert_eq!(pace.room(&LIMITS, at(0)), Room::Free);
-        let _second = pace.begin(at(0));
-        assert_eq!(pace.room(&LIMITS, at(0)), Room::AfterAnEnd);
+        let first = pace.begin(&update(), at(0));
+        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::Free);
+        let _second = pace.begin(&update(), at(0));
+        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::AfterAnEnd);
         drop(first);
-        assert_eq!(pace.room(&LIMITS, at(0)), Room::Free);
+        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::Free);
+    }
+
+    #[test]
+    fn one_deletion_has_a_place_of_its_own() {
+        let mut pace = Pace::default();
+        let _updates = [pace.begin(&update(), at(0)), pace.begin(&update(), at(0))];
+        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::Free);
+        let first = pace.begin(&deletion(), at(0));
+        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::AfterAnEnd);
+        drop(first);
+        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::Free);
+        assert_eq!(pace.room(&MANY, &update(), at(0)), Room::AfterAnEnd);
+    }
+
+    #[test]
+    fn begun_jobs_hold_up_their_own_namespace_alone() {
+        let mut pace = Pace::default();
+        let jobs = [begun(&mut pace, &job_in("stuck")), begun(&mut pace, &job_in("stuck"))];
+        assert_eq!(pace.room(&MANY, &job_in("stuck"), at(0)), Room::AfterAnEnd);
+        assert_eq!(pace.room(&MANY, &job_in("other"), at(0)), Room::Free);
+        let deleting_job = Line { deletes: true, ..job_in("stuck") };
+        assert_eq!(pace.room(&MANY, &deleting_job, at(0)), Room::Free);
+        let deletion = begun(&mut pace, &deleting_job);
+        assert_eq!(pace.room(&MANY, &deleting_job, at(0)), Room::AfterAnEnd);
+        drop((jobs, deletion));
+        assert_eq!(pace.room(&MANY, &job_in("stuck"), at(0)), Room::Free);
+    }
+
+    #[test]
+    fn jobs_that_ended_are_forgotten() {
+        let mut pace = Pace::default();
+        for number in 0..100 {
+            drop(begun(&mut pace, &job_in(&number.to_string())));
+        }
+        assert_eq!(pace.jobs.len(), 1, "the last one goes with the next");
+    }
+
+    #[test]
+    fn a_job_about_to_begin_holds_a_place() {
+        let mut pace = Pace::default();
+        let _starting = [pace.begin(&job_in("a"), at(0)), pace.begin(&job_in("b"), at(0))];
+        assert_eq!(pace.room(&MANY, &job_in("c"), at(0)), Room::AfterAnEnd);
     }
 
     #[test]
     fn a_place_handed_over_is_free_in_the_end() {
         let limits = CorrectLimits { concurrent: 1, ..LIMITS };
         let mut pace = Pace::default();
-        let mut place = pace.begin(at(0));
+        let mut place = pace.begin(&update(), at(0));
         let taken = place.hand_over();
-        assert_eq!(pace.room(&limits, at(0)), Room::AfterAnEnd);
+        assert_eq!(pace.room(&limits, &update(), at(0)), Room::AfterAnEnd);
         drop(taken);
-        assert_eq!(pace.room(&limits, at(0)), Room::Free, "while its outcome is still being noted");
+        assert_eq!(pace.room(&limits, &update(), at(0)), Room::Free, "while its outcome is still being noted");
         pace.call_off(place);
     }
 
@@ -125,25 +242,25 @@ mod tests {
     fn no_more_than_per_minute_begin_in_any_minute() {
         let mut pace = Pace::default();
         for second in [0, 10, 20] {
-            assert_eq!(pace.room(&LIMITS, at(second)), Room::Free);
-            drop(pace.begin(at(second)));
+            assert_eq!(pace.room(&LIMITS, &update(), at(second)), Room::Free);
+            drop(pace.begin(&update(), at(second)));
         }
-        assert_eq!(pace.room(&LIMITS, at(30)), Room::From(at(60)));
-        assert_eq!(pace.room(&LIMITS, at(60)), Room::Free);
-        drop(pace.begin(at(60)));
-        assert_eq!(pace.room(&LIMITS, at(61)), Room::From(at(70)));
+        assert_eq!(pace.room(&LIMITS, &update(), at(30)), Room::From(at(60)));
+        assert_eq!(pace.room(&LIMITS, &update(), at(60)), Room::Free);
+        drop(pace.begin(&update(), at(60)));
+        assert_eq!(pace.room(&LIMITS, &update(), at(61)), Room::From(at(70)));
         let none = CorrectLimits { per_minute: 1, ..LIMITS };
-        assert_eq!(pace.room(&none, at(61)), Room::From(at(120)));
+        assert_eq!(pace.room(&none, &update(), at(61)), Room::From(at(120)));
     }
 
     #[test]
     fn who_is_called_off_gives_its_beginning_back() {
         let mut pace = Pace::default();
-        let first = pace.begin(at(0));
-        drop(pace.begin(at(10)));
+        let first = pace.begin(&update(), at(0));
+        drop(pace.begin(&update(), at(10)));
         pace.call_off(first);
-        drop(pace.begin(at(20)));
-        drop(pace.begin(at(30)));
-        assert_eq!(pace.room(&LIMITS, at(40)), Room::From(at(70)));
+        drop(pace.begin(&update(), at(20)));
+        drop(pace.begin(&update(), at(30)));
+        assert_eq!(pace.room(&LIMITS, &update(), at(40)), Room::From(at(70)));
     }
 }

@@ -20,6 +20,7 @@ pub mod held;
 pub mod holdings;
 pub mod job;
 pub mod limits;
+pub mod lines;
 pub mod manifests;
 pub mod memory;
 pub mod nudge;

@@ -15,7 +15,7 @@ use super::breaker::{Breaker, Stand, Transition};
 use super::decide::decide;
 use super::decision::Decision;
 use super::facts::{ObjectFacts, TargetFacts};
-use super::limits::{Pace, Place, Room};
+use super::limits::{Line, Pace, Place, Room};
 use super::memory::ObjectMemory;
 use super::situation::{Situation, Surroundings};
 
@@ -205,7 +205,7 @@ impl Roster {
             scope_complete: around.scope_complete,
             vouched: around.vouched,
             breaker_holds: self.breaker.holds(uid),
-            room: self.room(now),
+            room: self.room(&self.line_of(&known.object), now),
         };
         let Known { object, facts, memory, .. } = known;
         Some(decide(&Situation {
@@ -226,7 +226,13 @@ impl Roster {
             let retry = known.object.retry_requested();
             known.memory.begin(now, retry);
         }
-        self.pace.begin(now)
+        self.reserve(uid, now)
+    }
+
+    /// A correction or deletion of the object is about to begin.
+    pub fn reserve(&mut self, uid: &Uid, now: Moment) -> Place {
+        let line = self.line(uid);
+        self.pace.begin(&line, now)
     }
 
     /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
@@ -235,10 +241,21 @@ impl Roster {
         concerned.filter_map(|known| known.memory.delay.send_anew().then(|| known.uid().clone())).collect()
     }
 
-    /// Whether the limits allow one more.
+    /// The line in which an object waits for the limits.
     #[must_use]
-    pub fn room(&self, now: Moment) -> Room {
-        self.pace.room(&self.target.limits, now)
+    pub fn line(&self, uid: &Uid) -> Line {
+        let by_job = self.target.by_job;
+        self.object(uid).map_or(Line { namespace: None, deletes: false, by_job }, |object| self.line_of(object))
+    }
+
+    fn line_of(&self, object: &LeanObject) -> Line {
+        Line { namespace: object.id.namespace.clone(), deletes: object.deleting, by_job: self.target.by_job }
+    }
+
+    /// Whether the limits allow one more of this line.
+    #[must_use]
+    pub fn room(&self, line: &Line, now: Moment) -> Room {
+        self.pace.room(&self.target.limits, line, now)
     }
 
     /// Opens or closes the breaker.

@@ -6,9 +6,11 @@
 use drift_cluster::identities::HeldClaim;
 use drift_cluster::object_writer::CallSlot;
 
-use super::Executor;
+use super::{Executor, Run};
 use crate::core::execution::Execution;
+use crate::core::held::Held;
 use crate::core::limits::Taken;
+use crate::core::outcome::Sighting;
 use crate::requests::held_hosts::{HeldHosts, HostPlace};
 
 /// What an execution holds that others wait for.
@@ -39,6 +41,18 @@ impl Executor {
             if let Some(place) = self.requests.try_enter(&host) {
                 return Some((Some(place), call));
             }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The Job needs no place any more. The word to the actor also wakes the next in line.
+    pub(super) fn job_goes_on(&mut self, sighting: Option<&Sighting>) {
+        let gives_place_back = self.places.taken.as_mut().is_some_and(Taken::begin_job);
+        if gives_place_back || sighting.is_some() {
+            let held = sighting.and_then(|sighting| Held::of_job(sighting.stage));
+            // Nobody shows it where the target's actor has ended.
+            _ = self.supervision.stalls.send((self.execution.object().id.uid.clone(), held));
         }
     }
 }

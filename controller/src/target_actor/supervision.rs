@@ -80,7 +80,7 @@ impl TargetActor {
             self.queue.add_after(uid, now + LOOK_AGAIN);
             return false;
         };
-        let reserved = is_correction.then(|| self.roster.pace.begin(now));
+        let reserved = is_correction.then(|| self.roster.reserve(uid, now));
         let deleting = CancellationToken::new();
         let supervision = Supervision {
             questions: self.questions.clone(),

@@ -112,7 +112,7 @@ impl TargetActor {
     fn drop_known(&mut self, uid: &Uid) {
         self.held_counts.set(uid, None);
         self.queue.remove(uid);
-        self.limited.leave(uid);
+        self.limited.leave(&self.roster.line(uid), uid);
         self.crowded.leave(uid);
         self.unreadable.remove(uid);
         self.deletions.forget(uid);

@@ -195,7 +195,7 @@ impl AtWork {
             return None;
         }
         let object = self.roster.object(uid)?.clone();
-        let reserved = matches!(decision, Decision::Correct(_)).then(|| self.roster.pace.begin(now));
+        let reserved = matches!(decision, Decision::Correct(_)).then(|| self.roster.reserve(uid, now));
         Some((Acting::begin(&self.target, self.text, object, decision), reserved))
     }
 

@@ -142,9 +142,9 @@ impl Controller {
         }
         for (name, at_work) in &mut self.targets {
             at_work.secret = clock.known_secret();
-            if at_work.roster.room(now) == Room::Free {
-                let limited = std::mem::take(&mut at_work.limited);
-                limited.iter().for_each(|uid| at_work.queue.add(uid));
+            let roster = &at_work.roster;
+            for uid in at_work.limited.extract_if(.., |uid| roster.room(&roster.line(uid), now) == Room::Free) {
+                at_work.queue.add(&uid);
             }
             while let Some(uid) = at_work.queue.next(now) {
                 let busy = self.tasks.iter().any(|task| task.uid == uid);

@@ -276,11 +276,12 @@ fn an_older_state_does_not_replace_a_newer_one() {
 fn what_the_former_text_began_counts_until_it_ends() {
     let limits = drift_target::CorrectLimits { concurrent: 1, ..target().limits };
     let mut roster = Roster::new(TargetFacts { limits, ..target() }, Handover::default()).0;
-    let place = roster.pace.begin(at(1));
+    let line = roster.line(&"u0".into());
+    let place = roster.pace.begin(&line, at(1));
     let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_handover(HashMap::new())).0;
-    assert_eq!(next.room(at(2)), Room::AfterAnEnd);
+    assert_eq!(next.room(&line, at(2)), Room::AfterAnEnd);
     drop(place);
-    assert_eq!(next.room(at(2)), Room::Free);
+    assert_eq!(next.room(&line, at(2)), Room::Free);
 }
 
 #[test]
