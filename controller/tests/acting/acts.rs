@@ -65,6 +65,32 @@ async fn a_first_create_has_its_order() {
     assert!(object.conditions.corrected().unwrap().message.text().ends_with(&ending), "{:?}", object.conditions);
 }
 
+/// A look-up as JSON-RPC has it: "not found" is a 404, and anything else is somebody else's.
+const FIND: &str = r#"- {name: find, method: POST, reads: true, url: "http://OUTSIDE/rpc", body: {find: "${self.metadata.name}"}, accept: [404]}"#;
+
+#[tokio::test]
+async fn a_post_that_reads_and_finds_claims_nothing() {
+    let bench = Bench::with_lines(object(&verdict("NotCreated", 0), None), "Refuse", &[FIND, ""]).await;
+    let (object, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
+    let found = Refusal { code: 204.into(), because: None };
+    assert_eq!(outcome(&end), Some(Outcome::Refused(failed(Some("find"), Reach::Unwritten), found)));
+    let refused =
+        "note CorrectionFailed correction 1: create, step find: the external system refuses it with status 204";
+    assert_eq!(bench.log(), ["POST /rpc none", refused], "no claim, no finalizer, no write");
+    assert!(!object.has_finalizer());
+}
+
+#[tokio::test]
+async fn the_claim_comes_after_a_post_that_reads() {
+    let bench = Bench::with_lines(object(&verdict("NotCreated", 0), None), "Refuse", &[FIND, ""]).await;
+    bench.replace(|line, _| line.starts_with("POST /rpc").then_some(StatusCode::NOT_FOUND));
+    let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
+    assert_eq!(outcome(&end), Some(Outcome::Applied));
+    let started = r#"note CorrectionStarted owns "web": creating the external resource"#;
+    let log = bench.log();
+    assert_eq!(log[..4], ["POST /rpc none", "add finalizer", started, "POST /proxies u-1-1-1"]);
+}
+
 #[tokio::test]
 async fn an_update_of_what_is_ours_writes_nothing_before_it() {
     let bench = owned("FieldsDiffer").await;

@@ -96,6 +96,11 @@ impl Bench {
 
     /// A bench whose target has this line in `correct.http`; no Secret is there.
     pub(crate) async fn with_auth(object: Value, existing: &str, auth: &str) -> Self {
+        Self::with_lines(object, existing, &["", auth]).await
+    }
+
+    /// A bench whose target has the first line as the first step of `create`, and the second in `correct.http`.
+    pub(crate) async fn with_lines(object: Value, existing: &str, lines: &[&str; 2]) -> Self {
         drift_cluster::client::install_crypto();
         let replace: Replace = Box::new(|_, _| None);
         let state = Arc::new(Mutex::new(State {
@@ -112,7 +117,7 @@ impl Bench {
             axum::Router::new().fallback(move |request: Request<Body>| cluster_answer(cluster.clone(), request));
         let client = kube::Client::new(router, "drift-system");
         let stop_lease = CancellationToken::new();
-        let (credentials, target) = (Credentials::default(), target("proxies", &outside, existing, auth));
+        let (credentials, target) = (Credentials::default(), target("proxies", &outside, existing, lines));
         let (context, executor) = executor(&client, &target, &stop_lease, &credentials).await;
         Self { outside, state, context, executor, credentials, stop_lease }
     }
@@ -162,7 +167,7 @@ impl Bench {
 
     /// A second target of the same scope.
     pub(crate) fn another_target(&self) -> Arc<Target> {
-        target("others", &self.outside, "Refuse", "")
+        target("others", &self.outside, "Refuse", &["", ""])
     }
 
     /// Has the decision carried out; decided anew, it is the same on the same state of the object.
@@ -234,7 +239,8 @@ pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
     condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
 }
 
-fn target(name: &str, outside: &str, existing: &str, auth: &str) -> Arc<Target> {
+fn target(name: &str, outside: &str, existing: &str, [first, auth]: &[&str; 2]) -> Arc<Target> {
+    let first = first.replace("OUTSIDE", outside);
     let text = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -254,6 +260,7 @@ spec:
     http:
       {auth}
       create:
+      {first}
       - {{method: POST, url: "http://{outside}/proxies", body: {{name: "${{self.metadata.name}}", listen: "${{desired.listen}}"}}, accept: [201], because: "${{response.body.?error}}"}}
       - {{method: PUT, url: "http://{outside}/proxies/${{self.metadata.name}}/labels", body: "${{desired}}"}}
       update: [{{method: POST, url: "http://{outside}/proxies/${{self.metadata.name}}", body: "${{desired}}"}}]

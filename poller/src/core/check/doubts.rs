@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_target::{Destination, Mode, Target, place_of_key};
+use drift_target::{Destination, HttpStep, Mode, Target, place_of_key};
+use http::Method;
 
 use super::{Document, Remark, Severity};
 
@@ -20,6 +21,10 @@ const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` sele
 /// Said of corrections that nobody turned on or off.
 const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
                        where that is meant";
+
+/// Said of a create that seems to ask before it writes.
+const UNMARKED_LOOK_UP: &str = "its first step is a POST, as the read is: if it only looks something up, write reads: true, or the claim is made \
+                                before it and takes what it finds for ours; if it writes, write reads: false";
 
 /// What is doubtful about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
@@ -40,6 +45,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
+        if has_unmarked_look_up(target) {
+            warn(&["spec", "correct", "http", "create"], UNMARKED_LOOK_UP);
         }
         if let Some(Destination::Kubernetes(correct)) = &target.correct.destination
             && correct.makes_what_is_selected(&target.objects)
@@ -66,6 +74,17 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+/// Whether a create begins with a POST that may be a look-up: the read is one, and a later step can write.
+fn has_unmarked_look_up(target: &Target) -> bool {
+    let (Some(Destination::Http(correct)), Some(read)) = (&target.correct.destination, target.read.http()) else {
+        return false;
+    };
+    let asks = |first: &HttpStep| first.request.method == Method::POST && first.reads.is_none();
+    correct.create.len() > 1
+        && correct.create.first().is_some_and(asks)
+        && read.steps().any(|step| step.request.method == Method::POST)
 }
 
 /// What is said of an update that has no write for these keys.

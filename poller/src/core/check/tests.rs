@@ -380,6 +380,33 @@ fn a_key_that_no_update_carries_is_a_warning() {
 }
 
 #[test]
+fn a_create_that_seems_to_ask_first_is_a_warning() {
+    let url = "url: \"https://h.example/${self.metadata.name}\"";
+    let told = |read: &str, first: &str, further: &str| {
+        let step = format!("{{method: PUT, {url}}}");
+        let correct = format!(
+            "  correct: {{mode: Observe, http: {{create: [{{{first}, {url}}}{further}], update: [{step}]}}}}\n"
+        );
+        let text = target("a", "A", &correct).replace("{http: {", &format!("{{http: {{{read}"));
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{first} {remarks:#?}");
+        remarks.join("; ")
+    };
+    let (post, put) = ("method: POST, ", format!(", {{method: PUT, {url}}}"));
+    let said = told(post, "method: POST", &put);
+    assert!(said.starts_with("warning a.yaml:10:35 its first step is a POST, as the read is: "), "{said}");
+    for (read, first, further) in [
+        (post, "method: POST, reads: true", &*put),
+        (post, "method: POST, reads: false", &put),
+        (post, "method: GET", &put),
+        (post, "method: POST", ""),
+        ("", "method: POST", &put),
+    ] {
+        assert_eq!(told(read, first, further), "", "{read} {first} {further}");
+    }
+}
+
+#[test]
 fn a_correction_without_mode_is_a_warning() {
     let silent = target("a", "A", &CORRECT.replace("mode: Correct, ", ""));
     let (_, remarks) = checked(&[("a.yaml", &silent)]);

@@ -21,7 +21,7 @@ use drift_model::field_paths::FieldPaths;
 const MAX_STEPS: usize = 16;
 
 /// Keys of every step.
-const STEP_KEYS: &[&str] = &["name", "method", "url", "headers", "when", "accept", "refusedWhen", "because"];
+const STEP_KEYS: &[&str] = &["name", "method", "reads", "url", "headers", "when", "accept", "refusedWhen", "because"];
 
 /// One request of a correction.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct HttpStep {
     pub name: Option<String>,
     /// What is sent. GET and HEAD only look something up, for the steps after it.
     pub request: RequestTemplate,
+    /// Whether a POST only looks something up too, as in JSON-RPC; `None` where the target does not say.
+    pub reads: Option<bool>,
     /// Whether it is sent at all; always where the target does not say.
     pub when: Option<Expression>,
     /// Statuses that mean done; default 200–299, and always 404 and 410 for a step that deletes.
@@ -49,7 +51,7 @@ impl HttpStep {
     /// Whether it changes nothing outside.
     #[must_use]
     pub fn looks_up(&self) -> bool {
-        matches!(self.request.method, Method::GET | Method::HEAD)
+        matches!(self.request.method, Method::GET | Method::HEAD) || self.reads == Some(true)
     }
 
     /// Whether it sends the secret of that name.
@@ -179,7 +181,7 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purp
     reader.names_mut().steps.clear();
     let steps = steps.into_iter().collect::<Option<Vec<_>>>()?;
     if steps.iter().all(HttpStep::looks_up) {
-        let message = format!("{place}: no step writes; method POST, PUT, PATCH or DELETE does");
+        let message = format!("{place}: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does");
         return reader.refuse(node.at, message);
     }
     Some(steps)
@@ -195,6 +197,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
         let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
         methods.into_iter().nth(reader.choice(node, &fields.place("method"), &choices)?)
     });
+    let reads = reader.optional(&fields, "reads", Reader::truth);
     let request = read_request(reader, &fields, method, &reader.site(place, asking));
     let when = reader
         .optional(&fields, "when", |reader, node, place| read_expression(reader, node, &reader.site(place, asking)));
@@ -207,10 +210,10 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, judging)
     });
-    let (name, request, when) = (name?, request?, when?);
+    let (name, request, reads, when) = (name?, request?, reads?, when?);
     let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
     let (refused_when, because, store) = (refused_when?, because?, store?);
-    let step = HttpStep { name, request, when, accept, done_on, refused_when, because, store };
+    let step = HttpStep { name, request, reads, when, accept, done_on, refused_when, because, store };
     check_keys(reader, &fields, step, purpose)
 }
 
@@ -219,17 +222,25 @@ fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope)
     read_value(reader, node, &reader.site(place, scope))
 }
 
-/// What only looks something up carries nothing, and only what takes something away says when that is done.
+/// A GET and a HEAD carry nothing, only a POST may say that it reads, and only what takes something away says when that is
+/// done.
 fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purpose: Purpose) -> Option<HttpStep> {
-    let is_change = purpose == Purpose::Replacing && !step.looks_up() && !purpose.deletes(&step.request.method);
+    let method = &step.request.method;
+    if let Some(node) = fields.get("reads").filter(|_| *method != Method::POST) {
+        let always = if step.looks_up() { "always looks something up" } else { "always writes" };
+        let message = format!("{}: only a POST says that; a {method} {always}: leave it out", fields.place("reads"));
+        return reader.refuse(node.at, message);
+    }
+    let is_change = purpose == Purpose::Replacing && !step.looks_up() && !purpose.deletes(method);
     if let Some(node) = fields.get("doneOn").filter(|_| is_change) {
         let message = format!("{}: in a replacement only a DELETE says when it is done", fields.place("doneOn"));
         return reader.refuse(node.at, message);
     }
-    let refused = WRITE_KEYS.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
+    let body_keys: &[&str] = if *method == Method::POST { &[] } else { WRITE_KEYS };
+    let refused = body_keys.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
     match refused.filter(|_| step.looks_up()) {
         Some((key, node)) => {
-            let (place, method) = (fields.place(key), &step.request.method);
+            let place = fields.place(key);
             reader.refuse(node.at, format!("{place}: a {method} only looks something up, and has no {key}"))
         }
         None => Some(step),

@@ -204,6 +204,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("correct.http.create[].name", "What later steps call its answer."),
     ("correct.http.create[].method", "GET and HEAD look up; the others write."),
+    ("correct.http.create[].reads", "true says that a POST only looks something up, as a GET does."),
     ("correct.http.create[].url", "Where it is sent; each ${…} is percent-encoded."),
     ("correct.http.create[].headers", "Headers to send; values may hold ${…}."),
     ("correct.http.create[].body", "A tree that is sent as JSON, for example ${desired}."),

@@ -33,6 +33,16 @@ fn steps_are_read_as_they_are_written() {
     assert!(http.steps().all(|step: &HttpStep| step.when.is_none()));
 }
 
+#[test]
+fn a_post_looks_up_where_the_target_says_so() {
+    for (written, expected) in [("", false), ("reads: false, ", false), ("reads: true, ", true)] {
+        let post = format!("method: POST, {written}body: {{query: x}}");
+        let target = parse(&TARGET.replace("method: GET", &post)).unwrap();
+        let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+        assert_eq!(http.update[0].looks_up(), expected, "{written}");
+    }
+}
+
 /// What is edited in the target, into what, and what is then said.
 const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
@@ -64,7 +74,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "method: PUT",
         "method: HEAD",
-        &["12:9 correct.http.update: no step writes; method POST, PUT, PATCH or DELETE does"],
+        &["12:9 correct.http.update: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does"],
     ),
     (
         "method: PUT",
@@ -75,6 +85,26 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "method: GET,",
         "method: GET, body: {a: 1},",
         &["12:42 correct.http.update[0].body: a GET only looks something up, and has no body"],
+    ),
+    (
+        "method: GET,",
+        "method: GET, reads: true,",
+        &["12:43 correct.http.update[0].reads: only a POST says that; a GET always looks something up: leave it out"],
+    ),
+    (
+        "method: PUT,",
+        "method: PUT, reads: false,",
+        &["13:41 correct.http.update[1].reads: only a POST says that; a PUT always writes: leave it out"],
+    ),
+    (
+        "method: PUT,",
+        "method: POST, reads: true,",
+        &["12:9 correct.http.update: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does"],
+    ),
+    (
+        "method: DELETE,",
+        "method: POST, reads: true, doneOn: [404],",
+        &["15:45 correct.http.delete[0].doneOn: a POST only looks something up, and has no doneOn"],
     ),
     (
         "method: DELETE,",
