@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_cluster::access::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
+use drift_cluster::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, Pace};
 use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::{LeaseHandle, LeaseWatch};
@@ -130,6 +130,7 @@ struct Program {
     context: Context,
     /// How long no target must have selected an object that keeps a condition of ours.
     patience: Duration,
+    missing: MissingTargets,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -151,6 +152,7 @@ impl Program {
         at_home.push(right_to_read_lease(&site.namespace, &settings.poller_lease_name));
         let (rights, home_rights) = site.watch_rights(at_home);
         let lease_stop = CancellationToken::new();
+        let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
         let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
         let secrets = site.watch_secrets(CREDENTIAL_CONTROLLER);
         let context = Context {
@@ -189,6 +191,7 @@ impl Program {
         Self {
             context,
             patience: settings.clean_up.clean_up_after,
+            missing,
             lease,
             lease_stop,
             lease_task,
@@ -237,6 +240,7 @@ impl Program {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = notes.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
+                () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 _ = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}

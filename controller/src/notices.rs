@@ -73,6 +73,19 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
     }
 
+    /// A correction or a deletion waits for other targets of its scope.
+    pub fn scope_incomplete(&self, kind: &ResolvedKind, object: &LeanObject, awaited: &str) {
+        let (reason, action, what) = match object.deleting {
+            true => ("DeletionHeld", "Delete", "not deleted outside"),
+            false => ("CorrectionHeld", "Correct", "not corrected"),
+        };
+        let note = format!(
+            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known; see the alert \
+             DriftTargetMissing and /readyz"
+        );
+        self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
+    }
+
     /// What a poll had seen last was not there when it was to be deleted.
     pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
         let note = "the external system has nothing to delete where the last poll saw the resource: somebody took it away, or the \

@@ -4,6 +4,7 @@
 //! decides, and the executor, which does; it must not decide anything itself.
 
 mod housekeeping;
+mod scope_wait;
 mod supervision;
 mod watching;
 
@@ -38,6 +39,7 @@ use crate::held_counts::HeldCounts;
 use crate::held_objects::Asked;
 use crate::metrics::of_target;
 use crate::secrets::Look;
+use scope_wait::ScopeWait;
 use supervision::{Report, Underway, Unreadable};
 
 /// How often the actor looks at itself where nothing happens: vouching that grew old.
@@ -85,6 +87,7 @@ pub struct TargetActor {
     deletions: Deletions,
     /// Objects whose held deletion was told.
     told_deletions: HashSet<Uid>,
+    scope_wait: ScopeWait,
     held_counts: HeldCounts,
     /// From people who ask what is held.
     holdings: mpsc::Receiver<Asked>,
@@ -128,6 +131,7 @@ impl TargetActor {
             superseded: CancellationToken::new(),
             deletions: Deletions::default(),
             told_deletions: HashSet::new(),
+            scope_wait: ScopeWait::default(),
             secrets: Look::default(),
             last_word: None,
             room_given_back: clock::now(),

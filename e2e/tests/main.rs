@@ -22,6 +22,7 @@ mod jobs;
 mod kinds;
 mod manifests;
 mod misbehaving;
+mod missing;
 mod nudging;
 mod ordering;
 mod other_writers;

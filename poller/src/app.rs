@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use drift_cluster::access::rights::{Need, rights_at_home};
-use drift_cluster::cleanup::{CleanedObjects, Collector, NotedSelections, Pace};
+use drift_cluster::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, Pace};
 use drift_cluster::client::KubeconfigSettings;
 use drift_cluster::identities::Identities;
 use drift_cluster::lease::LeaseHandle;
@@ -133,6 +133,7 @@ struct Program {
     context: Context,
     /// How long no target must have selected an object that keeps a condition of ours.
     patience: Duration,
+    missing: MissingTargets,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -147,6 +148,7 @@ impl Program {
         let lease_name = settings.run.home.lease_name(POLLER_LEASE);
         let (rights, _home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
         let lease_stop = CancellationToken::new();
+        let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
         let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
         let secrets = site.watch_secrets(CREDENTIAL_POLLER);
         let context = Context {
@@ -187,7 +189,7 @@ impl Program {
         let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
         let patience = settings.clean_up.clean_up_after;
-        Self { context, patience, lease, lease_stop, lease_task, stop, _home_rights }
+        Self { context, patience, missing, lease, lease_stop, lease_task, stop, _home_rights }
     }
 
     /// Works while we hold the Lease, again and again, until told to stop.
@@ -221,6 +223,7 @@ impl Program {
                 () = self.keep_list() => {}
                 () = notes.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
+                () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 () = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}

@@ -86,6 +86,7 @@ impl TargetActor {
     pub(super) fn housekeep(&mut self) {
         self.give_room_back(clock::now());
         self.show_deletions();
+        self.tell_of_scope_wait(clock::now());
         self.note_vouching();
         self.note_secrets();
         // The poller's word may have gone and come back between two looks at it.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use drift_model::names::{TARGETS_LABEL, TRUE};
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
 use drift_target::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts, manifests_of};
@@ -63,6 +64,8 @@ pub struct ByLastGood {
     pub objects: Vec<ObjectSelection>,
     /// What is wrong with it, and what that means.
     pub trouble: String,
+    /// The ConfigMap that last had it and that is missing; `None` if a wrong document stands for the target.
+    pub missing_map: Option<String>,
 }
 
 /// A target as far as it is known.
@@ -211,22 +214,31 @@ fn by_last_good(
         let places: Vec<_> = notes.places.iter().filter(|place| place.target == *name).collect();
         let is_vouched = notes.vouched.contains_key(name);
         let said: Vec<_> = wrong.iter().filter(|wrong| may_be_of(wrong, name, notes)).collect();
-        let said = match places.iter().find(|place| !texts.contains_key(&place.config_map)) {
+        let missing_map = places.iter().map(|place| &place.config_map).find(|map| !texts.contains_key(*map));
+        let missing_map = missing_map.filter(|_| said.is_empty()).cloned();
+        let said = match &missing_map {
             _ if !said.is_empty() => {
                 said.iter().map(|wrong| wrong.sentence(namespace)).collect::<Vec<_>>().join(", and ")
             }
-            Some(place) if is_vouched => format!("ConfigMap {namespace}/{}, which had it, is gone", place.config_map),
-            // Somebody took the target away, and the programs clean up after it.
-            _ => return None,
+            Some(map) => format!(
+                "ConfigMap {namespace}/{map}, which had it, is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""
+            ),
+            // A ConfigMap that stands there lacks the target: it was removed, and the programs clean up after it.
+            None => return None,
         };
-        let consequence = if is_vouched {
-            "the programs go on by its last good text, which cannot be read from here"
-        } else {
-            "whether the programs go on by an earlier text cannot be told: the poller does not vouch for the target at the moment"
+        let consequence = match (is_vouched, &missing_map) {
+            (true, _) => "the programs go on by its last good text, which cannot be read from here",
+            (false, Some(_)) => {
+                "the poller does not vouch for the target, so nothing of it is corrected, and after a restart nothing is polled; apply the \
+                 ConfigMap with the label again, without the target if it is to go"
+            }
+            (false, None) => {
+                "whether the programs go on by an earlier text cannot be told: the poller does not vouch for the target at the moment"
+            }
         };
         let objects = places.iter().map(|place| place.objects.clone()).collect();
         let trouble = format!("target {name}: {said}; {consequence}");
-        Some(Arc::new(ByLastGood { name: name.clone(), objects, trouble }))
+        Some(Arc::new(ByLastGood { name: name.clone(), objects, trouble, missing_map }))
     };
     lost.filter_map(of).collect()
 }

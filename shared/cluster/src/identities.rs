@@ -2,8 +2,7 @@
 //!
 //! A thin handle: one lock around the index, a mailbox for each actor whose objects' rights another one's object may
 //! change, and the scopes in which not everybody is known yet. What an actor has told stays until the actor of the
-//! target's next text has read its list, so that an edit of a target gives nobody's resource away. It must not know what
-//! is done to a resource.
+//! target's next text has read its list, so that an edit of a target gives nobody's resource away.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -156,7 +155,6 @@ impl State {
             self.incomplete = incomplete;
             let void = self.index.note_complete(|scope| self.incomplete.is_complete(scope));
             self.tell(void, None);
-            // An actor that has ended needs no word.
             self.mailboxes.values().for_each(|mailbox| _ = mailbox.send(Wake::Scopes));
         }
     }
@@ -226,6 +224,12 @@ impl Member {
     #[must_use]
     pub fn is_scope_complete(&self) -> bool {
         self.identities.state().incomplete.is_complete(self.scope)
+    }
+
+    /// The targets whose objects are not known yet in the target's scope, for people; `None` if it is complete.
+    #[must_use]
+    pub fn awaited(&self) -> Option<String> {
+        self.identities.state().incomplete.awaited(self.scope)
     }
 
     /// Takes the object in with the claim of what it wants, if it has that at this moment.

@@ -113,8 +113,8 @@ impl Catalogue {
         }
         for (name, good) in &self.documents {
             if !texts.contains_key(&name.config_map) {
-                let message = "the ConfigMap is gone; its last good text stays in force \
-                               (to end its targets, create it again without them)";
+                let message = "the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text stays \
+                               in force until the programs restart (to end its targets, apply it with the label and without them)";
                 problems.push(Problem::new(name, Position::default(), message));
                 offers.push(Offer { name: name.clone(), new: None, standing: Some(good.clone()) });
             }
@@ -281,8 +281,9 @@ mod tests {
         assert_eq!(shown(&good), (vec!["a@m/a:/1".to_owned(), "b@n/b:/1".to_owned()], vec![]));
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
-        let gone_problem = "m/a: the ConfigMap is gone; its last good text stays in force \
-                            (to end its targets, create it again without them)";
+        let gone_problem = "m/a: the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text \
+                            stays in force until the programs restart (to end its targets, apply it with the label and \
+                            without them)";
         let renamed = document("c", "A", "3");
         let table: [(&str, Texts, Vec<&str>, Vec<&str>); 7] = [
             ("a good edit", texts(&[("m", "a", &second), ("n", "b", &other)]), vec!["a@m/a:/2", "b@n/b:/1"], vec![]),

@@ -12,7 +12,7 @@ use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, 
 use drift_cluster::process::progress::Progress;
 use drift_cluster::watch::read_secret;
 use drift_model::field_paths::FieldPaths;
-use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_model::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER};
 use drift_model::object::SeenObject;
 use drift_target::{DocumentName, Mode, Refused, Source, Target};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -21,10 +21,12 @@ use super::found::Found;
 use super::trial::try_write;
 use crate::commands::cluster::{connect, each_object, target_maps};
 use crate::commands::ending::CommandError;
+use crate::commands::live_targets::lease_notes;
 use crate::commands::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::commands::written_kinds::check_with;
 use crate::core::check::{
-    Document, Rate, Report, Severity, Source as Text, check, check_without, rate_trouble, secret_doubt, secret_trouble,
+    Document, Rate, Remark, Report, Severity, Source as Text, check, check_without, missing_targets, rate_trouble,
+    secret_doubt, secret_trouble,
 };
 
 /// After so many objects more it is told how many there are by now: a page of a list.
@@ -37,18 +39,28 @@ const COUNTED_ALOUD: u64 = 500;
 pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
     let client = connect(cluster).await?;
     let mut documents = Vec::new();
-    for (config_map, texts) in documents_in(&target_maps(&client, namespace).await?) {
+    let texts = documents_in(&target_maps(&client, namespace).await?);
+    let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+    let missing = missing_targets(namespace, &texts, &notes);
+    for (config_map, texts) in texts {
         for (key, text) in texts {
             let source = Text { name: format!("configmap/{config_map}/{key}"), text };
             documents.push(Document::whole(DocumentName { config_map: config_map.clone(), key }, source));
         }
     }
-    if documents.is_empty() {
+    if documents.is_empty() && missing.is_empty() {
         let message =
             format!("namespace {namespace} has no ConfigMap with the label driftpoller.dev/targets: \"true\"");
         return Err(CommandError::BadUsage(message));
     }
-    Ok(check_against(&client, (namespace, &WrittenKinds::default()), &documents).await)
+    let mut report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+    report.is_partial |= notes.unread.is_some();
+    let unread = notes.unread.map(|why| {
+        let message = format!("{why}: whether a target is missing is not checked");
+        Remark::of_source(&format!("lease/{POLLER_LEASE}"), &message)
+    });
+    report.extend(missing.into_iter().chain(unread));
+    Ok(report)
 }
 
 /// Checks targets of files, as if they were applied in this namespace, and beside them the kinds that the cluster does not have.

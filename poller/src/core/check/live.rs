@@ -3,14 +3,18 @@
 //!
 //! Pure: the answers come in as values, and no value of a Secret is shown. It must not know how the cluster was asked.
 
+use std::sync::Arc;
+
 use drift_model::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
 use drift_model::labelled_secrets::LabelledSecret;
 use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_model::object::LeanObject;
-use drift_target::{NeededSecret, Target};
+use drift_target::{NeededSecret, Target, Texts};
 use serde_json::Value;
 
 use super::rates::Rate;
+use super::{Remark, Severity};
+use crate::core::live_targets::{ByLastGood, LeaseNotes, LiveTargets};
 
 /// What is wrong with a Secret that a target needs, found with this value of the label or not at all.
 #[must_use]
@@ -39,6 +43,16 @@ pub fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Option<St
         "Secret {} has no annotation {HOSTS_ANNOTATION}, so that whoever edits targets may send it to any host; it goes to {host} here",
         needed.name
     ))
+}
+
+/// An error for each target that the Lease's notes name and that no labelled ConfigMap contains.
+#[must_use]
+pub fn missing_targets(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Vec<Remark> {
+    let remark = |target: &Arc<ByLastGood>| {
+        let remark = Remark::of_source(&format!("configmap/{}", target.missing_map.as_ref()?), &target.trouble);
+        Some(Remark { severity: Severity::Error, ..remark })
+    };
+    LiveTargets::of(namespace, texts, notes).by_last_good.iter().filter_map(remark).collect()
 }
 
 /// That the polls of so many objects need more requests than the target allows itself, so that they come late.

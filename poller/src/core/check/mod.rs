@@ -13,7 +13,7 @@ use drift_target::{
     place_of_secret,
 };
 
-pub use live::{lost_fields, rate_trouble, secret_doubt, secret_trouble, trial_condition};
+pub use live::{lost_fields, missing_targets, rate_trouble, secret_doubt, secret_trouble, trial_condition};
 pub use rates::{Rate, Requests, requests_of, total_rates};
 
 use doubts::doubts;

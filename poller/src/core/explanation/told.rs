@@ -311,7 +311,7 @@ follows     nothing by these programs, which do not hold it: driftpoller.dev/ext
         let target = target(TEXT);
         let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
         let trouble = "target t: the text is wrong".to_owned();
-        let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble };
+        let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble, missing_map: None };
         let told = Explanation::unread(&target, "Proxy", &object);
         let expected = "Proxy u by target t (its last good text)
 asked       nothing: target t: the text is wrong

@@ -54,8 +54,14 @@ fn what_is_wrong_is_told_with_what_goes_on() {
     let no_yaml = texts(&[("m", "k", unnamed), ("m", "l", &other)]);
     assert_eq!(told(&no_yaml, &["t"], &["target t: the text", goes_on]), ["old", "t"]);
     assert_eq!(told(&new, &["t"], &["the text in ConfigMap ns/n, key k, is wrong (", unknown]), none);
-    assert_eq!(told(&gone, &["t"], &["target t: ConfigMap ns/m, which had it, is gone", goes_on]), ["t"]);
-    assert_eq!(told(&gone, &[], &[]), none, "nobody has it any more");
+    let lost = "ConfigMap ns/m, which had it, is gone or lacks the label driftpoller.dev/targets: \"true\"";
+    let unpolled = "; the poller does not vouch for the target, so nothing of it is corrected";
+    assert_eq!(told(&gone, &["t"], &[&format!("target t: {lost}{goes_on}")]), ["old", "t", "u"]);
+    assert_eq!(told(&gone, &[], &[&format!("target t: {lost}{unpolled}")]), ["old", "t", "u"], "nobody removed it");
+    let live = LiveTargets::of("ns", &gone, &notes(&[]));
+    assert!(live.by_last_good.iter().all(|target| target.missing_map.as_deref() == Some("m")));
+    let empty = Texts::from([("m".to_owned(), BTreeMap::new())]);
+    assert_eq!(told(&empty, &[], &[]), none, "they were removed");
     let renewed = texts(&[("m", "k", &edited), ("m", "l", &other)]);
     assert_eq!(told(&renewed, &["t"], &["target t: the poller goes by another text than", "key k"]), none);
 }

@@ -5,7 +5,7 @@
 //! after a restart with its document broken, keeps its scope incomplete; where its note does not say which that is, all of
 //! them. This file must not know what waits for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_model::identity::ScopeId;
 use drift_target::Target;
@@ -19,22 +19,24 @@ pub enum IncompleteScopes {
     /// Every scope may be one.
     #[default]
     All,
-    /// These.
-    These(BTreeSet<ScopeId>),
+    /// These, each with the targets whose objects are not known.
+    These(BTreeMap<ScopeId, BTreeSet<String>>),
 }
 
 impl IncompleteScopes {
     /// Finds them; `is_listed` says of a target in force whether its list is read.
     #[must_use]
     pub fn find(selections: &Selections, in_force: InForce<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
-        let unlisted = in_force.targets.values().filter(|target| !is_listed(target)).map(|target| target.scope.id);
-        let mut incomplete: BTreeSet<_> = unlisted.collect();
+        let mut incomplete = BTreeMap::<ScopeId, BTreeSet<String>>::new();
+        for target in in_force.targets.values().filter(|target| !is_listed(target)) {
+            incomplete.entry(target.scope.id).or_default().insert(target.name.clone());
+        }
         for (noted, config_map) in selections.iter() {
             let target = in_force.targets.get(&noted.target);
             let is_known = target.map_or_else(|| is_decided(in_force, noted, config_map), |target| is_listed(target));
             match noted.identity_scope() {
                 _ if is_known => {}
-                Some(scope) => _ = incomplete.insert(scope),
+                Some(scope) => _ = incomplete.entry(scope).or_default().insert(noted.target.clone()),
                 // The note of a target in force without a scope is of its present one.
                 None if target.is_some() => {}
                 None => return Self::All,
@@ -48,7 +50,19 @@ impl IncompleteScopes {
     pub fn is_complete(&self, scope: ScopeId) -> bool {
         match self {
             Self::All => false,
-            Self::These(incomplete) => !incomplete.contains(&scope),
+            Self::These(incomplete) => !incomplete.contains_key(&scope),
+        }
+    }
+
+    /// The targets whose objects are not known yet in a scope, for people; `None` if it is complete.
+    #[must_use]
+    pub fn awaited(&self, scope: ScopeId) -> Option<String> {
+        match self {
+            Self::All => Some("targets of which nothing is known".to_owned()),
+            Self::These(incomplete) => {
+                let names: Vec<&str> = incomplete.get(&scope)?.iter().map(String::as_str).collect();
+                Some(format!("target {}", names.join(", ")))
+            }
         }
     }
 }

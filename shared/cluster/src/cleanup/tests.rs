@@ -123,6 +123,8 @@ fn a_scope_is_complete_once_all_are_listed() {
     assert!(complete(&both, &["one", "two"]) && !complete(&both, &["one"]));
     let bad = World::new(&[&one], &["m"]);
     assert!(!complete(&bad, &["one"]), "two is on the Lease, and its document is bad");
+    let awaited = |listed: bool| IncompleteScopes::find(&notes, bad.in_force(), |_| listed).awaited(scope);
+    assert_eq!([awaited(true).as_deref(), awaited(false).as_deref()], [Some("target two"), Some("target one, two")]);
     let gone = World::new(&[&one], &["m", "n"]);
     assert!(complete(&gone, &["one"]), "two is gone");
     let last_good = World::new(&[&one, &two], &["m"]);

@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{Right, watch_access};
+use crate::cleanup::MissingTargets;
 use crate::client::{ConnectError, KubeconfigSettings, client_of};
 use crate::config::LastGood;
 use crate::config::document_counts::DocumentCounts;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
-use crate::events::{EventWriter, event_writer};
+use crate::events::{EventWriter, event_writer, lease_reference};
 use crate::kinds::KindSearch;
 use crate::lease::{Leadership, LeaseHandle};
 use crate::lease::{LeaseSettings, lease};
@@ -170,5 +171,11 @@ impl Site {
     pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
         let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
         (events, self.spawn("events", task.run(stop)))
+    }
+
+    /// The signs of targets that the notes on the program's Lease name and that are missing.
+    pub fn tell_of_missing(&self, registry: &mut Registry, events: &EventWriter, lease: &str) -> MissingTargets {
+        let lease = lease_reference(&self.namespace, lease);
+        MissingTargets::register(registry, self.health.clone(), events.clone(), lease)
     }
 }

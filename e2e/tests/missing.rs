@@ -1,0 +1,121 @@
+//! A target whose ConfigMap is missing when the programs start shows everywhere, and so does whatever waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::programs::{Program, Which};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::World;
+use drift_model::names;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::cleanup::{Bed, TARGETS, create, is_settled, settled, start};
+
+/// The ConfigMap that is missing.
+const OTHER: &str = "other-targets";
+/// An object tells what it waits for after a minute; the rest is for a busy machine.
+const TOLD_WITHIN: Duration = Duration::from_secs(150);
+
+/// Waits until the metric of both programs counts this many missing targets.
+async fn wait_for_metric(programs: &[Arc<Program>; 2], wanted: f64) -> Result<()> {
+    wait::until(format!("{wanted} missing targets in both programs' metrics"), wait::DEADLINE, async || {
+        let mut counted = Vec::new();
+        for program in programs {
+            counted.push(program.metrics().await?.sum("drift_targets_missing", &[("target", "lost")]));
+        }
+        let is_so = counted.iter().all(|count| *count == wanted);
+        Ok(if is_so { Seen::Met(()) } else { Seen::Instead(format!("{counted:?}")) })
+    })
+    .await
+}
+
+/// What the programs and commands say of the missing target.
+async fn ensure_told(world: &World, programs: &[Arc<Program>; 2], is_missing: bool) -> Result<()> {
+    for program in programs {
+        let (status, text) = program.page("/readyz").await?;
+        ensure!(status == 200 && text.contains("target lost: missing: ConfigMap") == is_missing, "{status} {text}");
+    }
+    let home = world.programs_namespace();
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", home];
+    let said = format!("target lost: ConfigMap {home}/{OTHER}, which had it, is gone or lacks the label");
+    for command in [[&["get", "proxies"], &place[..]].concat(), vec!["check", "--from-cluster", "-n", home]] {
+        let ended = world.run_command(&command).await?;
+        ensure!(ended.complaints.contains(&said) == is_missing && (ended.code != 0) == is_missing, "{ended:?}");
+    }
+    Ok(())
+}
+
+async fn wait_for_event_on(world: &World, reason: &str, about: &str) -> Result<()> {
+    wait::until(format!("an Event {reason} about {about}"), TOLD_WITHIN, async || {
+        let events = world.events().await?;
+        let found = events.iter().filter(|event| event["reason"] == reason && event["regarding"]["name"] == about);
+        let notes: Vec<&str> = found.filter_map(|event| event["note"].as_str()).collect();
+        let is_told = notes.len() == 1 && notes[0].contains("target lost");
+        Ok(if is_told { Seen::Met(()) } else { Seen::Instead(format!("{notes:?}")) })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_missing_target_shows_until_it_is_back() -> Result<()> {
+    World::run("missing target", async |world| {
+        let bed = Bed::new(world).await?;
+        let (kept, lost) = (bed.target(world, "kept", "tier=kept")?.text()?, bed.target(world, "lost", "tier=lost")?.text()?);
+        world.apply_target_texts(TARGETS, &[("kept.yaml", &kept)]).await?;
+        world.apply_target_texts(OTHER, &[("lost.yaml", &lost)]).await?;
+        let poller = start(world, Which::Poller).await?;
+        let controller = start(world, Which::Controller).await?;
+        create(world, "web", "kept").await?;
+        create(world, "orphan", "lost").await?;
+        settled(world, "web").await?;
+        let before = settled(world, "orphan").await?;
+        controller.stop().await?;
+        poller.stop().await?;
+
+        let maps = world.api("v1", "ConfigMap", Some(world.programs_namespace()))?;
+        let unlabelled = json!({"metadata": {"labels": {names::TARGETS_LABEL: null}}});
+        maps.patch(OTHER, &PatchParams::default(), &Patch::Merge(&unlabelled)).await?;
+        let programs = [start(world, Which::Poller).await?, start(world, Which::Controller).await?];
+        wait_for_metric(&programs, 1.0).await?;
+        for lease in ["drift-poller", "drift-controller"] {
+            wait_for_event_on(world, "TargetMissing", lease).await?;
+        }
+        ensure_told(world, &programs, true).await?;
+
+        // Its neighbours in the scope wait, and say for what.
+        create(world, "new", "kept").await?;
+        world.delete_proxy("web").await?;
+        wait_for_event_on(world, "CorrectionHeld", "new").await?;
+        wait_for_event_on(world, "DeletionHeld", "web").await?;
+        wait_for_metric(&programs, 1.0).await?;
+        ensure_told(world, &programs, true).await?;
+        let orphan = world.proxy("orphan").await?.context("no such object")?;
+        ensure!(orphan == before, "{orphan}");
+
+        world.apply_target_texts(OTHER, &[("lost.yaml", &lost)]).await?;
+        wait_for_metric(&programs, 0.0).await?;
+        settled(world, "new").await?;
+        wait::until("the deletion to end", wait::DEADLINE, async || {
+            let (object, upstream) = (world.proxy("web").await?, bed.upstream("web").await?);
+            let is_gone = object.is_none() && upstream.is_none();
+            Ok(if is_gone { Seen::Met(()) } else { Seen::Instead(format!("{object:?} {upstream:?}")) })
+        })
+        .await?;
+        let orphan = world.proxy("orphan").await?.context("no such object")?;
+        ensure!(is_settled(&orphan), "{orphan}");
+        ensure_told(world, &programs, false).await?;
+        world.shows(Shown::new(
+            Group::Configuration,
+            "both programs restart while a ConfigMap of targets lacks its label",
+            "two targets of one scope; the ConfigMap of one lost its label, then both programs were started anew",
+            "metric, `/readyz`, Events on both Leases, `get` and `check --from-cluster` named the target for as long as it was missing; an object \
+             and a deletion of the other target said what they wait for, and went on once the ConfigMap was back",
+            "0 writes to the missing target's object",
+        ));
+        Ok(())
+    })
+    .await
+}
