@@ -27,7 +27,7 @@ const PACE: Pace = Pace {
     settle: Duration::from_secs(2),
     corrects: true,
     settles_edits: false,
-    confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
+    confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     keeps_requests: false,
     shared_phase: None,
 };

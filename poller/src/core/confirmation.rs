@@ -2,10 +2,12 @@
 //!
 //! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter
 //! belongs to one wish and one correction, and starts anew when either moves. It must not know of verdicts' texts.
+//! Where an absence leads to a creation that cannot be told from the first, time has to pass as well.
 
 use std::time::Duration;
 
 use drift_model::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_model::moment::Moment;
 use drift_target::Confirm;
 
 use super::finding::{Finding, FindingClass};
@@ -27,6 +29,22 @@ struct Run {
     class: FindingClass,
     basis: Basis,
     count: u32,
+    since: Moment,
+}
+
+/// What one poll found, and what was known before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'l> {
+    /// What it found.
+    pub finding: &'l Finding,
+    /// The state that it began from.
+    pub basis: &'l Basis,
+    /// The verdict that stands.
+    pub standing: Option<&'l Standing>,
+    /// Whether the resource was seen or corrected before.
+    pub was_there: bool,
+    /// When it was found.
+    pub at: Moment,
 }
 
 /// Whether a finding is believed.
@@ -40,36 +58,39 @@ pub enum Belief {
 
 impl Confirmation {
     /// Counts a finding and says whether it is believed now.
-    pub fn count(
-        &mut self,
-        finding: &Finding,
-        basis: &Basis,
-        standing: Option<&Standing>,
-        confirm: &Confirm,
-    ) -> Belief {
-        let class = finding.class();
-        let run = self.run.take().filter(|run| run.class == class && run.basis == *basis);
-        let before = run.map_or(0, |run| run.count);
+    pub fn count(&mut self, look: &Look<'_>, confirm: &Confirm) -> Belief {
+        let (class, basis) = (look.finding.class(), *look.basis);
+        let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
+        let (before, since) = run.map_or((0, look.at), |run| (run.count, run.since));
         let count = before.saturating_add(1);
-        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis: *basis, count }));
-        if count >= needed(finding, basis, standing, confirm) {
-            Belief::Confirmed
-        } else {
-            Belief::PollAgainAfter(FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX)))
+        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
+        let missing_time = needed_time(look, confirm).saturating_sub(look.at.saturating_since(since));
+        let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
+        match count >= needed(look, confirm) {
+            true if missing_time.is_zero() => Belief::Confirmed,
+            true => Belief::PollAgainAfter(backoff.min(missing_time)),
+            false => Belief::PollAgainAfter(backoff),
         }
     }
 }
 
+/// How long findings of this class have to be made.
+fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
+    let is_known = stands(look, ObservedReason::is_absence);
+    let is_asked = *look.finding == Finding::Absent && look.was_there && !is_known;
+    if is_asked { confirm.absent_for } else { Duration::ZERO }
+}
+
 /// How many findings of this class in a row are needed.
-fn needed(finding: &Finding, basis: &Basis, standing: Option<&Standing>, confirm: &Confirm) -> u32 {
-    match finding {
+fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
+    match look.finding {
         Finding::InSync => 1,
-        Finding::Differs(_) if stands(standing, basis, |reason| !reason.is_absence()) => 1,
+        Finding::Differs(_) if stands(look, |reason| !reason.is_absence()) => 1,
         Finding::Differs(_) => confirm.drift,
-        Finding::Absent if stands(standing, basis, ObservedReason::is_absence) => 1,
+        Finding::Absent if stands(look, ObservedReason::is_absence) => 1,
         Finding::Absent => confirm.absent,
         Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
-        Finding::Failed(_) => match standing.map(|standing| standing.reason.status()) {
+        Finding::Failed(_) => match look.standing.map(|standing| standing.reason.status()) {
             Some(ConditionStatus::False) => confirm.unknown,
             // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
             Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
@@ -78,9 +99,10 @@ fn needed(finding: &Finding, basis: &Basis, standing: Option<&Standing>, confirm
 }
 
 /// Whether drift of that kind was confirmed before for the same wish and correction.
-fn stands(standing: Option<&Standing>, basis: &Basis, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
-    standing.is_some_and(|standing| {
-        standing.reason.status() == ConditionStatus::True && is_kind(standing.reason) && basis.is_verified_by(standing)
+fn stands(look: &Look<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
+    look.standing.is_some_and(|standing| {
+        let is_true = standing.reason.status() == ConditionStatus::True;
+        is_true && is_kind(standing.reason) && look.basis.is_verified_by(standing)
     })
 }
 
@@ -91,7 +113,7 @@ mod tests {
     use ObservedReason::*;
     use drift_model::condition::Tag;
 
-    const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3 };
+    const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
 
     fn basis(correction: u64) -> Basis {
         Basis { generation: Some(1), wish: None, correction, moved: 0 }
@@ -101,10 +123,17 @@ mod tests {
         Standing { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
     }
 
+    /// What a poll says that found this of an object that was never there and does not flap.
+    fn look<'l>(finding: &'l Finding, basis: &'l Basis, standing: Option<&'l Standing>) -> Look<'l> {
+        Look { finding, basis, standing, was_there: false, at: Moment::START }
+    }
+
     /// How many polls in a row it takes.
     fn polls(finding: &Finding, standing: Option<&Standing>) -> usize {
         let mut confirmation = Confirmation::default();
-        let believed = |_: &usize| confirmation.count(finding, &basis(5), standing, &CONFIRM) == Belief::Confirmed;
+        let basis = basis(5);
+        let look = look(finding, &basis, standing);
+        let believed = |_: &usize| confirmation.count(&look, &CONFIRM) == Belief::Confirmed;
         (1..10).find(believed).unwrap_or(usize::MAX)
     }
 
@@ -137,7 +166,9 @@ mod tests {
     fn confirming_polls_come_after_one_two_four_seconds() {
         let mut confirmation = Confirmation::default();
         let confirm = Confirm { absent: 5, ..CONFIRM };
-        let waits: Vec<_> = (0..5).map(|_| confirmation.count(&Finding::Absent, &basis(0), None, &confirm)).collect();
+        let basis = basis(0);
+        let look = look(&Finding::Absent, &basis, None);
+        let waits: Vec<_> = (0..5).map(|_| confirmation.count(&look, &confirm)).collect();
         let after = |seconds| Belief::PollAgainAfter(Duration::from_secs(seconds));
         assert_eq!(waits, [after(1), after(2), after(4), after(8), Belief::Confirmed]);
     }
@@ -145,7 +176,8 @@ mod tests {
     #[test]
     fn another_finding_or_another_correction_starts_the_count_anew() {
         let mut confirmation = Confirmation::default();
-        let mut count = |finding: &Finding, correction| confirmation.count(finding, &basis(correction), None, &CONFIRM);
+        let mut count =
+            |finding: &Finding, correction| confirmation.count(&look(finding, &basis(correction), None), &CONFIRM);
         let again = Belief::PollAgainAfter(FIRST_CONFIRMATION);
         assert_eq!(count(&Finding::Absent, 0), again);
         assert_eq!(count(&Finding::InSync, 0), Belief::Confirmed);

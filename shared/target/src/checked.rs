@@ -70,7 +70,7 @@ pub struct Target {
     /// What any template reads, those of `correct` too.
     pub all_fields: FieldPaths,
     /// Hash of objects, identity, scope, base, let, require, suspendWhen, read, compare and confirm, and of whether `correct` wants
-    /// more said: what a verdict depends on. 16 hex digits.
+    /// more said or longer confirmed: what a verdict depends on. 16 hex digits.
     pub verdict_hash: String,
     /// Hash of the whole document: any edit changes it. 16 hex digits.
     pub document_hash: String,
@@ -96,11 +96,14 @@ pub struct Confirm {
     pub absent: u32,
     /// Failed polls before False becomes Unknown; default 3.
     pub unknown: u32,
+    /// How long nothing must be found of a resource that was there, before its absence is believed. Default 10s where a step
+    /// stores what the server answers, else 0s: the system may choose the id, and a creation too many makes a second resource.
+    pub absent_for: Duration,
 }
 
 impl Default for Confirm {
     fn default() -> Self {
-        Self { drift: 1, absent: 2, unknown: 3 }
+        Self { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO }
     }
 }
 

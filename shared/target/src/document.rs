@@ -17,7 +17,7 @@ use crate::names::is_dns_label;
 use crate::naming::read_names;
 use crate::network::Network;
 use crate::objects::{ObjectSelection, read_objects};
-use crate::pace::{read_confirm, read_times};
+use crate::pace::{confirm_chosen_ids, read_confirm, read_times};
 use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_read};
@@ -120,9 +120,11 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
+    let stores = target.correct.stored().next().is_some();
     let wanted = [
         ("fields", target.correct.reads_differs()),
         ("replace", target.correct.actions().replace && target.compare.rules.replace()),
+        ("absentFor", stores),
     ];
     let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
     // What stands there tells whether anything is to be published.
@@ -143,7 +145,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         timeout: target.timeout,
         suspend: target.suspend,
         suspend_when: target.suspend_when,
-        confirm: target.confirm,
+        confirm: if stores { confirm_chosen_ids(target.confirm, spec) } else { target.confirm },
         insecure: target.insecure,
         allow_networks: target.allow_networks,
         secrets: target.secrets,

@@ -23,7 +23,8 @@ pub(super) fn document_hash(document: &Node) -> String {
     hash(&document.to_json())
 }
 
-/// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says besides because `correct` asks for it.
+/// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says or what is confirmed besides because
+/// `correct` asks for it.
 ///
 /// A verdict that was written before it was asked for is thereby one of another text: nobody vouches for it any more.
 pub(super) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {

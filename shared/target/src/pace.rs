@@ -19,6 +19,11 @@ const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Du
 const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 /// Most polls that a change of verdict may need.
 const MAX_CONFIRM: u32 = 100;
+/// Bounds of `confirm.absentFor`: beyond, nobody would see why nothing is made anew.
+const ABSENT_FOR: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(1);
+/// Default of `confirm.absentFor` where a step stores what the server answers. A gateway that reloads its routes answers 404
+/// for some seconds.
+const ABSENT_FOR_CHOSEN_IDS: Duration = Duration::from_secs(10);
 
 pub(super) fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
     let interval =
@@ -35,11 +40,21 @@ pub(super) fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option
 }
 
 pub(super) fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Confirm> {
-    let fields = reader.fields(node, place, &["drift", "absent", "unknown"])?;
+    let fields = reader.fields(node, place, &["drift", "absent", "unknown", "absentFor"])?;
     let default = Confirm::default();
     let polls = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.whole(node, place, 1..=MAX_CONFIRM);
     let drift = reader.or(&fields, "drift", default.drift, polls);
     let absent = reader.or(&fields, "absent", default.absent, polls);
     let unknown = reader.or(&fields, "unknown", default.unknown, polls);
-    Some(Confirm { drift: drift?, absent: absent?, unknown: unknown? })
+    let absent_for = reader
+        .or(&fields, "absentFor", default.absent_for, |reader, node, place| duration(reader, node, place, ABSENT_FOR));
+    Some(Confirm { drift: drift?, absent: absent?, unknown: unknown?, absent_for: absent_for? })
+}
+
+/// The same where steps of `correct` store what the server answers.
+pub(super) fn confirm_chosen_ids(confirm: Confirm, spec: &Node) -> Confirm {
+    match spec.get("confirm").and_then(|confirm| confirm.get("absentFor")) {
+        Some(_) => confirm,
+        None => Confirm { absent_for: ABSENT_FOR_CHOSEN_IDS, ..confirm },
+    }
 }

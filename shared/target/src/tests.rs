@@ -58,7 +58,7 @@ fn the_least_target_has_the_defaults() {
     assert_eq!(target.name, "toxiproxy");
     assert_eq!(target.document, name());
     assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (300, 10));
-    assert_eq!(target.confirm, Confirm { drift: 1, absent: 2, unknown: 3 });
+    assert_eq!(target.confirm, Confirm { drift: 1, absent: 2, unknown: 3, absent_for: std::time::Duration::ZERO });
     assert_eq!(target.read.limits, ReadLimits { concurrent: 8, per_second: 50 });
     assert_eq!(read_http(&target).first.request.method, ::http::Method::GET);
     assert_eq!(read_http(&target).first.accept, StatusSet(vec![200..=299]));
@@ -93,7 +93,7 @@ fn a_full_target_is_read_whole() {
     assert!(target.objects.label_selector.matches(object().pointer("/metadata/labels")));
     assert!(!target.objects.label_selector.matches(None));
     assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (30, 5));
-    assert_eq!(target.confirm, Confirm { drift: 2, absent: 3, unknown: 4 });
+    assert_eq!(target.confirm, Confirm { drift: 2, absent: 3, unknown: 4, absent_for: std::time::Duration::ZERO });
     assert_eq!(target.read.limits, ReadLimits { concurrent: 4, per_second: 20 });
     let http = read_http(&target);
     let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
@@ -277,6 +277,11 @@ fn hashes_follow_the_meaning() {
         (
             "identity:",
             "correct: {http: {update: [{method: PUT, url: 'http://h/', when: \"${'listen' in differs}\"}]}}\n  identity:",
+            true,
+        ),
+        (
+            "identity:",
+            "correct: {http: {create: [{method: POST, url: 'http://h/', store: {id: \"${response.body.id}\"}}]}}\n  identity:",
             true,
         ),
         ("name: toxiproxy", "name: other", false),

@@ -11,7 +11,7 @@ use drift_target::Target;
 
 use super::writing::Believed;
 use super::{SILENT_INTERVALS, Track, stands_true};
-use crate::core::confirmation::Belief;
+use crate::core::confirmation::{Belief, Look};
 use crate::core::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::core::finding::{Failure, Finding, Found};
 use crate::core::known_finding::KnownFinding;
@@ -19,7 +19,7 @@ use crate::core::prepared::Prepared;
 use crate::core::schedule::{Now, PROMPT_SPACING};
 use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
-use drift_model::condition::{ObservedReason, StatusFields};
+use drift_model::condition::{ObservedReason, Standing, StatusFields};
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
 /// old by then: the result counts only for the very poll that is under way.
@@ -159,7 +159,10 @@ impl Track {
             _ => None,
         };
         let standing = self.standing();
-        match self.confirmation.count(&finding, &basis, standing.as_ref(), &self.pace.confirm) {
+        let was_there =
+            self.seen_in_sync || basis.correction > 0 || standing.as_ref().is_some_and(Standing::proves_seen);
+        let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, at: now };
+        match self.confirmation.count(&look, &self.pace.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 self.drop_unwritten();

@@ -20,7 +20,7 @@ const PACE: Pace = Pace {
     settle: Duration::from_secs(2),
     corrects: true,
     settles_edits: false,
-    confirm: Confirm { drift: 1, absent: 2, unknown: 3 },
+    confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     shared_phase: None,
 };
 
@@ -200,5 +200,48 @@ fn a_request_is_kept_between_frequent_polls_alone() {
             Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), (Arrival::Listed, at(0)));
         let first = track.prepare(&target);
         assert_eq!(Arc::ptr_eq(&first, &track.prepare(&target)), keeps_requests);
+    }
+}
+
+/// The second at which a resource that is not there any more is told missing, polled as it is asked for, where a creation
+/// is this step; `K` corrections were made of the object, which stood in sync.
+fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64) -> u64 {
+    let correct = format!("  confirm: {{{confirm}}}\n  correct: {{http: {{create: [{{{step}}}]}}}}\n");
+    let target = target(&format!("{TEXT}{correct}"));
+    let mut object = object(&spec(), correction, 1);
+    if !stood_in_sync {
+        object.conditions = fixtures::object(&target, "u", &spec(), &json!({"conditions": []})).conditions;
+    }
+    let rendered = appraise(&target, &object);
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(Pace::of(&target)), (Arrival::Later, at(0)));
+    for second in 0..100 {
+        if track.poll_due().is_some_and(|due| due <= at(second).moment) {
+            poll(&mut track, second, Finding::Absent, None);
+        }
+        if let NextWrite::Write(verdict, _) = track.next_write(at(second).moment) {
+            assert!(verdict.reason.is_absence());
+            return second;
+        }
+    }
+    panic!("it is never told");
+}
+
+#[test]
+fn absence_is_confirmed_longer_where_the_server_chooses_ids() {
+    let posts = "method: POST, url: 'http://h/', store: {externalId: \"${response.body.id}\"}";
+    let puts = "method: PUT, url: 'http://h/x'";
+    let table = [
+        ("the id is ours", puts, "", true, 0, 1),
+        ("it was in sync", posts, "", true, 0, 10),
+        ("it was made before", posts, "", true, 1, 10),
+        ("nothing was there before", posts, "", false, 0, 1),
+        ("the target says longer", posts, "absentFor: 20s", true, 0, 20),
+        ("the target says not at all", posts, "absentFor: 0s", true, 0, 1),
+        ("the target says so though the id is ours", puts, "absentFor: 5s", true, 0, 5),
+        ("more polls than the time takes", posts, "absent: 6", true, 0, 30),
+        ("once is never enough", posts, "absent: 1", true, 0, 10),
+    ];
+    for (case, step, confirm, stood_in_sync, correction, expected) in table {
+        assert_eq!(missing_after(step, confirm, stood_in_sync, correction), expected, "{case}");
     }
 }

@@ -30,6 +30,10 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("confirm.drift", "Polls that find a difference; default 1."),
     ("confirm.absent", "Polls that find nothing there; default 2."),
     ("confirm.unknown", "Polls that cannot tell; default 3."),
+    (
+        "confirm.absentFor",
+        "Time over which polls find nothing of a resource that was there: 0s to 1h, default 10s where a step has store, else 0s.",
+    ),
     ("insecure", "true lets a credential go over plain http."),
     ("base", "The part of the URL that read and correct share; a URL that begins with / continues it."),
     ("let", "Expressions by a name of your own, used in other templates."),
