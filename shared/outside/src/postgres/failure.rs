@@ -38,10 +38,27 @@ pub(super) const CLOSED: &str = "the connection was closed before an answer came
 /// Said of a result that is larger than what the target takes.
 pub(super) const TOO_LARGE: &str = "larger than maxBytes";
 
-/// The server sent more than it may.
+/// Said of a result whose types consist of too many others.
+pub(super) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
+
+/// More than the allowance of a connection.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than the cap")]
-pub(super) struct OverCap;
+pub(super) enum OverCap {
+    /// The server sent more.
+    Incoming,
+    /// The client would have to ask more.
+    Outgoing,
+}
+
+impl OverCap {
+    const fn mistake(self) -> &'static str {
+        match self {
+            Self::Incoming => TOO_LARGE,
+            Self::Outgoing => TOO_MANY_TYPES,
+        }
+    }
+}
 
 impl From<CredentialError> for SqlFailure {
     fn from(error: CredentialError) -> Self {
@@ -58,11 +75,9 @@ impl From<tokio_postgres::Error> for SqlFailure {
         }
         let source = error.into_source();
         let io = source.as_deref().and_then(|source| source.downcast_ref::<io::Error>());
-        match io {
-            Some(error) if error.get_ref().is_some_and(|inner| inner.is::<OverCap>()) => Self::Unreadable(TOO_LARGE),
-            Some(error) => Self::of_io(error),
-            None => Self::Unreachable(CLOSED),
-        }
+        let Some(error) = io else { return Self::Unreachable(CLOSED) };
+        let over = error.get_ref().and_then(|inner| inner.downcast_ref::<OverCap>());
+        over.map_or_else(|| Self::of_io(error), |over| Self::Unreadable(over.mistake()))
     }
 }
 

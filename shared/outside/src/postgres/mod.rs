@@ -11,6 +11,9 @@ mod parameters;
 mod query;
 mod rows;
 mod session;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod tls;
 mod transaction;
 mod value;

@@ -24,6 +24,9 @@ const SERVERS_SHARE: u32 = 90;
 /// What the server may send besides rows: the descriptions of the columns, and what its settings say, bytes.
 const BESIDE_ROWS: usize = 64 * 1024;
 
+/// Bytes that go out with a parameter besides its value: its format and its length (PostgreSQL's protocol, Bind).
+const BESIDE_PARAMETER: usize = 6;
+
 /// Bounds of one query.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryOptions {
@@ -78,6 +81,8 @@ async fn ask_within(
     take: &mut (dyn FnMut(Value) + Send),
 ) -> Result<(), SqlFailure> {
     let prepared = statements.prepare(client, &query.text, options.max_rows).await?;
+    let values = query.parameters.iter().flatten().map(String::len).sum::<usize>();
+    statements.allowance.request(values.saturating_add(query.parameters.len() * BESIDE_PARAMETER));
     let parameters = query.parameters.iter().map(|parameter| Text(parameter.as_deref()));
     let rows = client.query_raw(&prepared.statement, parameters.collect::<Vec<_>>()).await?;
     pin_mut!(rows);

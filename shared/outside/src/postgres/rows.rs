@@ -11,13 +11,14 @@ use tokio_postgres::{Client, Row, Statement};
 
 use crate::postgres::SqlFailure;
 use crate::postgres::value::{Nodes, json_of};
+use crate::postgres::wire::Allowance;
 
 /// Queries that one connection keeps prepared: a target has one, and another for each way its text comes out.
 const KEPT_STATEMENTS: usize = 64;
 
 /// Queries that a connection knows.
-#[derive(Default)]
 pub(super) struct Statements {
+    pub(super) allowance: Allowance,
     known: HashMap<(Arc<str>, Option<usize>), Arc<Prepared>>,
 }
 
@@ -28,6 +29,10 @@ pub(super) struct Prepared {
 }
 
 impl Statements {
+    pub(super) fn over(allowance: Allowance) -> Self {
+        Self { allowance, known: HashMap::new() }
+    }
+
     /// Forgets all: what they were may have changed.
     pub(super) fn clear(&mut self) {
         self.known.clear();
@@ -44,6 +49,7 @@ impl Statements {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
+        self.allowance.request(query.len());
         let written = client.prepare(query).await?;
         let columns = written.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
         let columns: Vec<(String, Type)> = columns.collect();
@@ -56,7 +62,9 @@ impl Statements {
         if columns.iter().enumerate().any(is_repeated) {
             return Err(SqlFailure::Unreadable("two columns have one name"));
         }
-        let statement = client.prepare(&around(query, &columns, max_rows)).await?;
+        let around = around(query, &columns, max_rows);
+        self.allowance.request(around.len());
+        let statement = client.prepare(&around).await?;
         if self.known.len() >= KEPT_STATEMENTS {
             self.known.clear();
         }

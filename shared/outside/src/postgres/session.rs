@@ -42,7 +42,7 @@ pub(super) struct Session {
     pub(super) client: Client,
     pub(super) line: Line,
     pub(super) statements: Statements,
-    allowance: Allowance,
+    pub(super) allowance: Allowance,
     /// By what it was made.
     made_by: [u8; 32],
 }
@@ -68,7 +68,7 @@ impl Session {
         let made_by = parameters.hash();
         let mut session = {
             let line = Line { connection, ended: false };
-            Self { client, line, statements: Statements::default(), allowance, made_by }
+            Self { client, line, statements: Statements::over(allowance.clone()), allowance, made_by }
         };
         session.line.drive(async { Ok(session.client.batch_execute(SETTINGS).await?) }).await?;
         Ok(session)

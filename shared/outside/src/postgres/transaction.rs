@@ -4,8 +4,6 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
-
 use crate::postgres::SqlFailure;
 use crate::postgres::session::Session;
 
@@ -38,34 +36,28 @@ pub(super) async fn run(
     options: RunOptions,
 ) -> Result<(), StatementFailure> {
     session.allow(ANSWER_BYTES);
-    let Session { client, line, .. } = session;
+    let Session { client, line, allowance, .. } = session;
     let mut position = 0;
-    let running = run_over(client, statements, options, &mut position);
-    let done = line.drive(running).await;
-    done.map_err(|failure| StatementFailure { position, failure })
-}
-
-async fn run_over(
-    client: &Client,
-    statements: &[String],
-    options: RunOptions,
-    position: &mut usize,
-) -> Result<(), SqlFailure> {
     let (begin, scope) = if options.transaction { ("BEGIN; ", "LOCAL ") } else { ("", "") };
     let timeout = options.timeout.as_millis().max(1);
-    client.batch_execute(&format!("{begin}SET {scope}statement_timeout = {timeout}")).await?;
-    for statement in statements {
-        if let Err(error) = client.execute(statement.as_str(), &[]).await {
-            let failure = SqlFailure::from(error);
-            if options.transaction && !failure.is_loss() {
-                client.batch_execute("ROLLBACK").await?;
+    let running = async {
+        client.batch_execute(&format!("{begin}SET {scope}statement_timeout = {timeout}")).await?;
+        for statement in statements {
+            allowance.request(statement.len());
+            if let Err(error) = client.execute(statement.as_str(), &[]).await {
+                let failure = SqlFailure::from(error);
+                if options.transaction && !failure.is_loss() {
+                    client.batch_execute("ROLLBACK").await?;
+                }
+                return Err(failure);
             }
-            return Err(failure);
+            position += 1;
         }
-        *position += 1;
-    }
-    if options.transaction {
-        client.batch_execute("COMMIT").await?;
-    }
-    Ok(())
+        if options.transaction {
+            client.batch_execute("COMMIT").await?;
+        }
+        Ok(())
+    };
+    let done = line.drive(running).await;
+    done.map_err(|failure| StatementFailure { position, failure })
 }

@@ -1,36 +1,58 @@
-//! The bytes between us and a server, no more of them at once than a target takes.
+//! The bytes between us and a server, bounded in both directions.
 //!
 //! PostgreSQL announces a message's length before it sends it, and the client would hold whatever is announced. So what
-//! comes in is counted against an allowance that is given anew for each use. This file must not know the protocol.
+//! comes in is counted against an allowance that is given anew for each use.
+//!
+//! The client looks up each type that the server names and it does not know, and the types that this one consists of, one
+//! inside the other: it recurses for as long as the server names new ones. Each look-up sends a request, so a bound on what
+//! goes out bounds the depth.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::failure::OverCap;
 use crate::wire::Wire;
 
-/// How much may still come in, bytes.
+/// What may go out besides a request of ours, bytes. A look-up takes 45 bytes at least, so 180 types can be looked up. With
+/// the 8 KiB that the client itself holds back, the recursion is 360 levels deep at most. In an unoptimised build 508 levels
+/// overflowed 2 MiB of stack.
+const BESIDE_REQUEST: usize = 8 * 1024;
+
+/// Bytes that may still come in and go out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Allowance(Arc<AtomicUsize>);
+pub(super) struct Allowance(Arc<Bytes>);
+
+#[derive(Debug, Default)]
+struct Bytes {
+    incoming: AtomicUsize,
+    outgoing: AtomicUsize,
+}
 
 impl Allowance {
-    pub(super) fn set(&self, bytes: usize) {
-        self.0.store(bytes, Ordering::Relaxed);
+    /// Starts a use of the connection, in which the server may send so much.
+    pub(super) fn set(&self, incoming: usize) {
+        self.0.incoming.store(incoming, Ordering::Relaxed);
+        self.request(0);
     }
 
-    fn spend(&self, bytes: usize) -> io::Result<()> {
-        let left = self.0.load(Ordering::Relaxed).checked_sub(bytes);
-        self.0.store(left.unwrap_or_default(), Ordering::Relaxed);
-        left.map(drop).ok_or_else(|| io::Error::other(OverCap))
+    /// Starts a request of this size; look-ups may follow it.
+    pub(super) fn request(&self, bytes: usize) {
+        self.0.outgoing.store(bytes.saturating_add(BESIDE_REQUEST), Ordering::Relaxed);
     }
 }
 
-/// A connection that gives no more than its allowance.
+fn spend(left: &AtomicUsize, bytes: usize, over: OverCap) -> io::Result<()> {
+    let rest = left.load(Ordering::Relaxed).checked_sub(bytes);
+    left.store(rest.unwrap_or_default(), Ordering::Relaxed);
+    rest.map(drop).ok_or_else(|| io::Error::other(over))
+}
+
+/// A connection that carries no more than its allowance.
 pub(super) struct Capped {
     pub(super) wire: Box<dyn Wire>,
     pub(super) allowance: Allowance,
@@ -45,7 +67,10 @@ impl AsyncRead for Capped {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.wire).poll_read(context, buffer);
         match read {
-            Poll::Ready(Ok(())) => Poll::Ready(self.allowance.spend(buffer.filled().len() - before)),
+            Poll::Ready(Ok(())) => {
+                let bytes = buffer.filled().len() - before;
+                Poll::Ready(spend(&self.allowance.0.incoming, bytes, OverCap::Incoming))
+            }
             other => other,
         }
     }
@@ -53,7 +78,8 @@ impl AsyncRead for Capped {
 
 impl AsyncWrite for Capped {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write(context, bytes)
+        let written = ready!(Pin::new(&mut self.wire).poll_write(context, bytes))?;
+        Poll::Ready(spend(&self.allowance.0.outgoing, written, OverCap::Outgoing).map(|()| written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

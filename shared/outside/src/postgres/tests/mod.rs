@@ -1,0 +1,123 @@
+//! Connections to servers that misbehave.
+
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use serde_json::{Value, json};
+
+use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_model::sql_query::SqlQuery;
+use drift_target::Connection;
+
+use super::failure::TOO_MANY_TYPES;
+use super::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way};
+use server::{Server, Types};
+
+/// The longest wait of a test for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Databases, and how to reach a server.
+struct Client {
+    databases: Databases,
+    parameters: ConnectionParameters,
+}
+
+impl Client {
+    fn of(server: &Server) -> Self {
+        let port = server.port.to_string();
+        let data = [("host", "127.0.0.1"), ("port", port.as_str()), ("user", "u"), ("sslmode", "disable")];
+        let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+        let secrets: LabelledSecrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+        let databases = Databases::new(Arc::new(ArcSwap::from_pointee(secrets)), "test");
+        let parameters = databases.parameters(&Connection { secret: "s".to_owned() }, false).unwrap();
+        Self { databases, parameters }
+    }
+
+    fn way(&self) -> Way<'_> {
+        Way { parameters: &self.parameters, allow_networks: &[] }
+    }
+
+    async fn query(&self) -> Result<Vec<Value>, SqlFailure> {
+        self.ask(&SqlQuery { text: "SELECT c".into(), parameters: Vec::new() }).await
+    }
+
+    async fn ask(&self, query: &SqlQuery) -> Result<Vec<Value>, SqlFailure> {
+        let options = QueryOptions { timeout: PATIENCE, max_bytes: 8 * 1024 * 1024, max_rows: None };
+        let mut place = self.databases.enter("t").await;
+        let mut rows = Vec::new();
+        let mut take = |row| rows.push(row);
+        let asking = self.databases.query(&mut place, self.way(), (query, &options), &mut take);
+        tokio::time::timeout(PATIENCE, asking).await.unwrap()?;
+        Ok(rows)
+    }
+
+    async fn run(&self, statements: &[String]) -> Result<(), SqlFailure> {
+        let options = RunOptions { transaction: false, timeout: PATIENCE };
+        let mut place = self.databases.enter("t").await;
+        let running = self.databases.run(&mut place, self.way(), statements, options);
+        tokio::time::timeout(PATIENCE, running).await.unwrap().map_err(|ended| ended.failure)
+    }
+}
+
+/// Types that would have the client ask for ever, or for 20,000 levels.
+const ENDLESS: [Types; 3] = [Types::Cyclic, Types::Nested(20_000), Types::InTheLookUp];
+
+#[tokio::test]
+async fn endless_types_end_the_query_alone() {
+    for types in ENDLESS {
+        let (hostile, honest) = (Server::start(types).await, Server::start(Types::Known).await);
+        let (first, second) = (Client::of(&hostile), Client::of(&honest));
+        let (failed, answered) = tokio::join!(first.query(), second.query());
+        assert_eq!(failed, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(answered, Ok(vec![json!({"c0": 1})]), "{types:?}");
+        assert!(hostile.look_ups() < 200, "{types:?}: {} look-ups", hostile.look_ups());
+        assert_eq!(first.query().await, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(hostile.connections(), 2, "{types:?}");
+    }
+}
+
+#[tokio::test]
+async fn endless_types_end_the_correction_alone() {
+    let statements = ["SELECT 1".to_owned(), "SELECT 2".to_owned()];
+    for types in ENDLESS {
+        let (hostile, honest) = (Server::start(types).await, Server::start(Types::Known).await);
+        let (first, second) = (Client::of(&hostile), Client::of(&honest));
+        let (failed, done) = tokio::join!(first.run(&statements), second.run(&statements));
+        assert_eq!(failed, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(done, Ok(()), "{types:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_listener_looks_no_type_up() {
+    for types in ENDLESS {
+        let server = Server::start(types).await;
+        let client = Client::of(&server);
+        let listening = client.databases.listen(client.way(), "c");
+        tokio::time::timeout(PATIENCE, listening).await.unwrap().unwrap();
+        assert_eq!(server.look_ups(), 0, "{types:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_may_have_many_types_of_its_own() {
+    for types in [Types::Many(100), Types::Nested(100)] {
+        let server = Server::start(types).await;
+        let rows = Client::of(&server).query().await.unwrap();
+        assert_eq!(rows[0]["c0"], json!(1), "{types:?}");
+        assert_eq!(server.look_ups(), 100, "{types:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_request_is_sent() {
+    let server = Server::start(Types::Known).await;
+    let client = Client::of(&server);
+    let large = "x".repeat(1024 * 1024);
+    let query = SqlQuery { text: format!("SELECT $1 -- {large}").into(), parameters: vec![Some(large.clone())] };
+    assert_eq!(client.ask(&query).await, Ok(vec![json!({"c0": 1})]));
+    assert_eq!(client.run(&[large.clone(), large]).await, Ok(()));
+}
