@@ -165,7 +165,7 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
 /// Why a SQLSTATE says nothing for good: another try may succeed though nobody edits anything.
 fn doubt_of(state: SqlState) -> Option<Doubt> {
     Some(match (state.class(), state.code()) {
-        ("28", _) | (_, "42501") => Doubt::CredentialRefused,
+        _ if state.is_denial() => Doubt::CredentialRefused,
         ("08", _) => Doubt::NoAnswer,
         _ if state.is_shutdown() => Doubt::NoAnswer,
         (_, "55P03" | "57014") => Doubt::TimedOut,

@@ -85,7 +85,7 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
 
 fn of_state(state: SqlState) -> Failure {
     let reason = match (state.class(), state.code()) {
-        ("28", _) | (_, "42501") => ObservedReason::Unauthorized,
+        _ if state.is_denial() => ObservedReason::Unauthorized,
         (_, "57014") => return Failure::of(ObservedReason::PollTimedOut),
         ("08", _) => ObservedReason::ExternalUnreachable,
         _ if state.is_shutdown() => ObservedReason::ExternalUnreachable,

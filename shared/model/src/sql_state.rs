@@ -29,6 +29,12 @@ impl SqlState {
         self.code().get(..2).unwrap_or_default()
     }
 
+    /// The server refuses who asks (class 28), or what the role may not do (42501).
+    #[must_use]
+    pub fn is_denial(&self) -> bool {
+        matches!((self.class(), self.code()), ("28", _) | (_, "42501"))
+    }
+
     /// The server is ending, starting, or was told to end this session (57P).
     #[must_use]
     pub fn is_shutdown(&self) -> bool {

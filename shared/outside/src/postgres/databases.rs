@@ -38,6 +38,15 @@ pub struct ConnectionPlace {
     session: OwnedMutexGuard<Option<Session>>,
 }
 
+impl ConnectionPlace {
+    /// Keeps the connection for the next use, unless this one's failure ends it.
+    fn keep(&mut self, session: Session, failure: Option<&SqlFailure>) {
+        if !failure.is_some_and(SqlFailure::ends_session) && !session.line.has_ended() {
+            *self.session = Some(session);
+        }
+    }
+}
+
 impl Databases {
     /// Over the Secrets as the watch keeps them; `program` (such as `drift-poller`) names us at the servers.
     #[must_use]
@@ -128,9 +137,7 @@ impl Databases {
             None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
         let done = transaction::run(&mut session, statements, options).await;
-        if !done.as_ref().is_err_and(|ended| ended.failure.is_loss()) && !session.line.has_ended() {
-            *place.session = Some(session);
-        }
+        place.keep(session, done.as_ref().err().map(|ended| &ended.failure));
         done
     }
 
@@ -158,9 +165,7 @@ async fn ask_over(
     take: &mut (dyn FnMut(Value) + Send),
 ) -> Result<(), SqlFailure> {
     let answer = ask(&mut session, query, options, take).await;
-    if !answer.as_ref().is_err_and(SqlFailure::is_loss) && !session.line.has_ended() {
-        *place.session = Some(session);
-    }
+    place.keep(session, answer.as_ref().err());
     answer
 }
 

@@ -100,6 +100,12 @@ impl SqlFailure {
         }
     }
 
+    /// Whether the next use needs a new connection. Where the role lacks a right, the role may have been dropped and made
+    /// again since: a session of the old one never gets the rights of the new one.
+    pub(super) fn ends_session(&self) -> bool {
+        self.is_loss() || matches!(self, Self::Answered(state) if state.is_denial())
+    }
+
     /// Whether the connection itself is lost, and not only this statement.
     #[must_use]
     pub fn is_loss(&self) -> bool {

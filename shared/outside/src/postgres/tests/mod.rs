@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_model::sql_query::SqlQuery;
+use drift_model::sql_state::SqlState;
 use drift_target::Connection;
 
 use super::failure::TOO_MANY_TYPES;
@@ -120,4 +121,30 @@ async fn a_large_request_is_sent() {
     let query = SqlQuery { text: format!("SELECT $1 -- {large}").into(), parameters: vec![Some(large.clone())] };
     assert_eq!(client.ask(&query).await, Ok(vec![json!({"c0": 1})]));
     assert_eq!(client.run(&[large.clone(), large]).await, Ok(()));
+}
+
+/// The role was dropped and made again: what stands belongs to nobody, and a new session to the new role.
+#[tokio::test]
+async fn a_refused_query_is_asked_anew() {
+    let server = Server::start(Types::Known).await;
+    let client = Client::of(&server);
+    client.query().await.unwrap();
+    server.renew_role();
+    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap());
+    assert_eq!(client.query().await, Err(refused));
+    assert_eq!(client.query().await, Ok(vec![json!({"c0": 1})]));
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_refused_correction_is_tried_anew() {
+    let server = Server::start(Types::Known).await;
+    let client = Client::of(&server);
+    let statements = ["SELECT 1".to_owned()];
+    client.run(&statements).await.unwrap();
+    server.renew_role();
+    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap());
+    assert_eq!(client.run(&statements).await, Err(refused));
+    assert_eq!(client.run(&statements).await, Ok(()));
+    assert_eq!(server.connections(), 2);
 }

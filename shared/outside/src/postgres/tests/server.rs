@@ -88,6 +88,11 @@ impl Server {
         self.behaviour.connections.load(Ordering::SeqCst)
     }
 
+    /// Drops the role and makes it again: sessions that stand are refused from now on.
+    pub(super) fn renew_role(&self) {
+        self.behaviour.role_is_new.store(true, Ordering::SeqCst);
+    }
+
     pub(super) fn look_ups(&self) -> usize {
         self.behaviour.look_ups.load(Ordering::SeqCst)
     }
