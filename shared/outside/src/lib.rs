@@ -3,6 +3,7 @@
 //! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
 //! the target's author meant. It must not know what a poll or a correction is.
 
+mod clock;
 mod connect_errors;
 mod credential_values;
 mod dialling;

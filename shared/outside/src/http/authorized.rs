@@ -4,8 +4,8 @@
 
 use http::{HeaderValue, StatusCode};
 
+use crate::clock::time_of_day;
 use crate::http::challenge::{self, Realm, RequestKind};
-use crate::http::clock::time_of_day;
 use crate::http::oauth2;
 use crate::http::sender::Shared;
 use crate::http::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};

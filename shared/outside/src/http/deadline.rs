@@ -37,7 +37,7 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
-    use crate::http::clock::now;
+    use crate::clock::now;
 
     const DEADLINE: Duration = Duration::from_secs(3);
 

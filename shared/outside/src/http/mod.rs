@@ -10,7 +10,6 @@ mod authorized;
 mod challenge;
 mod client;
 mod clients;
-mod clock;
 mod connector;
 mod deadline;
 mod failure;

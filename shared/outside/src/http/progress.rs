@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::http::clock::now;
+use crate::clock::now;
 use crate::http::retry_after::asked_pause;
 use crate::http::sent::SentCredentials;
 use crate::{Heard, HttpFailure, HttpReply};

@@ -11,7 +11,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use crate::HttpFailure;
-use crate::http::clock::now;
+use crate::clock::now;
 use crate::http::token_request::{Fetched, SourceIdentity, TokenSource};
 use drift_model::backoff::Series;
 

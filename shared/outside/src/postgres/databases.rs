@@ -99,7 +99,7 @@ impl Databases {
         asked: (&SqlQuery, &QueryOptions),
         take: &mut (dyn FnMut(Value) + Send),
     ) -> Result<(), SqlFailure> {
-        let reused = place.session.take().filter(|session| session.serves(way.parameters));
+        let reused = place.session.take().filter(|session| session.is_reusable(way.parameters));
         if let Some(session) = reused {
             let mut has_rows = false;
             let mut take = |row| {
@@ -127,7 +127,7 @@ impl Databases {
         statements: &[String],
         options: RunOptions,
     ) -> Result<(), StatementFailure> {
-        let reused = place.session.take().filter(|session| session.serves(way.parameters));
+        let reused = place.session.take().filter(|session| session.is_reusable(way.parameters));
         let alive = match reused {
             Some(mut session) => session.starts_over().await.then_some(session),
             None => None,

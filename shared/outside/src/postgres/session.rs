@@ -5,12 +5,15 @@
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use tokio::time::Instant;
 use tokio_postgres::config::SslMode as Negotiation;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification};
 
+use crate::clock::now;
 use crate::dialling::DialRules;
 use crate::postgres::SqlFailure;
 use crate::postgres::dial::dial;
@@ -21,6 +24,10 @@ use crate::postgres::wire::{Allowance, Capped};
 
 /// What a server may send until a connection stands, bytes: its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;
+
+/// Longest life of a connection, as connection pools have one (HikariCP: 30 minutes): a session keeps the rights and the
+/// server that it began with. A listener has none, since each new one causes a poll of everything.
+const LIFE: Duration = Duration::from_mins(10);
 
 /// How each connection writes and reads values, whatever the role's and the database's own settings are.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
@@ -45,6 +52,7 @@ pub(super) struct Session {
     pub(super) allowance: Allowance,
     /// By what it was made.
     made_by: [u8; 32],
+    opened: Instant,
 }
 
 impl Session {
@@ -68,15 +76,20 @@ impl Session {
         let made_by = parameters.hash();
         let mut session = {
             let line = Line { connection, ended: false };
-            Self { client, line, statements: Statements::over(allowance.clone()), allowance, made_by }
+            Self { client, line, statements: Statements::over(allowance.clone()), allowance, made_by, opened: now() }
         };
         session.line.drive(async { Ok(session.client.batch_execute(SETTINGS).await?) }).await?;
         Ok(session)
     }
 
-    /// Whether it was made by these parameters and still stands, as far as is known.
+    /// Whether it was made by these parameters and still stands, as far as is known, and the server has not sent too much.
     pub(super) fn serves(&self, parameters: &ConnectionParameters) -> bool {
-        !self.line.has_ended() && self.made_by == parameters.hash()
+        !self.line.has_ended() && !self.allowance.is_worn() && self.made_by == parameters.hash()
+    }
+
+    /// Whether another query or correction may use it.
+    pub(super) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
+        self.opened.elapsed() < LIFE && self.serves(parameters)
     }
 
     /// Whether the server still answers on it, and has forgotten what statements before left in it.

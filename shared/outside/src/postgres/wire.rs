@@ -23,6 +23,10 @@ use crate::wire::Wire;
 /// overflowed 2 MiB of stack.
 const BESIDE_REQUEST: usize = 8 * 1024;
 
+/// What a server may send before its connection is replaced, bytes. The client keeps each setting that the server announces
+/// (ParameterStatus), at ten times its size, for as long as the connection stands. A query that is larger finishes.
+const LIFE_BYTES: usize = 1024 * 1024;
+
 /// Bytes that may still come in and go out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowance(Arc<Bytes>);
@@ -31,6 +35,8 @@ pub(super) struct Allowance(Arc<Bytes>);
 struct Bytes {
     incoming: AtomicUsize,
     outgoing: AtomicUsize,
+    /// Bytes that came in so far.
+    received: AtomicUsize,
 }
 
 impl Allowance {
@@ -43,6 +49,11 @@ impl Allowance {
     /// Starts a request of this size; look-ups may follow it.
     pub(super) fn request(&self, bytes: usize) {
         self.0.outgoing.store(bytes.saturating_add(BESIDE_REQUEST), Ordering::Relaxed);
+    }
+
+    /// Returns true if the connection has carried what it may in its life.
+    pub(super) fn is_worn(&self) -> bool {
+        self.0.received.load(Ordering::Relaxed) > LIFE_BYTES
     }
 }
 
@@ -69,6 +80,7 @@ impl AsyncRead for Capped {
         match read {
             Poll::Ready(Ok(())) => {
                 let bytes = buffer.filled().len() - before;
+                self.allowance.0.received.fetch_add(bytes, Ordering::Relaxed);
                 Poll::Ready(spend(&self.allowance.0.incoming, bytes, OverCap::Incoming))
             }
             other => other,

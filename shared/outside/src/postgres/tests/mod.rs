@@ -148,3 +148,44 @@ async fn a_refused_correction_is_tried_anew() {
     assert_eq!(client.run(&statements).await, Ok(()));
     assert_eq!(server.connections(), 2);
 }
+
+/// The client keeps each setting that a server announces for as long as the connection stands.
+#[tokio::test]
+async fn announced_settings_do_not_pile_up() {
+    let server = Server::with_settings(Types::Known, 100 * 1024).await;
+    let client = Client::of(&server);
+    for _ in 0..10 {
+        client.query().await.unwrap();
+        client.run(&["SELECT 1".to_owned()]).await.unwrap();
+    }
+    assert!(server.connections() >= 4, "{} connections", server.connections());
+}
+
+#[tokio::test]
+async fn a_listener_that_heard_much_is_replaced() {
+    let server = Server::with_settings(Types::Known, 16 * 1024).await;
+    let client = Client::of(&server);
+    let mut listener = client.databases.listen(client.way(), "c").await.unwrap();
+    assert!(listener.serves(&client.parameters));
+    for _ in 0..64 {
+        let heard = tokio::time::timeout(PATIENCE, listener.next()).await.unwrap();
+        assert_eq!(heard, Ok(Some("n".to_owned())));
+    }
+    assert!(!listener.serves(&client.parameters));
+}
+
+#[tokio::test]
+async fn an_old_connection_is_not_used_again() {
+    let server = Server::start(Types::Known).await;
+    let client = Client::of(&server);
+    let listener = client.databases.listen(client.way(), "c").await.unwrap();
+    for connections in 2..4 {
+        client.query().await.unwrap();
+        client.query().await.unwrap();
+        assert_eq!(server.connections(), connections);
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_mins(10)).await;
+        tokio::time::resume();
+    }
+    assert!(listener.serves(&client.parameters), "a quiet listener stays");
+}

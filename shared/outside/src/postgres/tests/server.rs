@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::{Buf, BufMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -133,6 +134,18 @@ impl Peer {
                 return;
             }
             self.answer(&mut out, &mut bound, (tag, &body));
+            if body.starts_with(b"LISTEN") && self.behaviour.settings > 0 {
+                return self.notify_forever(out).await;
+            }
+        }
+    }
+
+    async fn notify_forever(mut self, mut out: Vec<u8>) {
+        while self.stream.write_all(&out).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            out.clear();
+            self.announce(&mut out);
+            message(&mut out, b'A', b"\0\0\0\x01c\0n\0");
         }
     }
 
@@ -178,12 +191,16 @@ impl Peer {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
+        self.announce(out);
+        message(out, b'Z', b"I");
+    }
+
+    fn announce(&mut self, out: &mut Vec<u8>) {
         let end = out.len() + self.behaviour.settings;
         while out.len() < end {
             self.told += 1;
             message(out, b'S', format!("{:x}\0\0", self.told).as_bytes());
         }
-        message(out, b'Z', b"I");
     }
 
     fn describe(&self, out: &mut Vec<u8>) {
