@@ -17,10 +17,14 @@ use super::verdict::Basis;
 /// long enough for a hiccup to pass, short enough that a lone drift is known within seconds.
 pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
 
+/// Findings in a row that change the verdict of an object that flaps: two backends of which one is stale take turns.
+const NEEDED_TO_FLIP: u32 = 3;
+
 /// Findings of one class in a row.
 #[derive(Debug, Default)]
 pub struct Confirmation {
-    /// None of what is in sync, which needs no confirmation; that is nearly always so of nearly all objects.
+    /// None of what is in sync, which needs no confirmation but where an object flaps; that is nearly always so of nearly all
+    /// objects.
     run: Option<Box<Run>>,
 }
 
@@ -43,6 +47,8 @@ pub struct Look<'l> {
     pub standing: Option<&'l Standing>,
     /// Whether the resource was seen or corrected before.
     pub was_there: bool,
+    /// Whether the object's verdict goes back and forth.
+    pub flaps: bool,
     /// When it was found.
     pub at: Moment,
 }
@@ -63,10 +69,11 @@ impl Confirmation {
         let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
         let (before, since) = run.map_or((0, look.at), |run| (run.count, run.since));
         let count = before.saturating_add(1);
-        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
+        self.run = (class != FindingClass::InSync || look.flaps).then(|| Box::new(Run { class, basis, count, since }));
         let missing_time = needed_time(look, confirm).saturating_sub(look.at.saturating_since(since));
         let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
-        match count >= needed(look, confirm) {
+        let needed = if flips(look) { needed(look, confirm).max(NEEDED_TO_FLIP) } else { needed(look, confirm) };
+        match count >= needed {
             true if missing_time.is_zero() => Belief::Confirmed,
             true => Belief::PollAgainAfter(backoff.min(missing_time)),
             false => Belief::PollAgainAfter(backoff),
@@ -79,6 +86,16 @@ fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
     let is_known = stands(look, ObservedReason::is_absence);
     let is_asked = *look.finding == Finding::Absent && look.was_there && !is_known;
     if is_asked { confirm.absent_for } else { Duration::ZERO }
+}
+
+/// Whether the finding turns the verdict of an object that flaps.
+fn flips(look: &Look<'_>) -> bool {
+    let standing = look.standing.filter(|standing| look.flaps && look.basis.is_spoken_of_by(standing));
+    match (standing.map(|standing| standing.reason.status()), look.finding.class()) {
+        (Some(ConditionStatus::True), class) => class == FindingClass::InSync,
+        (Some(ConditionStatus::False), class) => matches!(class, FindingClass::Differs | FindingClass::Absent),
+        (Some(ConditionStatus::Unknown) | None, _) => false,
+    }
 }
 
 /// How many findings of this class in a row are needed.
@@ -125,7 +142,7 @@ mod tests {
 
     /// What a poll says that found this of an object that was never there and does not flap.
     fn look<'l>(finding: &'l Finding, basis: &'l Basis, standing: Option<&'l Standing>) -> Look<'l> {
-        Look { finding, basis, standing, was_there: false, at: Moment::START }
+        Look { finding, basis, standing, was_there: false, flaps: false, at: Moment::START }
     }
 
     /// How many polls in a row it takes.

@@ -1,14 +1,16 @@
 //! Whether one object's verdict goes back and forth faster than any honest drift: another writer undoes corrections,
 //! or the external system comes and goes.
 //!
-//! Each of these changes is written as it has to be; this only notices that there are many, so that people are told
-//! once. It must not know what was found or written, nor who is told.
+//! It notices that there are many changes, so that people are told once, and that the next ones are confirmed before they are
+//! written. It must not know what is written, nor who is told.
 
 use std::time::Duration;
 
 use drift_model::condition::ConditionStatus;
 use drift_model::moment::Moment;
 use drift_model::token_bucket::TokenBucket;
+
+use super::finding::FindingClass;
 
 /// Changes of the status at once that are nothing to talk about: three drifts, each healed.
 pub const HONEST_CHANGES: u32 = 6;
@@ -42,6 +44,15 @@ impl Flapping {
         let changed = self.last.replace(status).is_some_and(|last| last != status);
         if changed && self.take_change(now).is_err() && self.state == State::Calm {
             self.state = State::Untold;
+        }
+    }
+
+    /// Takes in a finding that is not believed yet: what is told of an object that flaps rests long before the object does.
+    pub fn note_finding(&mut self, class: FindingClass, now: Moment) {
+        match class {
+            FindingClass::InSync => self.note(ConditionStatus::False, now),
+            FindingClass::Differs | FindingClass::Absent => self.note(ConditionStatus::True, now),
+            FindingClass::Failed => {}
         }
     }
 

@@ -158,13 +158,16 @@ impl Track {
             Finding::Failed(failure) => Some(Box::new(failure.clone())),
             _ => None,
         };
-        let standing = self.standing();
+        let (standing, flaps) = (self.standing(), self.flapping.lasts(now));
         let was_there =
             self.seen_in_sync || basis.correction > 0 || standing.as_ref().is_some_and(Standing::proves_seen);
-        let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, at: now };
+        let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, flaps, at: now };
         match self.confirmation.count(&look, &self.pace.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
+                if flaps {
+                    self.flapping.note_finding(finding.class(), now);
+                }
                 self.drop_unwritten();
                 self.schedule.want_after(wait, now);
             }

@@ -192,3 +192,29 @@ fn a_refused_field_is_tried_again_ever_more_rarely() {
     object.poll(1001, Finding::InSync, Some(json!("a")));
     assert_eq!((1001..=1301).find_map(|seconds| object.try_write(seconds)), Some((json!("a"), true)));
 }
+
+#[test]
+fn a_verdict_that_alternates_is_written_seldom() {
+    let mut published = Published::new();
+    let mut second = 0;
+    let mut find = |finding: Finding| {
+        second += 30;
+        published.poll(second, finding, None);
+        published.write(second, |status| status).is_some()
+    };
+    let differs = || Finding::Differs("x".into());
+    let finding = |round: usize| if round.is_multiple_of(2) { Finding::InSync } else { differs() };
+    let written = (0..240).filter(|round| find(finding(*round))).count();
+    // Six changes are honest, and a few more pass until the pace of an honest object is exceeded.
+    assert!((6..=16).contains(&written), "{written} writes in 240 polls");
+    let again = (240..480).filter(|round| find(finding(*round))).count();
+    assert_eq!(again, 0, "it still flaps");
+    // What lasts is believed all the same.
+    for _ in 0..3 {
+        find(Finding::InSync);
+    }
+    for lasting in [differs(), Finding::InSync] {
+        let written: Vec<_> = (0..4).map(|_| find(lasting.clone())).collect();
+        assert_eq!(written, [false, false, true, false], "{lasting:?}");
+    }
+}
