@@ -30,6 +30,17 @@ impl Drift<'_> {
         let is_told = self.action != Action::Create && !named.is_empty();
         if is_told { named.clone() } else { DifferingFields::every() }
     }
+
+    /// The text about a replacement that the external system accepted, and after which the same fields differ.
+    fn never_fits(&self) -> String {
+        let fields = self.fields();
+        let what =
+            if fields == DifferingFields::every() { "the external resource".to_owned() } else { fields.to_string() };
+        format!(
+            "replaced, and {what} still differs: not replaced again until the object is edited or a retry is requested; \
+             write desired as the external system shows it, or add a rule to compare"
+        )
+    }
 }
 
 pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
@@ -92,8 +103,14 @@ fn decide_timing(
     }
     let unhealed = drift.standing.tag.unhealed;
     let retry = object.retry_requested();
+    let in_vain = drift.action == Action::Replace && drift.standing.replaces_in_vain(status.reason);
+    if in_vain && !memory.retry_is_requested(retry) {
+        let wait = Decision::Nothing(Held::AttemptsExhausted);
+        return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
+    }
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
-    let attempts = judge(memory, if lost { u32::MAX } else { unhealed }, target.limits.attempts, retry, now);
+    let unhealed_here = if lost || in_vain { u32::MAX } else { unhealed };
+    let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
     let ready = match attempts {
         // What the correction came to stands already, and says more.
         Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },

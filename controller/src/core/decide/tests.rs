@@ -4,6 +4,7 @@ use crate::core::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
 };
 use crate::core::limits::Room;
+use crate::core::memory::ObjectMemory;
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
 use drift_model::condition::{ClaimedName, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
 use drift_model::job::JobStage;
@@ -683,4 +684,55 @@ fn what_is_not_known_or_not_ours_has_not_moved() {
     assert!(!matches!(other.decide(), Decision::WriteStatus(status) if status.secrets.moved().count() > 0));
     let unfinished = sent(Some("2")).with(|scene| scene.surroundings.has_identity = false);
     assert_eq!(unfinished.decide(), Decision::Nothing(Held::InSync));
+}
+
+/// An object of ours that only a replacement makes fit, after so many corrections that healed nothing.
+fn to_be_replaced(reason: CorrectedReason, unhealed: u32) -> Scene {
+    let fields = DifferingFields::named(["image"]);
+    let tag = Tag { wish: Some(wish()), correction: 7, unhealed, fields, replace: true, ..Tag::default() };
+    let scene = Scene::new().corrected(reason, 7, owns("db")).observed_with(ObservedReason::FieldsDiffer, tag);
+    scene.with(|scene| scene.target.actions.replace = true)
+}
+
+#[test]
+fn a_replacement_in_vain_is_not_repeated() {
+    let fresh = to_be_replaced(CorrectedReason::CorrectionApplied, 0);
+    assert_eq!(acted(fresh.decide()), correct(Action::Replace, false));
+    let refused = to_be_replaced(CorrectedReason::CorrectionFailed, 1);
+    assert_eq!(acted(refused.decide()), correct(Action::Replace, false), "nothing was taken away");
+
+    let in_vain = to_be_replaced(CorrectedReason::CorrectionApplied, 1);
+    let Decision::WriteStatus(told) = in_vain.decide() else { unreachable!("{:?}", in_vain.decide()) };
+    assert_eq!((told.reason, told.correction), (Some(CorrectedReason::AttemptsExhausted), 7));
+    assert!(told.text.starts_with("replaced, and image still differs:"), "{}", told.text);
+    assert!(told.text.ends_with("write desired as the external system shows it, or add a rule to compare"));
+
+    // The conditions alone say so, and no hour ends it.
+    let mut told_before = in_vain;
+    set_corrected(&mut told_before.object.conditions, &told);
+    told_before.now = at(1_000_000);
+    assert_eq!(told_before.decide(), Decision::Nothing(Held::AttemptsExhausted));
+    let missing = told_before.clone().observed(ObservedReason::ExternalMissing);
+    assert_eq!(acted(missing.decide()), correct(Action::Create, false), "what is missing is made");
+    let updating = told_before.with(|scene| {
+        let tag = Tag { wish: Some(wish()), correction: 7, unhealed: 1, ..Tag::default() };
+        *scene = scene.clone().observed_with(ObservedReason::FieldsDiffer, tag);
+    });
+    assert_eq!(acted(updating.decide()), correct(Action::Update, false), "an update takes nothing away");
+}
+
+#[test]
+fn a_replacement_in_vain_is_tried_once_when_asked() {
+    let mut scene = to_be_replaced(CorrectedReason::AttemptsExhausted, 1);
+    scene.object.asked.get_or_insert_default().retry = Some("monday".into());
+    scene.memory = ObjectMemory::of(&scene.object, at(0));
+    let observe = |scene: &mut Scene| scene.memory.observe(&scene.object, Some(wish()), 10, at(1000));
+    observe(&mut scene);
+    assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "it was there before");
+    scene.object.asked.get_or_insert_default().retry = Some("tuesday".into());
+    observe(&mut scene);
+    assert_eq!(acted(scene.decide()), correct(Action::Replace, false));
+    scene.memory.begin(at(1000), Some("tuesday"));
+    scene.memory.finish(&correction(Action::Replace), &Outcome::Applied, at(1000));
+    assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "asked for once");
 }

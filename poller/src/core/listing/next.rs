@@ -32,6 +32,8 @@ pub enum Next {
     Verification,
     /// One try an hour: its attempts are exhausted.
     HourlyTry,
+    /// Nothing: one more replacement would be in vain.
+    AttemptsExhausted,
     /// A correction.
     Correction,
     /// What the target's last good text says, which is not known.
@@ -72,6 +74,7 @@ impl Next {
             Some(CorrectedReason::NotOurs) => Self::NotOurs,
             Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
             _ if standing.tag.correction != note.correction => Self::Verification,
+            reason if standing.replaces_in_vain(reason) => Self::AttemptsExhausted,
             _ if standing.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
             _ => Self::Correction,
         }
@@ -91,6 +94,7 @@ impl Next {
             Self::IdentityChanged => "IdentityChanged",
             Self::Verification => "Verification",
             Self::HourlyTry => "HourlyTry",
+            Self::AttemptsExhausted => "AttemptsExhausted",
             Self::Correction => "Correction",
             Self::Unknown => "Unknown",
         })
@@ -126,6 +130,7 @@ mod tests {
         let (drifted, applied) =
             (("True", "FieldsDiffer", "x [wish 3f2a9c71, correction 2]"), ("CorrectionApplied", "correction 2: x"));
         let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71, correction 2, unhealed 99]");
+        let in_vain = ("True", "FieldsDiffer", "x [wish 3f2a9c71, correction 2, unhealed 1, fields image, replace]");
         let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
         let orphaned = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER],
@@ -139,6 +144,7 @@ mod tests {
             (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),
             (&correcting, &none, drifted, ("IdentityChanged", "correction 2: x"), Some("IdentityChanged")),
             (&correcting, &none, hopeless, applied, Some("HourlyTry")),
+            (&correcting, &none, in_vain, applied, Some("AttemptsExhausted")),
             (&correcting, &paused, ("False", "InSync", "x"), applied, Some("Paused")),
             (&correcting, &deleting, drifted, applied, Some("Deletion")),
             (&correcting, &orphaned, drifted, applied, Some("Deletion")),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::condition::text::fit_message;
-use crate::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason, Tag, Wish};
+use crate::condition::{Condition, ConditionKind, ConditionStatus, CorrectedReason, ObservedReason, Tag, Wish};
 
 /// The verdict that stands on an object, as far as it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,15 @@ impl Standing {
             ObservedReason::NotCreated | ObservedReason::NotUpdated => false,
             _ => self.tag.seen,
         }
+    }
+
+    /// Whether one more replacement would take the resource away in vain: the external system accepted the last correction, whose
+    /// record says `corrected`, and a poll after that still finds a field that only a replacement changes.
+    #[must_use]
+    pub fn replaces_in_vain(&self, corrected: Option<CorrectedReason>) -> bool {
+        let was_accepted =
+            matches!(corrected, Some(CorrectedReason::CorrectionApplied | CorrectedReason::AttemptsExhausted));
+        was_accepted && self.tag.replace && self.tag.unhealed > 0
     }
 }
 
