@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use drift_e2e::pages::{code, yaml_blocks};
 use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
 use drift_target::{DocumentName, find_documents, parse_document};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::root;
 
@@ -33,8 +33,14 @@ fn every_target_in_the_documentation_is_good() {
         let found: Vec<_> = yaml_blocks(&text).iter().flat_map(|block| find_documents(block)).collect();
         for document in &found {
             let name = DocumentName { config_map: path.display().to_string(), key: "block".to_owned() };
-            let problems = parse_document(&name, &document.text).err().unwrap_or_default();
-            assert!(problems.is_empty(), "{problems:#?}\n{}", document.text);
+            let target = parse_document(&name, &document.text);
+            let target = target.unwrap_or_else(|problems| panic!("{problems:#?}\n{}", document.text));
+            assert_eq!(target.unbounded_grants(), [], "{}", document.text);
+            // An object that asks for more than the groups of its team gets nothing.
+            if document.text.contains("memberOf: \"${self.spec.memberOf}\"") {
+                let spec = json!({"roleName": "web", "memberOf": ["app_readers", "pg_execute_server_program"]});
+                assert_eq!(target.unmet_requirement(&json!({"spec": spec})), Ok(Some("groups begin with app_")));
+            }
         }
         // Whatever calls itself one, in whatever block, was among them.
         let calls_itself = code(&text).filter(|line| line.trim() == "kind: PollTarget").count();

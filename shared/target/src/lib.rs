@@ -51,6 +51,7 @@ mod sql;
 mod status_fields;
 mod suspension;
 mod templates;
+mod unbounded_grants;
 mod units;
 mod unmarked_expressions;
 mod yaml;

@@ -31,19 +31,20 @@ const FILES: [(&str, &[&str]); 2] = [
 const TABLE: &str = "docs/cookbook/postgres-rows.md";
 
 /// What the server's administrator does besides: drift-controller is to make roles, and the groups of the objects.
-const BEFORE: [&str; 2] = ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE readers; CREATE ROLE writers"];
+const BEFORE: [&str; 2] =
+    ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE app_readers; CREATE ROLE app_writers"];
 
 /// Three roles that teams of different habits wish for.
 const OBJECTS: &str = "
 apiVersion: db.example/v1
 kind: PostgresRole
 metadata: {name: web, namespace: team-a}
-spec: {roleName: web, login: true, connectionLimit: 10, memberOf: [readers]}
+spec: {roleName: web, login: true, connectionLimit: 10, memberOf: [app_readers]}
 ---
 apiVersion: db.example/v1
 kind: PostgresRole
 metadata: {name: batch, namespace: team-a}
-spec: {roleName: batch, login: true, connectionLimit: 2, memberOf: [readers, writers]}
+spec: {roleName: batch, login: true, connectionLimit: 2, memberOf: [app_readers, app_writers]}
 ---
 apiVersion: db.example/v1
 kind: PostgresRole

@@ -19,7 +19,7 @@ const OBJECTS: (&str, &str) = ("postgresroles", NAMESPACE);
 
 /// The one that is altered behind everybody's back, and how.
 const CHANGED: &str = "web";
-const ALTERATION: &str = "ALTER ROLE web CONNECTION LIMIT 5; GRANT writers TO web";
+const ALTERATION: &str = "ALTER ROLE web CONNECTION LIMIT 5; GRANT app_writers TO web";
 
 /// What the server has of them.
 const ROLES: &str = "SELECT r.rolname, r.rolcanlogin AS login, r.rolconnlimit AS limit, \
@@ -66,7 +66,7 @@ async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -
         let version = watch.wait_for(name, 0, "in sync", in_sync).await?;
         terminal.say(&verdict(name, &version.object))?;
     }
-    let expected = ["batch|t|2|{readers,writers}", "report|f|-1|{}", "web|t|10|{readers}"];
+    let expected = ["batch|t|2|{app_readers,app_writers}", "report|f|-1|{}", "web|t|10|{app_readers}"];
     show_roles(terminal, stage, &expected).await
 }
 
@@ -88,7 +88,7 @@ async fn alter_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch
     terminal.say(&verdict(CHANGED, &healed.object))?;
     terminal
         .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
-    let expected = ["batch|t|2|{readers,writers}", "report|f|-1|{}", "web|t|10|{readers}"];
+    let expected = ["batch|t|2|{app_readers,app_writers}", "report|f|-1|{}", "web|t|10|{app_readers}"];
     show_roles(terminal, stage, &expected).await
 }
 
@@ -126,7 +126,7 @@ async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
     let deleted = stage.installation.kubectl.run(&arguments).await?;
     terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;
     terminal.note(deleted.output.trim_end())?;
-    show_roles(terminal, stage, &["batch|t|2|{readers,writers}", "report|f|-1|{}"]).await
+    show_roles(terminal, stage, &["batch|t|2|{app_readers,app_writers}", "report|f|-1|{}"]).await
 }
 
 async fn show_roles(terminal: &Terminal, stage: &Stage, expected: &[&str]) -> Result<()> {

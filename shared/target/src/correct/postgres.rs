@@ -72,6 +72,12 @@ impl PostgresCorrect {
             .map(|statements| MadeOf::of(statements.iter().map(made_of)))
     }
 
+    /// The names that the GRANTs of each action give away.
+    pub(crate) fn granted(&self) -> [Vec<&Expression>; 4] {
+        [&self.create, &self.update, &self.delete, &self.replace]
+            .map(|statements| statements.iter().flat_map(|statement| statement.sql.granted()).collect())
+    }
+
     fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }

@@ -75,6 +75,19 @@ impl SqlTemplate {
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
     }
 
+    /// The names that it gives to somebody, where it is a GRANT: those in front of its TO.
+    pub(crate) fn granted(&self) -> Vec<&Expression> {
+        if !self.begins_with(&["GRANT"]) {
+            return Vec::new();
+        }
+        let is_end = |part: &Part| matches!(part, Part::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
+        let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
+            Part::Expression(Role::Ident | Role::Idents, expression) => Some(expression),
+            _ => None,
+        });
+        given.collect()
+    }
+
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
