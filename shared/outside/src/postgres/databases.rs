@@ -66,11 +66,11 @@ impl Databases {
     /// When it is missing, or says nothing that may be connected by.
     pub fn parameters(&self, connection: &Connection, insecure: bool) -> Result<ConnectionParameters, CredentialError> {
         let parameters = ConnectionParameters::of(&connection.secret, &self.secrets.load())?;
-        if insecure || parameters.is_unread() {
+        if insecure || parameters.is_safe() {
             return Ok(parameters);
         }
-        let problem = "sslmode=disable, for a host that is neither loopback nor a cluster Service: \
-                       use TLS, or write insecure: true in the target";
+        let problem = "sslmode is require or disable, for a host that is neither loopback nor a cluster Service: \
+                       write verify-full, or insecure: true in the target";
         Err(CredentialError::unusable(&connection.secret, parameters.ssl_mode_key(), problem))
     }
 

@@ -123,9 +123,9 @@ impl ConnectionParameters {
         }
     }
 
-    /// Whether nobody on the way can read what is sent there.
-    pub(super) fn is_unread(&self) -> bool {
-        self.ssl_mode != SslMode::Disable || self.host.starts_with('/') || drift_target::is_unread_host(&self.host)
+    /// Whether nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
+    pub(super) fn is_safe(&self) -> bool {
+        self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_target::is_unread_host(&self.host)
     }
 
     /// The key that says how the way is protected.
@@ -209,7 +209,10 @@ mod tests {
         let parameters = ConnectionParameters::of("s", &secrets).map_err(|error| error.to_string())?;
         assert!(!format!("{parameters:?}").contains("canary"));
         let password = parameters.password.as_ref().map(|password| password.expose_secret().to_owned());
-        assert_eq!(parameters.is_unread(), parameters.host != "db" || parameters.ssl_mode != SslMode::Disable);
+        assert_eq!(
+            parameters.is_safe(),
+            parameters.host.to_lowercase() != "db" || parameters.ssl_mode == SslMode::VerifyFull
+        );
         Ok(format!(
             "{} {} {} {} {:?}",
             parameters.host_and_port(),

@@ -26,14 +26,22 @@ struct Client {
     parameters: ConnectionParameters,
 }
 
+fn databases(data: &[(&str, &str)]) -> Databases {
+    let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
+    let secrets: LabelledSecrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+    Databases::new(Arc::new(ArcSwap::from_pointee(secrets)), "test")
+}
+
+fn secret() -> Connection {
+    Connection { secret: "s".to_owned() }
+}
+
 impl Client {
     fn of(server: &Server) -> Self {
         let port = server.port.to_string();
         let data = [("host", "127.0.0.1"), ("port", port.as_str()), ("user", "u"), ("sslmode", "disable")];
-        let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
-        let secrets: LabelledSecrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
-        let databases = Databases::new(Arc::new(ArcSwap::from_pointee(secrets)), "test");
-        let parameters = databases.parameters(&Connection { secret: "s".to_owned() }, false).unwrap();
+        let databases = databases(&data);
+        let parameters = databases.parameters(&secret(), false).unwrap();
         Self { databases, parameters }
     }
 
@@ -188,4 +196,26 @@ async fn an_old_connection_is_not_used_again() {
         tokio::time::resume();
     }
     assert!(listener.serves(&client.parameters), "a quiet listener stays");
+}
+
+/// With `require` whoever answers in the server's place gets the password, as with `disable` whoever listens.
+#[test]
+fn a_password_goes_only_to_a_verified_server() {
+    let table = [
+        ("db.example", "disable", false),
+        ("db.example", "require", false),
+        ("db.example", "verify-full", true),
+        ("127.0.0.1", "require", true),
+        ("orders.db.svc", "require", true),
+        ("orders.db.svc", "disable", true),
+    ];
+    for (host, mode, is_taken) in table {
+        let databases = databases(&[("host", host), ("user", "u"), ("password", "canary"), ("sslmode", mode)]);
+        let told = databases.parameters(&secret(), false).map_err(|error| error.to_string());
+        assert_eq!(told.is_ok(), is_taken, "{host} {mode}");
+        let says_why =
+            told.is_err_and(|told| told.contains("sslmode is require or disable") && told.contains("insecure: true"));
+        assert_eq!(says_why, !is_taken, "{host} {mode}");
+        assert!(databases.parameters(&secret(), true).is_ok(), "{host} {mode}");
+    }
 }
