@@ -59,8 +59,10 @@ impl Load {
                 "/spec/correct/limits",
                 json!({"concurrent": 64, "perMinute": 60_000, "maxDriftedPercent": 100, "attempts": 1_000}),
             );
+        let mut excused = Vec::new();
         if self.reads_more {
             target = target.with("/spec/read/http/headers", json!({"x-part": "${self.metadata.labels.part}"}));
+            excused.push("self.metadata.labels.part");
         }
         if self.with_hosts {
             let address =
@@ -69,6 +71,10 @@ impl Load {
                 .with("/spec/read/http/url", json!(address))
                 .with("/spec/allowHosts", json!(hosts(server)?))
                 .with("/spec/allowNetworks", json!(["127.0.0.0/8"]));
+            excused.push("self.metadata.labels.host");
+        }
+        if !excused.is_empty() {
+            target = target.with("/spec/notIdentifying", json!(excused));
         }
         Ok(target)
     }

@@ -34,6 +34,8 @@ pub struct Target {
     pub objects: ObjectSelection,
     /// Names the external resource; use [`Target::identity_of`].
     pub identity: TextTemplate,
+    /// Fields that stand in an address beside those of the identity, and do not choose the resource.
+    pub not_identifying: FieldPaths,
     /// Within what the identity is unique, over all targets.
     pub scope: IdentityScope,
     /// What must hold before any read or write; use [`Target::unmet_requirement`].

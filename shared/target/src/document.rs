@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::addressing::{check_addressing, read_not_identifying};
 use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checked::{Confirm, Requirement, Target};
 use crate::compare::{Compare, read_compare};
@@ -22,14 +23,14 @@ use crate::problem::{DocumentName, Problem};
 use crate::raw::{Fields, Reader};
 use crate::read::{Read, read_read};
 use crate::recording::Recording;
-use crate::requirements::read_requirements;
+use crate::requirements::{read_requirements, read_suspend_when};
 use crate::scope::{IdentityScope, read_scope, scope_of_read};
 use crate::secret_use::check_secrets;
 use crate::secrets::{DeclaredSecret, read_secrets};
 use crate::status_fields::{StatusTemplates, read_status_templates};
-use crate::templates::read_expression;
 use crate::yaml;
 use crate::yaml::{Fault, Node, Position};
+use drift_model::field_paths::FieldPaths;
 use drift_model::names::{TARGET_API_VERSION, TARGET_KIND};
 
 /// Longest document, bytes: a ConfigMap holds 1 MiB in all.
@@ -139,6 +140,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         correct_hash: correct_hash(spec),
         objects: target.objects,
         identity: target.identity,
+        not_identifying: target.not_identifying,
         scope: target.scope,
         require: target.require,
         interval: target.interval,
@@ -155,9 +157,9 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         hints: target.hints,
         correct: target.correct,
     };
+    check_addressing(reader, spec, &target);
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
-    let mut doubts = too_deep(root);
-    doubts.extend(reader.take_doubts());
+    let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
     Some(Parsed { target, name_at, objects_at, doubts })
 }
 
@@ -177,6 +179,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Positi
 struct Spec {
     objects: ObjectSelection,
     identity: TextTemplate,
+    not_identifying: FieldPaths,
     scope: IdentityScope,
     require: Vec<Requirement>,
     interval: Duration,
@@ -198,6 +201,7 @@ struct Spec {
 const SPEC_KEYS: &[&str] = &[
     "objects",
     "identity",
+    "notIdentifying",
     "scope",
     "require",
     "interval",
@@ -227,13 +231,12 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
+    let not_identifying = reader.or(&fields, "notIdentifying", FieldPaths::default(), read_not_identifying);
     let scope = reader.optional(&fields, "scope", read_scope);
     let require = reader.or(&fields, "require", Vec::new(), read_requirements);
     let times = read_times(reader, &fields);
     let suspend = reader.or(&fields, "suspend", false, Reader::truth);
-    let suspend_when = reader.optional(&fields, "suspendWhen", |reader, node, place| {
-        read_expression(reader, node, &reader.site(place, Scope::Object))
-    });
+    let suspend_when = reader.optional(&fields, "suspendWhen", read_suspend_when);
     let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
     let insecure = reader.or(&fields, "insecure", false, Reader::truth);
     let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
@@ -261,6 +264,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     Some(Spec {
         objects: objects?,
         identity: identity?,
+        not_identifying: not_identifying?,
         scope: scope?.unwrap_or_else(|| scope_of_read(&read, spec)),
         require: require?,
         interval,

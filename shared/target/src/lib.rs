@@ -4,6 +4,7 @@
 //! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
 //! section means, `document` puts them together, `catalogue` says which documents are in force.
 
+mod addressing;
 mod catalogue;
 pub mod cel;
 mod checked;

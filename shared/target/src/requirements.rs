@@ -1,8 +1,8 @@
-//! `require`: the rules that an object must meet, and what people are told where it does not.
+//! `require` and `suspendWhen`: the rules that an object must meet, and what people are told where it does not.
 //!
 //! It must not know what is done with an object that does not.
 
-use crate::cel::Scope;
+use crate::cel::{Expression, Scope};
 use crate::checked::Requirement;
 use crate::raw::Reader;
 use crate::templates::read_expression;
@@ -22,6 +22,11 @@ pub(super) fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &st
         .map(|(position, item)| read_requirement(reader, item, &format!("{place}[{position}]")))
         .collect();
     requirements.into_iter().collect()
+}
+
+/// Reads the rule that says of which objects nothing is polled.
+pub(super) fn read_suspend_when(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
+    read_expression(reader, node, &reader.site(place, Scope::Object))
 }
 
 fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Requirement> {

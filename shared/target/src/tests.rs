@@ -178,7 +178,7 @@ fn a_target_speaks_for_an_object() {
     let update = correct.update[0].request.render(&variables).unwrap();
     assert_eq!(
         (update.method, update.url.as_str()),
-        (::http::Method::PATCH, "https://proxies.example:8474/proxies/team-a_web")
+        (::http::Method::PATCH, "https://proxies.example:8474/proxies/web%20one")
     );
     assert_eq!(update.headers["idempotency"], "k-7");
     assert_eq!(serde_json::from_slice::<Value>(&update.body.unwrap()).unwrap(), wished.desired);

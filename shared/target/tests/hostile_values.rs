@@ -18,7 +18,7 @@ kind: PollTarget
 metadata: {name: t}
 spec:
   objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
-  identity: "${self.metadata.name}"
+  identity: "${self.spec.v}"
   read: {http: {url: "https://h/x"}}
   compare: {desired: {v: "${self.spec.v}"}}
   correct:

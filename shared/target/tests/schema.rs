@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drift_target::json_schema;
+use drift_target::{DocumentName, json_schema, parse_document};
 use serde_json::Value;
 
 const WRITTEN: &str = include_str!("../../../docs/target.schema.json");
@@ -106,7 +106,7 @@ fn targets(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_target_in_manifests_and_documentation_fits() {
+fn every_target_in_manifests_and_documentation_is_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths = vec![root.join("README.md")];
     ["docs", "manifests"].iter().for_each(|folder| files(&root.join(folder), &mut paths));
@@ -115,6 +115,11 @@ fn every_target_in_manifests_and_documentation_fits() {
     for path in paths {
         for target in targets(&fs::read_to_string(&path).unwrap()) {
             assert_eq!(mistake(&schema, &target, "document"), None, "{}", path.display());
+            let name =
+                DocumentName { config_map: path.display().to_string(), key: target["metadata"]["name"].to_string() };
+            // JSON is YAML too.
+            let problems = parse_document(&name, &target.to_string()).err().unwrap_or_default();
+            assert!(problems.is_empty(), "{problems:#?}");
             count += 1;
         }
     }

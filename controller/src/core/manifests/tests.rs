@@ -15,7 +15,7 @@ kind: PollTarget
 metadata: {{name: t}}
 spec:
   objects: {{apiVersion: demo.example/v1, kind: Role}}
-  identity: "${{self.metadata.name}}"
+  identity: "${{self.spec.name}}"
   read: {{kubernetes: {{apiVersion: apps/v1, kind: StatefulSet, name: "db-${{self.spec.name}}"}}}}
   compare: {{desired: {{login: "${{self.spec.login}}"}}}}
   correct:

@@ -116,7 +116,7 @@ fn each_request_of_a_write_has_a_key() {
 fn what_needs_no_answer_is_rendered_before_the_first_request() {
     let broken = [
         r#"      - {method: GET, url: "https://h/"}
-      - {method: PUT, url: "https://h/${self.spec.missing}"}"#,
+      - {method: PUT, url: "https://h/", form: {a: "${self.spec.missing}"}}"#,
         r#"      - {name: found, method: GET, url: "https://h/"}
       - {name: set, method: PUT, url: "https://h/", body: {a: "${steps.found.status}", b: "${self.spec.missing}"}}"#,
         r#"      - {name: found, method: GET, url: "https://h/"}
@@ -129,7 +129,7 @@ fn what_needs_no_answer_is_rendered_before_the_first_request() {
     }
     let skipped = target(
         r#"      - {method: PUT, url: "https://h/"}
-      - {method: PUT, url: "https://h/${self.spec.missing}", when: "${has(self.spec.missing)}"}"#,
+      - {method: PUT, url: "https://h/", form: {a: "${self.spec.missing}"}, when: "${has(self.spec.missing)}"}"#,
     );
     assert!(rendering(&skipped).is_ok());
 }

@@ -47,6 +47,11 @@ impl SqlStatement {
         self.sql.reads(&secret_variable(secret))
     }
 
+    /// The expressions that name what it changes.
+    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+        self.sql.changed_names()
+    }
+
     /// The text to send; `None` where it is skipped.
     ///
     /// # Errors

@@ -76,6 +76,12 @@ impl HttpRead {
             || rules.into_iter().any(|rule| rule.reads(variable))
     }
 
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.steps().for_each(|step| fields.extend(&step.request.fields()));
+        fields
+    }
+
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
         self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));

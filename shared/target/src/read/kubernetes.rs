@@ -62,6 +62,10 @@ impl KubernetesRead {
         })
     }
 
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        self.name.fields()
+    }
+
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());

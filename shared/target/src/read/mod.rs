@@ -117,6 +117,17 @@ impl Read {
         vec!["spec", "read", kind, key]
     }
 
+    /// The fields under `self` that choose what is asked, and which entry of an answer is the object's.
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        let mut fields = match &self.source {
+            Source::Http(http) => http.address_fields(),
+            Source::Postgres(postgres) => postgres.address_fields(),
+            Source::Kubernetes(kubernetes) => kubernetes.address_fields(),
+        };
+        self.keys().into_iter().for_each(|keys| fields.extend(&keys.fields()));
+        fields
+    }
+
     /// The fields under `self` that tell what is read: those of its templates, and of an object of the cluster the namespace where that
     /// is the object's own.
     pub(super) fn own_fields(&self) -> FieldPaths {

@@ -43,6 +43,10 @@ impl PostgresRead {
         self.query.query(&Variables::of_object(object))
     }
 
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        self.query.fields()
+    }
+
     pub(super) fn fields(&self) -> FieldPaths {
         let mut fields = self.query.fields();
         fields.extend(&self.rules.fields());

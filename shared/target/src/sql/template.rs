@@ -101,6 +101,24 @@ impl SqlTemplate {
         self.expressions().any(|expression| expression.reads(variable))
     }
 
+    /// The expressions that name what it changes: all of a DELETE, and of what alters, drops, updates or empties one thing the first
+    /// name, which may be of several parts.
+    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+        let is_whole = self.begins_with(&["delete"]);
+        let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
+        let (mut is_open, mut has_begun) = (is_whole || named, false);
+        self.parts.iter().filter_map(move |part| match part {
+            Part::Text(text) => {
+                is_open &= is_whole || !has_begun || text == ".";
+                None
+            }
+            Part::Expression(role, expression) => {
+                has_begun |= *role == Role::Ident || *role == Role::Idents;
+                (is_open && (is_whole || has_begun)).then_some(expression)
+            }
+        })
+    }
+
     fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.parts.iter().filter_map(|part| match part {
             Part::Expression(_, expression) => Some(expression),
