@@ -99,7 +99,9 @@ impl Secrets {
 
     fn known<T>(&self, target: &Target, object: &LeanObject, found: impl FnOnce(Known<'_>) -> T) -> Option<T> {
         let beside = match object.id.namespace.as_deref().filter(|_| looks_beside(target)) {
-            Some(namespace) => self.beside.of(namespace),
+            Some(namespace) => {
+                self.beside.of(namespace, target.secrets.iter().filter_map(DeclaredSecret::key_of_object))
+            }
             None => Arc::new(LabelledSecrets::from_iter([])),
         };
         let own = self.own.load();

@@ -5,15 +5,16 @@
 //! a request is sent. Nothing here shows a secret value: not by `Debug`, not in an error.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::names::HOSTS_ANNOTATION;
 
 /// Every Secret that this program may use, by name. Swapped as one value when one changes.
 #[derive(Clone, Debug, Default)]
 pub struct LabelledSecrets {
-    secrets: BTreeMap<String, LabelledSecret>,
+    secrets: BTreeMap<String, Arc<LabelledSecret>>,
     listed: bool,
     refused: bool,
 }
@@ -31,8 +32,8 @@ pub struct SecretVersion {
 #[derive(Clone, Debug)]
 pub struct LabelledSecret {
     hosts: AllowedHosts,
-    /// `None` for a value that is not UTF-8, so that the error can say so.
-    data: BTreeMap<String, Option<SecretString>>,
+    /// For a value that cannot be used the problem, so that the error can name it.
+    data: BTreeMap<String, Result<SecretString, &'static str>>,
     version: SecretVersion,
 }
 
@@ -44,6 +45,9 @@ enum AllowedHosts {
     /// Entries, each `host` (every port) or `host:port` in lower case, or `unix:/path`.
     Only(Vec<String>),
 }
+
+/// Problem of a value that is no text.
+const NOT_TEXT: &str = "not UTF-8 text";
 
 /// How the name of a unix socket begins.
 const UNIX: &str = "unix:";
@@ -100,7 +104,7 @@ impl LabelledSecret {
             hosts: hosts.map_or(AllowedHosts::Any, AllowedHosts::parse),
             data: data
                 .into_iter()
-                .map(|(key, value)| (key, String::from_utf8(value).ok().map(SecretString::from)))
+                .map(|(key, value)| (key, String::from_utf8(value).map(SecretString::from).map_err(|_| NOT_TEXT)))
                 .collect(),
             version: SecretVersion::default(),
         }
@@ -110,6 +114,20 @@ impl LabelledSecret {
     #[must_use]
     pub fn in_version(self, version: SecretVersion) -> Self {
         Self { version, ..self }
+    }
+
+    /// The same without the value of one key, which has this problem.
+    #[must_use]
+    pub fn without_value(mut self, key: String, problem: &'static str) -> Self {
+        self.data.insert(key, Err(problem));
+        self
+    }
+
+    /// Bytes of its keys and values.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let text = |value: &Result<SecretString, _>| value.as_ref().map_or(0, |text| text.expose_secret().len());
+        self.data.iter().map(|(key, value)| key.len() + text(value)).sum()
     }
 
     /// Which it is, and in which state.
@@ -146,7 +164,7 @@ impl LabelledSecret {
     pub fn text(&self, name: &str, key: &str) -> Result<&SecretString, CredentialError> {
         let value = self.data.get(key);
         let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
-        value.as_ref().ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
+        value.as_ref().map_err(|problem| CredentialError::unusable(name, key, problem))
     }
 }
 
@@ -178,6 +196,12 @@ impl LabelledSecrets {
         self.listed
     }
 
+    /// All that were listed.
+    #[must_use]
+    pub const fn of(secrets: BTreeMap<String, Arc<LabelledSecret>>) -> Self {
+        Self { secrets, listed: true, refused: false }
+    }
+
     /// None, since the API server does not list them: none can be used, and nothing is known of any.
     #[must_use]
     pub fn refused() -> Self {
@@ -192,7 +216,7 @@ impl LabelledSecrets {
 
     /// Adds or replaces one Secret.
     pub fn insert(&mut self, name: String, secret: LabelledSecret) {
-        self.secrets.insert(name, secret);
+        self.secrets.insert(name, Arc::new(secret));
     }
 
     /// Removes one Secret: it was deleted, or its label was taken away.
@@ -213,7 +237,7 @@ impl LabelledSecrets {
     /// # Errors
     /// When it is not among the labelled ones.
     pub fn secret(&self, name: &str) -> Result<&LabelledSecret, CredentialError> {
-        self.secrets.get(name).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
+        self.secrets.get(name).map(Arc::as_ref).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
     }
 
     fn secret_for(&self, name: &str, host_and_port: &str) -> Result<&LabelledSecret, CredentialError> {
@@ -227,7 +251,7 @@ impl LabelledSecrets {
     /// # Errors
     /// [`CredentialError::HostsNotNamed`] where it names none.
     pub fn check_hosts_are_named(&self, name: &str) -> Result<(), CredentialError> {
-        match self.secrets.get(name) {
+        match self.secrets.get(name).map(Arc::as_ref) {
             Some(LabelledSecret { hosts: AllowedHosts::Any, .. }) => {
                 Err(CredentialError::HostsNotNamed { name: name.to_owned() })
             }
@@ -243,7 +267,7 @@ impl LabelledSecrets {
     pub fn value(&self, name: &str, key: &str) -> Result<Option<&SecretString>, CredentialError> {
         let secret = self.secret(name)?;
         let Some(value) = secret.data.get(key) else { return Ok(None) };
-        value.as_ref().map(Some).ok_or_else(|| CredentialError::unusable(name, key, "not UTF-8 text"))
+        value.as_ref().map(Some).map_err(|problem| CredentialError::unusable(name, key, problem))
     }
 
     /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets, or `unix:/path`).
@@ -257,7 +281,7 @@ impl LabelledSecrets {
 
 impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
     fn from_iter<T: IntoIterator<Item = (String, LabelledSecret)>>(secrets: T) -> Self {
-        Self { secrets: secrets.into_iter().collect(), listed: true, refused: false }
+        Self::of(secrets.into_iter().map(|(name, secret)| (name, Arc::new(secret))).collect())
     }
 }
 
@@ -273,7 +297,6 @@ impl CredentialError {
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
-    use secrecy::ExposeSecret;
 
     fn secrets(hosts: Option<&str>) -> LabelledSecrets {
         let data = [("token".to_owned(), b"canary".to_vec()), ("blob".to_owned(), vec![0xff, 0xfe])];

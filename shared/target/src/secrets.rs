@@ -64,6 +64,15 @@ impl DeclaredSecret {
         matches!(self.source, SecretSource::OfObject(_))
     }
 
+    /// The key of the Secret that stands beside the object.
+    #[must_use]
+    pub fn key_of_object(&self) -> Option<&str> {
+        match &self.source {
+            SecretSource::Own(_) => None,
+            SecretSource::OfObject(of_object) => Some(&of_object.key),
+        }
+    }
+
     /// The fields under `self` that tell which Secret it is.
     pub(super) fn fields(&self) -> FieldPaths {
         match &self.source {

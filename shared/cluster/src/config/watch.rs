@@ -186,7 +186,7 @@ impl<J: Judge> ConfigWatch<J> {
 
     /// Whether the documents say something else now.
     fn hear(&mut self, change: Change) -> bool {
-        let effect = self.store.hear(change, kept);
+        let effect = self.store.hear(change, |object, _| Some(kept(object)));
         match &effect {
             Effect::Changed | Effect::Same => {
                 self.is_failing = false;

@@ -3,7 +3,8 @@
 //! Requests read them without waiting: the whole set is swapped as one value. This file must not know what the
 //! Secrets are used for, and nothing here shows a value.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -27,15 +28,30 @@ use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 /// Changes that wait between the connection and us.
 const BUFFER: usize = 16;
 
+/// The largest value of a Secret beside objects: the largest key or chain of certificates that people use takes some
+/// ten KiB.
+const MOST_VALUE_BYTES: usize = 64 * 1024;
+
+/// What all Secrets beside objects of one namespace take: thousands of passwords. Tenants write them, and the memory
+/// limit of the program is 128 MiB.
+const MOST_NAMESPACE_BYTES: usize = 1024 * 1024;
+
+/// What a Secret takes beside its keys and values: name, version and nodes of maps.
+const SECRET_BYTES: usize = 256;
+
 /// The watch of the Secrets of one namespace.
 pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
     /// What is not ready without them, where anything is.
     part: Option<Part>,
-    store: Store<LabelledSecret>,
+    /// The only keys that are used, where tenants write the Secrets: what is kept of these has limits.
+    keys: Option<BTreeSet<String>>,
+    store: Store<Arc<LabelledSecret>>,
     published: Arc<ArcSwap<LabelledSecrets>>,
     is_failing: bool,
+    /// Some are left out, and the log says so.
+    is_full: bool,
 }
 
 impl SecretWatch {
@@ -52,7 +68,14 @@ impl SecretWatch {
         let collection = Collection { path, label_selector: Some(format!("{label}={value}")), heard: None };
         let published = Arc::new(ArcSwap::default());
         let readers = Arc::clone(&published);
-        (Self { client, collection, part, store: Store::default(), published, is_failing: false }, readers)
+        let (keys, store, is_failing, is_full) = (None, Store::default(), false, false);
+        (Self { client, collection, part, keys, store, published, is_failing, is_full }, readers)
+    }
+
+    /// The same for Secrets that tenants write: keeps only the values of these keys, within limits.
+    #[must_use]
+    pub fn of_tenants(self, keys: BTreeSet<String>) -> Self {
+        Self { keys: Some(keys), ..self }
     }
 
     /// Follows them until `stop`.
@@ -73,10 +96,23 @@ impl SecretWatch {
     }
 
     fn hear(&mut self, change: Change) {
-        match self.store.hear(change, kept) {
+        let left_out = Cell::new(None);
+        let keys = self.keys.as_ref();
+        self.is_full &= !matches!(change, Change::ListBegan);
+        let effect = self.store.hear(change, |object, others| {
+            let secret = Arc::new(kept(object, keys));
+            let has_room = keys.is_none() || bytes_of(others.values().chain([&secret])) <= MOST_NAMESPACE_BYTES;
+            if !has_room {
+                left_out.set(Some(text_of(object, "name")));
+            }
+            has_room.then_some(secret)
+        });
+        if let Some(name) = left_out.take() {
+            self.tell_that_full(&name);
+        }
+        match effect {
             Effect::Changed => {
-                let secrets = self.store.present().iter();
-                self.published.store(Arc::new(secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()));
+                self.published.store(Arc::new(LabelledSecrets::of(self.store.present().clone())));
                 self.recover();
             }
             Effect::Same => self.recover(),
@@ -92,6 +128,17 @@ impl SecretWatch {
                     None => self.published.store(Arc::new(LabelledSecrets::refused())),
                 }
             }
+        }
+    }
+
+    fn tell_that_full(&mut self, name: &str) {
+        if !std::mem::replace(&mut self.is_full, true) {
+            let (path, kib) = (&self.collection.path, MOST_NAMESPACE_BYTES / 1024);
+            tracing::warn!(
+                path,
+                name,
+                "this Secret and further ones count as missing: those of the namespace take more than {kib} KiB"
+            );
         }
     }
 
@@ -116,29 +163,36 @@ pub async fn read_secret(
         Ok(object) => {
             let labels = object.pointer("/metadata/labels");
             let label = labels.and_then(|all| all.get(CREDENTIAL_LABEL)).and_then(Value::as_str);
-            Ok(Some((label.map(str::to_owned), kept(&object))))
+            Ok(Some((label.map(str::to_owned), kept(&object, None))))
         }
         Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What is needed of a Secret. A value that is no base64 cannot come from an API server; it is left out.
-fn kept(object: &Value) -> LabelledSecret {
+/// What is needed of a Secret, of these keys alone where tenants write it. A value that is no base64 cannot come from an
+/// API server; it is left out.
+fn kept(object: &Value, keys: Option<&BTreeSet<String>>) -> LabelledSecret {
     let hosts =
         object.pointer("/metadata/annotations").and_then(|all| all.get(HOSTS_ANNOTATION)).and_then(Value::as_str);
-    let data = object.get("data").and_then(Value::as_object);
-    let data: BTreeMap<_, _> = data
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?)))
-        .collect();
-    let text = |field: &str| {
-        let value = object.pointer("/metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
-        value.unwrap_or_default().to_owned()
-    };
-    LabelledSecret::new(hosts, data)
-        .in_version(SecretVersion { uid: text("uid"), resource_version: text("resourceVersion") })
+    let data = object.get("data").and_then(Value::as_object).into_iter().flatten();
+    let data = data.filter(|(key, _)| keys.is_none_or(|keys| keys.contains(*key)));
+    let data = data.filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?)));
+    let (large, data): (BTreeMap<_, _>, _) =
+        data.partition(|(_, value)| keys.is_some() && value.len() > MOST_VALUE_BYTES);
+    let secret = LabelledSecret::new(hosts, data);
+    let secret = large.into_keys().fold(secret, |secret, key| secret.without_value(key, "larger than 64 KiB"));
+    let (uid, resource_version) = (text_of(object, "uid"), text_of(object, "resourceVersion"));
+    secret.in_version(SecretVersion { uid, resource_version })
+}
+
+fn text_of(object: &Value, field: &str) -> String {
+    let value = object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
+    value.unwrap_or_default().to_owned()
+}
+
+fn bytes_of<'s>(secrets: impl Iterator<Item = &'s Arc<LabelledSecret>>) -> usize {
+    secrets.map(|secret| SECRET_BYTES + secret.bytes()).sum()
 }
 
 #[cfg(test)]
@@ -206,12 +260,61 @@ mod tests {
         assert!(secrets.load().secret("api").is_err() && secrets.load().are_refused());
     }
 
-    #[test]
-    fn a_secret_without_its_label_is_withheld() {
-        let mut store = Store::default();
-        store.hear(Change::Changed(secret("h", "x")), kept);
-        assert_eq!(store.present().len(), 1);
-        store.hear(Change::Deleted(secret("h", "x")), kept);
-        assert!(store.present().is_empty());
+    #[tokio::test]
+    async fn a_secret_without_its_label_is_withheld() {
+        let (mut watch, secrets) = watch_of_nothing();
+        watch.hear(Change::Changed(secret("h", "x")));
+        assert!(secrets.load().secret("api").is_ok());
+        watch.hear(Change::Deleted(secret("h", "x")));
+        assert!(secrets.load().secret("api").is_err());
+    }
+
+    fn watch_of_nothing() -> (SecretWatch, Arc<ArcSwap<LabelledSecrets>>) {
+        let (client, _) = client(|_| Box::pin(std::future::pending()));
+        SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None)
+    }
+
+    fn of_tenant(name: &str, data: &[(&str, usize)]) -> Value {
+        let data: serde_json::Map<_, _> =
+            data.iter().map(|(key, bytes)| ((*key).to_owned(), STANDARD.encode("x".repeat(*bytes)).into())).collect();
+        json!({"metadata": {"name": name}, "data": data})
+    }
+
+    #[tokio::test]
+    async fn of_tenants_secrets_only_named_keys_are_kept() {
+        let (watch, secrets) = watch_of_nothing();
+        let mut watch = watch.of_tenants(BTreeSet::from(["a".to_owned(), "b".to_owned()]));
+        let data = [("a", MOST_VALUE_BYTES), ("b", MOST_VALUE_BYTES + 1), ("c", 1)];
+        watch.hear(Change::Changed(of_tenant("s", &data)));
+        let secrets = secrets.load();
+        let secret = secrets.secret("s").unwrap();
+        assert_eq!(secret.text("s", "a").unwrap().expose_secret().len(), MOST_VALUE_BYTES);
+        let why = |key: &str| secret.text("s", key).unwrap_err().to_string();
+        assert_eq!(
+            (why("b"), why("c")),
+            ("Secret s key b is larger than 64 KiB".into(), "Secret s has no key c".into())
+        );
+    }
+
+    #[tokio::test]
+    async fn tenants_secrets_have_a_total() {
+        let (watch, secrets) = watch_of_nothing();
+        let mut watch = watch.of_tenants(BTreeSet::from(["a".to_owned()]));
+        let names: Vec<String> = (0..100).map(|number| format!("s-{number:02}")).collect();
+        watch.hear(Change::ListBegan);
+        for name in &names {
+            watch.hear(Change::Found(of_tenant(name, &[("a", MOST_VALUE_BYTES)]), String::new()));
+        }
+        watch.hear(Change::ListEnded);
+        let is_kept = |name: &str| secrets.load().secret(name).is_ok();
+        assert_eq!(names.iter().filter(|name| is_kept(name)).count(), 15, "and 64 KiB for the rest");
+        assert!(watch.is_full && is_kept("s-00") && !is_kept("s-15"));
+        watch.hear(Change::Changed(of_tenant("s-00", &[("a", 1)])));
+        watch.hear(Change::Changed(of_tenant("s-15", &[("a", MOST_VALUE_BYTES)])));
+        assert!(is_kept("s-00") && is_kept("s-15"), "there is room again");
+        for number in 0..10_000 {
+            watch.hear(Change::Changed(of_tenant(&format!("t-{number}"), &[])));
+        }
+        assert!(bytes_of(watch.store.present().values()) <= MOST_NAMESPACE_BYTES, "also of empty ones");
     }
 }

@@ -36,17 +36,17 @@ impl<T> Default for Store<T> {
 }
 
 impl<T> Store<T> {
-    /// Takes in a change; `keep` takes what is needed of an object.
-    pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value) -> T) -> Effect {
+    /// Takes in a change; `keep` takes what is needed of an object, given the others that are kept.
+    pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value, &BTreeMap<String, T>) -> Option<T>) -> Effect {
         match change {
             Change::ListBegan => self.listing.clear(),
-            Change::Found(object, _) => _ = self.listing.insert(name_of(&object), keep(&object)),
+            Change::Found(object, _) => put(&mut self.listing, &object, keep),
             Change::ListEnded => {
                 self.present = std::mem::take(&mut self.listing);
                 return Effect::Changed;
             }
             Change::Changed(object) => {
-                self.present.insert(name_of(&object), keep(&object));
+                put(&mut self.present, &object, keep);
                 return Effect::Changed;
             }
             Change::Deleted(object) => {
@@ -62,6 +62,14 @@ impl<T> Store<T> {
     /// What is there; empty until the first whole list.
     pub(crate) const fn present(&self) -> &BTreeMap<String, T> {
         &self.present
+    }
+}
+
+fn put<T>(all: &mut BTreeMap<String, T>, object: &Value, keep: impl Fn(&Value, &BTreeMap<String, T>) -> Option<T>) {
+    let name = name_of(object);
+    all.remove(&name);
+    if let Some(kept) = keep(object, all) {
+        all.insert(name, kept);
     }
 }
 
@@ -82,7 +90,7 @@ mod tests {
     fn a_list_replaces_everything_only_when_it_is_whole() {
         let mut store = Store::default();
         let mut hear = |change| {
-            let effect = store.hear(change, |object| object["value"].as_u64());
+            let effect = store.hear(change, |object, _| Some(object["value"].as_u64()));
             (effect, store.present().clone())
         };
         let with = |entries: &[(&str, u64)]| -> BTreeMap<_, _> {
