@@ -17,6 +17,9 @@ use crate::packed_text::Dictionary;
 use crate::resource_version::{ResourceVersion, VersionNumber};
 use crate::shared_text::{SharedText, literal};
 
+/// The longest value of a request that is kept: people and tools write a moment or an id. Any change within it counts.
+const MAX_REQUEST_BYTES: usize = 256;
+
 /// Which object, in the cluster and for ever: the uid tells a re-created one apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId {
@@ -74,7 +77,7 @@ pub struct LeanObject {
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
     pub view: ObjectView,
-    /// The fields take more than may be kept of one object: `view` is null.
+    /// The fields take more than may be kept of one object, or of all: `view` is null.
     pub is_oversized: bool,
 }
 
@@ -108,10 +111,11 @@ impl LeanObject {
     /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary if there is one.
     #[must_use]
     pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: Option<&Dictionary>) -> Self {
-        if kept.is_oversized {
-            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
+        let view = (!kept.is_oversized).then(|| ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary));
+        match view.filter(|view| !view.is_too_large()) {
+            Some(view) => Self::of(&kept.json, view),
+            None => Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) },
         }
-        Self::of(&kept.json, ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary))
     }
 
     fn of(object: &Value, view: ObjectView) -> Self {
@@ -120,9 +124,10 @@ impl LeanObject {
         let annotation = |name: &str| {
             metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
+        let request = |name: &str| annotation(name).map(|value| cut(&value));
         let asked = Asked {
-            poll: annotation(names::POLL_REQUESTED_ANNOTATION),
-            retry: annotation(names::RETRY_REQUESTED_ANNOTATION),
+            poll: request(names::POLL_REQUESTED_ANNOTATION),
+            retry: request(names::RETRY_REQUESTED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
         };
         Self {
@@ -218,6 +223,10 @@ fn since_epoch(time: &str) -> u32 {
     time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
 }
 
+fn cut(request: &str) -> SharedText {
+    request[..request.floor_char_boundary(MAX_REQUEST_BYTES)].into()
+}
+
 /// Whoever mistypes the value of a brake wants it to hold.
 fn is_on(brake: Option<SharedText>) -> bool {
     brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
@@ -272,6 +281,16 @@ mod tests {
             assert_eq!(brakes(json!({ names::ORPHAN_ANNOTATION: value })), (false, holds), "{value}");
         }
         assert_eq!(brakes(Value::Null), (false, false));
+    }
+
+    #[test]
+    fn a_long_request_is_cut() {
+        let value = "\u{e9}".repeat(100_000);
+        let object = json!({"metadata": {"annotations":
+            {names::POLL_REQUESTED_ANNOTATION: value, names::RETRY_REQUESTED_ANNOTATION: "now"}}});
+        let object = LeanObject::prune(&object, &FieldPaths::default());
+        assert_eq!(object.poll_requested().map(str::len), Some(MAX_REQUEST_BYTES));
+        assert_eq!(object.retry_requested(), Some("now"));
     }
 
     #[test]
