@@ -224,9 +224,8 @@ impl TargetActor {
     fn take_seen(&mut self, object: LeanObject, now: Now) {
         let known = self.roster.track(&object.id.uid).map(Track::object);
         if let Some(known) = known.filter(|known| object.is_listed_before(known)).cloned() {
-            let (objects, kind, fields) =
-                (self.writer.objects.clone(), self.writer.kind.clone(), self.writer.fields.clone());
-            self.reads.push(Box::pin(async move { objects.read_anew(&kind, &known, &fields).await }));
+            let writer = self.writer.clone();
+            self.reads.push(Box::pin(async move { writer.read_anew(&known).await }));
             return;
         }
         self.skipped.remove(&object.id.uid);

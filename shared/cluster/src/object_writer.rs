@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use drift_model::backoff::{Backoff, Series};
 use drift_model::condition::{Condition, PatchBase, Placed, StatusFields, condition_patch, removal_patch};
 use drift_model::field_paths::FieldPaths;
 use drift_model::object::{LeanObject, ObjectId};
@@ -15,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::client::{CallError, ObjectClient, WriteError};
 use crate::kinds::ResolvedKind;
 use crate::lease::Leadership;
+use crate::process::clock;
 
 /// Calls under way at once, over all targets of a program: enough that an API server that answers within 50 ms takes
 /// its 600 status patches a second, and far below its limit of requests in flight.
@@ -82,8 +84,19 @@ impl ObjectWriter {
     }
 
     /// Reads live, until the API server answers, an object of which a list and what is known say different things.
+    /// `None` where it is gone, which the watch tells too. After a restore of the API server's store nearly all objects may
+    /// be read so at once: each try takes a slot of its own, and none while it waits.
     pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
-        self.objects.read_anew(&self.kind, known, &self.fields).await
+        let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
+        loop {
+            let slot = self.slots.enter().await;
+            match self.read(&slot, &known.id).await {
+                Ok(live) => return live.map(|live| live.read_after(known)),
+                Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
+            }
+            drop(slot);
+            tokio::time::sleep(backoff.fail(clock::now())).await;
+        }
     }
 
     /// Writes the condition in place of `placed`, the one that stands on `object`, and the fields beside the conditions.
@@ -165,17 +178,18 @@ fn base(object: &LeanObject, generation: Option<i64>) -> PatchBase<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use drift_model::condition::{ObservedReason, Tag, Verdict};
     use futures::FutureExt;
     use kube::core::ApiResource;
     use serde_json::json;
 
     use super::*;
-    use crate::client::fake_api::{client, reply};
+    use crate::client::fake_api::{client, refuse, reply};
 
-    #[tokio::test]
-    async fn nothing_is_sent_once_the_lease_is_lost() {
-        let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
+    fn writer(client: kube::Client) -> ObjectWriter {
         let resource = ApiResource {
             group: "demo.example".to_owned(),
             version: "v1".to_owned(),
@@ -183,13 +197,51 @@ mod tests {
             kind: "Proxy".to_owned(),
             plural: "proxies".to_owned(),
         };
-        let writer = ObjectWriter {
+        ObjectWriter {
             objects: ObjectClient::new(client, "test"),
             kind: ResolvedKind { resource, namespaced: true },
             fields: FieldPaths::default(),
             leadership: Leadership::never_held(),
             slots: CallSlots::default(),
-        };
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_are_read_anew_within_the_slots() {
+        const OBJECTS: usize = 500;
+        static NOW: AtomicUsize = AtomicUsize::new(0);
+        static MOST: AtomicUsize = AtomicUsize::new(0);
+        static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+        let (client, log) = client(|sent| {
+            async move {
+                MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                NOW.fetch_sub(1, Ordering::SeqCst);
+                if REQUESTS.fetch_add(1, Ordering::SeqCst) < CONCURRENT_CALLS {
+                    return refuse(503, "ServiceUnavailable", "no");
+                }
+                let name = sent.uri.rsplit('/').next().unwrap_or_default().to_owned();
+                reply(200, &json!({"metadata": {"uid": name, "name": name, "namespace": "a", "resourceVersion": "1"}}))
+            }
+            .boxed()
+        });
+        let writer = writer(client);
+        let reads = (0..OBJECTS).map(|number| {
+            let name = format!("o-{number}");
+            let known = json!({"metadata": {"uid": name, "name": name, "namespace": "a", "resourceVersion": "9"}});
+            let (writer, known) = (writer.clone(), LeanObject::prune(&known, &FieldPaths::default()));
+            async move { writer.read_anew(&known).await.is_some() }
+        });
+        let read = futures::future::join_all(reads).await;
+        assert_eq!(read.into_iter().filter(|is_there| *is_there).count(), OBJECTS);
+        assert_eq!(MOST.load(Ordering::SeqCst), CONCURRENT_CALLS, "in {} requests", log.lines().len());
+        assert!(log.lines().len() > OBJECTS, "none was refused");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_once_the_lease_is_lost() {
+        let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
+        let writer = writer(client);
         let slot = writer.slots.enter().await;
         let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": ""});
         let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"},

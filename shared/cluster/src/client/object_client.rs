@@ -11,8 +11,6 @@ use serde_json::Value;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
 use crate::kinds::ResolvedKind;
-use crate::process::clock;
-use drift_model::backoff::{Backoff, Series};
 use drift_model::field_paths::FieldPaths;
 use drift_model::kept_fields::KeptFields;
 use drift_model::object::{LeanObject, ObjectId};
@@ -107,19 +105,6 @@ impl ObjectClient {
             Ok(object) => Ok(Some(object)),
             Err(WriteError::Gone) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Reads live, until the API server answers, an object of which a list and what is known say different things.
-    /// `None` where it is gone, which the watch tells too.
-    pub async fn read_anew(&self, kind: &ResolvedKind, known: &LeanObject, fields: &FieldPaths) -> Option<LeanObject> {
-        let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
-        loop {
-            match self.read(kind, &known.id, fields).await {
-                Ok(live) => return live.map(|live| live.read_after(known)),
-                Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
-            }
-            tokio::time::sleep(backoff.fail(clock::now())).await;
         }
     }
 
@@ -221,6 +206,7 @@ fn collection_of(kind: &ResolvedKind, id: &ObjectId) -> Request {
 mod tests {
     use super::*;
     use crate::client::fake_api::{Log, answering, client, refuse, reply};
+    use crate::process::clock;
     use drift_model::names::POLLER_MANAGER;
     use serde_json::json;
 
