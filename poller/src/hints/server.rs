@@ -4,7 +4,6 @@
 //! is told the same whatever he asks for, and takes nothing of what is left to those who do. Thin: who is believed and what a hint
 //! does are the core's business.
 
-use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
@@ -20,15 +19,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use drift_cluster::lease::Leadership;
 use drift_cluster::process::clock;
+use drift_cluster::telemetry::connections;
 use drift_model::labelled_secrets::LabelledSecrets;
 use drift_model::token_bucket::TokenBucket;
 use futures::StreamExt as _;
 use http::header::RETRY_AFTER;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::board::{Webhook, Webhooks};
@@ -39,21 +36,8 @@ use crate::core::hints::HintOutcome;
 use crate::metrics::{Metrics, StatusLabels};
 use crate::shared_rate::SharedRate;
 
-/// Connections at once; for a further one the oldest is dropped, which has had its time: a request takes milliseconds. With a body
-/// each they hold 8 MiB at most.
-const CONNECTIONS: usize = 32;
-
-/// How long a connection lives, with its one request: what a sender at the other end of the world needs with a slow line.
-const CONNECTION_LIFE: Duration = Duration::from_secs(10);
-
-/// How long its headers may take, which fit into a few packets.
-const HEADERS_WITHIN: Duration = Duration::from_secs(3);
-
 /// The largest body: what forges and registries send of one event takes some tens of KiB.
 const BODY_BYTES: usize = 256 * 1024;
-
-/// What a connection reads at once: request line and headers have to fit.
-const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
 /// reads.
@@ -80,9 +64,6 @@ const RATES: usize = 16;
 
 /// What a sender is told to wait: a Service gives the next try to another replica, and a rate has some more by then.
 const RETRY_AFTER_SECONDS: &str = "1";
-
-/// Pause after a connection could not be taken, as where there are no file descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that has its address and does not answer yet.
 #[derive(Debug)]
@@ -164,39 +145,8 @@ impl HintServer {
         let rates = std::array::from_fn(|_| Rates::full());
         let desk = Desk { reception, rates, hashes: RandomState::new() };
         let router = Router::new().route("/hints/{target}", post(receive)).with_state(Arc::new(desk));
-        let mut conversations = JoinSet::new();
-        let mut oldest = VecDeque::new();
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                Some(_) = conversations.join_next() => {}
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        make_room(&mut oldest);
-                        oldest.push_back(conversations.spawn(converse(stream, router.clone())));
-                    }
-                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-                },
-            }
-        }
+        connections::serve(self.listener, router, stop).await;
     }
-}
-
-/// Drops the oldest where there are as many as may be.
-fn make_room(oldest: &mut VecDeque<AbortHandle>) {
-    oldest.retain(|conversation| !conversation.is_finished());
-    if oldest.len() >= CONNECTIONS {
-        oldest.pop_front().iter().for_each(AbortHandle::abort);
-    }
-}
-
-/// One request and its answer.
-async fn converse(stream: TcpStream, router: Router) {
-    let mut http = hyper::server::conn::http1::Builder::new();
-    http.keep_alive(false).max_buf_size(BUFFER_BYTES).header_read_timeout(HEADERS_WITHIN).timer(TokioTimer::new());
-    let conversation = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // How it ended is the sender's business.
-    let _ = tokio::time::timeout(CONNECTION_LIFE, conversation).await;
 }
 
 async fn receive(

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{StatusCode, header};
-use axum::middleware::{Next, from_fn};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus_client::registry::Registry;
@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::clock;
+use crate::telemetry::connections;
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics;
 
@@ -63,11 +64,17 @@ impl AdminServer {
     /// Answers until `stop`. `pages` are the program's own; use `Router::new()` where it has none.
     pub async fn serve(self, health: Health, registry: Registry, pages: Router, stop: CancellationToken) {
         let pages = pages.layer(from_fn(only_by_address));
-        let server = axum::serve(self.listener, router(health, registry).merge(pages));
-        if let Err(error) = server.with_graceful_shutdown(stop.cancelled_owned()).await {
-            tracing::error!("the admin server ended: {error}");
-        }
+        let router = router(health, registry).merge(pages).layer(map_response(for_this_reader));
+        connections::serve(self.listener, router, stop).await;
     }
+}
+
+/// An answer is what its type says, and nobody keeps it.
+async fn for_this_reader(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }
 
 fn router(health: Health, registry: Registry) -> Router {
@@ -173,6 +180,42 @@ mod tests {
             stop.cancel();
         };
         tokio::join!(serving, asking);
+    }
+
+    #[tokio::test]
+    async fn headers_without_end_keep_nobody_out() {
+        let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let (address, stop) = (server.address().unwrap(), CancellationToken::new());
+        let serving = server.serve(Health::default(), metrics::registry("poller"), Router::new(), stop.clone());
+        let asking = async {
+            let mut flooding = TcpStream::connect(address).await.unwrap();
+            let line = format!("x-more: {}\r\n", "x".repeat(1000));
+            flooding.write_all(b"GET /livez HTTP/1.1\r\n").await.unwrap();
+            for _ in 0..40 {
+                // It may be hung up on by now.
+                _ = flooding.write_all(line.as_bytes()).await;
+            }
+            assert!(is_hung_up(flooding, connections::HEADERS_WITHIN / 2).await, "40 KB of headers are read");
+            let mut slow = Vec::new();
+            for _ in 0..2 * connections::CONNECTIONS {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a").await.unwrap();
+                slow.push(stream);
+            }
+            let answer = tokio::time::timeout(connections::HEADERS_WITHIN / 2, get(address, "/livez")).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert!(answer.contains("nosniff") && answer.contains("no-store"), "{answer}");
+            let (oldest, newest) = (slow.remove(0), slow.pop().unwrap());
+            assert!(is_hung_up(oldest, connections::HEADERS_WITHIN / 2).await, "more connections than may be");
+            assert!(is_hung_up(newest, 3 * connections::HEADERS_WITHIN).await, "headers take as long as they like");
+            stop.cancel();
+        };
+        tokio::join!(serving, asking);
+    }
+
+    async fn is_hung_up(mut stream: TcpStream, within: Duration) -> bool {
+        let mut rest = Vec::new();
+        tokio::time::timeout(within, stream.read_to_end(&mut rest)).await.is_ok()
     }
 
     #[tokio::test]

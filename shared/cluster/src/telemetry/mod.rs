@@ -3,6 +3,7 @@
 //! Standard output belongs to what a command was asked for. This file must not know what is logged.
 
 pub mod admin;
+pub mod connections;
 pub mod health;
 pub mod metrics;
 pub mod questions;
