@@ -97,8 +97,7 @@ struct Settings {
 /// When it cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
+    let runtime = tasks::runtime().context("starting the async runtime")?;
     let ended = match command_line.command {
         Command::Run(settings) => runtime.block_on(serve(&settings)),
         Command::Release(settings) => runtime.block_on(release(&settings)),

@@ -20,7 +20,7 @@ use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_cluster::process::settings::parse_command_line_of;
 use drift_cluster::process::shutdown::ShutdownSignals;
 use drift_cluster::process::site::Site;
-use drift_cluster::process::supervise;
+use drift_cluster::process::{supervise, tasks};
 use drift_cluster::resources::ResourceClient;
 use drift_cluster::telemetry::admin::AdminServer;
 use drift_cluster::telemetry::{self, metrics};
@@ -95,8 +95,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
 }
 
 fn run_until_told(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the async runtime")?;
+    let runtime = tasks::runtime().context("starting the async runtime")?;
     let ended = runtime.block_on(serve(settings));
     // What has not ended by now has had its time to drain.
     runtime.shutdown_timeout(Duration::from_millis(100));

@@ -17,9 +17,9 @@ use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::labelled_secrets::CredentialError;
 use drift_model::object::LeanObject;
-use drift_outside::{Answer, HttpReply, ReplyBody};
+use drift_outside::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use drift_target::cel::{RawAnswers, SecretValues, Variables};
-use drift_target::{Format, HttpStep, Target};
+use drift_target::{Format, HttpStep, Target, memory_of};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -51,6 +51,8 @@ pub struct Rendering {
     /// By the names of their steps; those that were skipped are missing. Those of a deletion are no part of what follows it.
     answers: [Value; 2],
     raw: [RawAnswers; 2],
+    /// Memory that all of these take.
+    kept: usize,
     secrets: ObjectSecrets,
     /// The same as the steps see them.
     values: SecretValues,
@@ -112,6 +114,7 @@ impl Rendering {
             differs,
             answers: [Value::Object(Map::new()), Value::Object(Map::new())],
             raw: Default::default(),
+            kept: 0,
             values: secrets.values(),
             kept_secret: secrets.kept_secret(),
             secrets,
@@ -188,7 +191,8 @@ impl Rendering {
         let status = reply.status.as_u16();
         let (target, part) = (self.target.clone(), self.parts().part(index));
         let Some(step) = Parts::of(&target, self.correction.action).step(index) else { return StepOutcome::Accepted };
-        let (answer, unread) = match Answer::of(reply, Format::Json) {
+        let read = Answer::of(reply, Format::Json).and_then(|answer| self.make_room(step, answer));
+        let (answer, unread) = match read {
             Ok(answer) => (answer.variable, None),
             // It has no body that a template could see.
             Err(unread) => (json!({"status": status}), Some(unread).filter(|_| step.looks_up())),
@@ -208,13 +212,22 @@ impl Rendering {
             }
             Err(error) => StepOutcome::Unstored(error.to_string()),
         };
-        if let (Some(name), ReplyBody::Whole(bytes)) = (&name, &reply.body) {
+        if let (Some(name), ReplyBody::Whole(bytes), None) = (&name, &reply.body, unread) {
             self.raw[part].keep(name, bytes);
         }
         if let (Some(name), Some(answers)) = (name, self.answers[part].as_object_mut()) {
             answers.insert(name, answer);
         }
         outcome
+    }
+
+    /// Counts an answer that later steps see, if there is still memory for it. Its bytes are in it as a text, and kept once more.
+    fn make_room(&mut self, step: &HttpStep, answer: Answer) -> Result<Answer, Unreadable> {
+        if step.name.is_some() {
+            let bytes = answer.variable["text"].as_str().map_or(0, str::len);
+            self.kept += memory_of(&answer.variable) + bytes;
+        }
+        if self.kept > MAX_BYTES_KEPT { Err(Unreadable::TooLarge) } else { Ok(answer) }
     }
 
     /// The target that it is of.

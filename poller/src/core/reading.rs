@@ -6,9 +6,9 @@
 use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_model::object_view::OpenView;
-use drift_outside::{HttpReply, ReplyBody};
+use drift_outside::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
 use drift_target::cel::{RawAnswers, Variables};
-use drift_target::{HttpRead, ReadStep};
+use drift_target::{HttpRead, ReadStep, memory_of};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -17,6 +17,9 @@ use super::finding::Failure;
 use super::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
 use super::read_rules::ReadRules;
 use super::reply::{Judged, Observation, judge, unevaluated};
+
+/// What is said where answers take more memory than a read may keep.
+const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";
 
 /// A read under way.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Reading<'r> {
     answers: Value,
     /// Their bytes.
     raw: RawAnswers,
+    /// Memory that both take.
+    kept: usize,
     /// The step whose answer is awaited.
     step: usize,
     /// The state that is asked for only if it has another name.
@@ -54,7 +59,19 @@ impl<'r> Reading<'r> {
     pub fn new(read: &'r HttpRead, object: &'r OpenView<'r>) -> Self {
         let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
         let seen = SeenAnswers::to(read);
-        Self { read, object, answers, raw, step: 0, unless: None, tagged: None, known: None, seen, judged: None }
+        Self {
+            read,
+            object,
+            answers,
+            raw,
+            kept: 0,
+            step: 0,
+            unless: None,
+            tagged: None,
+            known: None,
+            seen,
+            judged: None,
+        }
     }
 
     /// The same where this was found before of the same object: the same answers are not judged again.
@@ -73,6 +90,12 @@ impl<'r> Reading<'r> {
     #[must_use]
     pub const fn judged(&self) -> Option<Fingerprint> {
         self.judged
+    }
+
+    /// Memory that the answers take which are kept until the last one comes.
+    #[must_use]
+    pub const fn kept(&self) -> usize {
+        self.kept
     }
 
     /// What the server calls the state that was read.
@@ -124,6 +147,9 @@ impl<'r> Reading<'r> {
 
     fn ask(&mut self, step: &ReadStep, answer: Value, next: &ReadStep) -> Result<Progress<Observation>, Failure> {
         self.keep(step, answer);
+        if self.kept > MAX_BYTES_KEPT {
+            return Err(Failure::with(ObservedReason::ResponseInvalid, TOO_MUCH));
+        }
         let rendered = next.request.render(&self.variables());
         let request = rendered.map_err(|error| unevaluated(&next.request.attribute(error, self.object)))?;
         Ok(Progress::Ask(Box::new(request)))
@@ -147,12 +173,14 @@ impl<'r> Reading<'r> {
 
     fn keep(&mut self, step: &ReadStep, answer: Value) {
         if let (Some(name), Some(answers)) = (&step.name, self.answers.as_object_mut()) {
+            self.kept += memory_of(&answer);
             answers.insert(name.clone(), answer);
         }
     }
 
     fn keep_raw(&mut self, step: &ReadStep, reply: &HttpReply) {
         if let (Some(name), ReplyBody::Whole(bytes)) = (&step.name, &reply.body) {
+            self.kept += bytes.len();
             self.raw.keep(name, bytes);
         }
     }

@@ -14,7 +14,9 @@ use drift_model::condition::ObservedReason;
 use drift_model::http_request::HttpRequest;
 use drift_model::identity::Uid;
 use drift_model::object_view::OpenView;
-use drift_outside::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, before_deadline, heard};
+use drift_outside::{
+    ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, heard,
+};
 use drift_target::{HttpRead, Target};
 
 use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
@@ -47,6 +49,8 @@ struct HttpRequests<'r> {
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
+    /// Of the answers that are kept.
+    room: Option<Room>,
 }
 
 /// Reads the external resource of one object.
@@ -60,7 +64,7 @@ pub(super) async fn look_at_one(
     tag.iter().for_each(|tag| tag.put_into(Arc::make_mut(&mut request.to_mut().headers)));
     let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
     let mut reading = Reading::new(read, view).unless(tag).knowing(known);
-    let found = requests.run(request, |reply| reading.take(reply)).await;
+    let found = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
     Look { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(found) }
 }
 
@@ -76,7 +80,8 @@ pub(super) async fn look_at_all(
         None => return super::unasked(),
         Some(collection) => {
             let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
-            requests.run(Cow::Owned(request), |reply| traversal.take(reply)).await
+            // What it keeps of pages is bounded by itself.
+            requests.run(Cow::Owned(request), |reply| (traversal.take(reply), 0)).await
         }
     };
     requests.end(found)
@@ -88,7 +93,7 @@ impl<'r> HttpRequests<'r> {
         uids.truncate(OBJECTS_THAT_COUNT);
         let left = target.timeout;
         let progress = ExchangeProgress::default();
-        Self { outside, target, read, uids, rate: None, told: false, left, progress }
+        Self { outside, target, read, uids, rate: None, told: false, left, progress, room: None }
     }
 
     /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
@@ -100,14 +105,15 @@ impl<'r> HttpRequests<'r> {
         Look { sent: self.progress.sent(), ..Look::new(found, self.told, self.target.timeout - self.left) }
     }
 
-    /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants.
+    /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants. Beside that `take` says how much
+    /// memory the answers so far take.
     ///
     /// # Errors
     /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
     async fn run<T>(
         &mut self,
         first: Cow<'_, HttpRequest>,
-        mut take: impl FnMut(&HttpReply) -> Progress<T>,
+        mut take: impl FnMut(&HttpReply) -> (Progress<T>, usize),
     ) -> Result<Heeded<T>, Postponed> {
         let mut request = first;
         let mut permit = self.enter(&request.host()).await?;
@@ -119,8 +125,11 @@ impl<'r> HttpRequests<'r> {
             let pause = heard.and_then(Heard::asked_pause);
             match answer.map(|reply| take(&reply)) {
                 Err(failure) => return Ok((Err(failure), pause)),
-                Ok(Progress::Done(done)) => return Ok((done, pause)),
-                Ok(Progress::Ask(next)) => request = Cow::Owned(*next),
+                Ok((Progress::Done(done), _)) => return Ok((done, pause)),
+                Ok((Progress::Ask(next), kept)) => {
+                    self.keep(permit.host(), kept)?;
+                    request = Cow::Owned(*next);
+                }
             }
             let next_host = request.host();
             let moves_on = permit.host() != next_host;
@@ -130,6 +139,19 @@ impl<'r> HttpRequests<'r> {
                 entered => entered?,
             };
         }
+    }
+
+    /// Makes room for the answers so far. What they had is given back first: nobody waits who keeps any.
+    fn keep(&mut self, host: &str, bytes: usize) -> Result<(), Postponed> {
+        self.room = None;
+        self.room = self.outside.sender.try_keep(host, bytes).ok_or_else(|| self.lacks_memory())?;
+        Ok(())
+    }
+
+    fn lacks_memory(&self) -> Postponed {
+        let now = clock::now();
+        self.outside.troubles.note(&self.target.name, "an answer waits for memory that other answers take", now);
+        Postponed { until: now + UNTIL_THERE_IS_MEMORY, cause: Failure::of(ObservedReason::PollTimedOut) }
     }
 
     /// A slot for one more request. Whoever waits for its turn keeps nobody's slot meanwhile, and a host that told others to
@@ -172,11 +194,7 @@ impl<'r> HttpRequests<'r> {
         let of_tokens = self.progress.token_wait() - token_wait;
         self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
         Ok(match answer {
-            None if self.progress.has_waited() => {
-                troubles.note(&target.name, "an answer waits for memory that other answers take", clock::now());
-                let cause = Failure::of(ObservedReason::PollTimedOut);
-                return Err(Postponed { until: clock::now() + UNTIL_THERE_IS_MEMORY, cause });
-            }
+            None if self.progress.has_waited() => return Err(self.lacks_memory()),
             Some(Err(failure @ HttpFailure::TokenPaused { wait, .. })) => {
                 return Err(Postponed { until: clock::now() + wait, cause: failure_of(&failure) });
             }
@@ -220,3 +238,7 @@ fn options_of<'a>(target: &'a Target, read: &'a HttpRead) -> HttpOptions<'a> {
         max_bytes: read.max_bytes,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

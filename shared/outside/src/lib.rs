@@ -18,8 +18,8 @@ pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use host_health::{Heard, Pause, PauseCause};
 pub use http::{
-    Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD,
-    ReplyBody, SentCredentials, Unreadable,
+    Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
+    PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::{

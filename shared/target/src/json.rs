@@ -23,6 +23,23 @@ pub enum JsonError {
     TooManyNodes,
 }
 
+/// Memory of a node beside its text.
+const NODE_BYTES: usize = 80;
+
+/// Memory that a value takes, at most; never more levels deep than what was parsed.
+#[must_use]
+pub fn memory_of(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => NODE_BYTES,
+        Value::String(text) => NODE_BYTES + text.len(),
+        Value::Array(items) => NODE_BYTES + items.iter().map(memory_of).sum::<usize>(),
+        Value::Object(fields) => {
+            let of_fields = fields.iter().map(|(name, field)| name.len() + memory_of(field)).sum::<usize>();
+            NODE_BYTES * (1 + MAP_NODES) + of_fields
+        }
+    }
+}
+
 /// Parses one JSON text of at most so many nodes, each of about 80 bytes of memory beside its text.
 ///
 /// # Errors
@@ -116,6 +133,20 @@ impl<'de> Visitor<'de> for Counted<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn memory_is_estimated_by_nodes_and_texts() {
+        let table = [
+            ("0", 80),
+            (r#""abc""#, 83),
+            ("[0, 0]", 240),
+            (r#"{"ab": 0}"#, 9 * 80 + 2 + 80),
+            ("[[], {}]", 160 + 9 * 80),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse_json(text.as_bytes(), 100).map(|value| memory_of(&value)), Ok(expected), "{text}");
+        }
+    }
 
     #[test]
     fn what_a_tree_would_hold_is_bounded() {

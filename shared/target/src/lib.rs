@@ -78,7 +78,7 @@ pub use http::secret_key::SecretKey;
 pub use http::statuses::StatusSet;
 pub use http::tls::Tls;
 pub use insecure::{is_unread, is_unread_host};
-pub use json::{JsonError, parse_json};
+pub use json::{JsonError, memory_of, parse_json};
 pub use json_schema::json_schema;
 pub use manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};
 pub use names::{is_dns_label, is_dns_subdomain};

@@ -17,8 +17,9 @@ const MAX_BECAUSE_CHARS: usize = 128;
 /// Said where an accepted answer has nothing that `refusedWhen` could be asked of.
 pub(super) const UNJUDGED: &str = "refusedWhen cannot be evaluated for the answer";
 
-/// Said where a look-up was answered with more than is read.
-pub(super) const TOO_LARGE: &str = "the answer is larger than 1 MiB";
+/// Said where a look-up was answered with more than is read, or than is kept for later steps.
+pub(super) const TOO_LARGE: &str =
+    "the answer is larger than 1 MiB, or all answers together take more than 8 MiB of memory";
 
 /// Stands in the place of what an answer says with a secret in it.
 const REDACTED: &str = "(redacted)";

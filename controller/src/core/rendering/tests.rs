@@ -150,6 +150,8 @@ fn a_look_up_that_is_cut_off_ends_the_correction() {
         let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
         rendering.take_answer(index, &HttpReply { body, ..reply(status, "") }, None)
     };
+    let many = format!("[{}]", vec!["0"; 150_000].join(",")).into_bytes();
+    assert_eq!(judged(0, 200, ReplyBody::Whole(many)), refused(200, Some(TOO_LARGE), true), "it takes 12 MB of memory");
     let cut_off = Uncertainty::answered(Doubt::NoAnswer, 200.into());
     assert_eq!(judged(0, 200, ReplyBody::TooLarge), refused(200, Some(TOO_LARGE), true));
     assert_eq!(judged(0, 200, ReplyBody::Truncated), StepOutcome::Indefinite(cut_off));

@@ -77,6 +77,22 @@ fn steps_inherit_headers_that_they_do_not_set() {
 }
 
 #[test]
+fn answers_that_are_kept_are_counted_and_bounded() {
+    let target = steps();
+    let read = target.read.http().unwrap();
+    let view = ObjectView::of(&json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}}));
+    let open = view.open();
+    let mut reading = Reading::new(read, &open);
+    let with = |items: usize| format!("[{{\"id\": \"c\", \"items\": [{}]}}]", vec!["0"; items].join(","));
+    assert!(matches!(reading.take(&reply(200, &with(10_000))), Progress::Ask(_)));
+    assert!((800_000..1_000_000).contains(&reading.kept()), "{}", reading.kept());
+    let (asked, observation) = run(&target, &[(200, &with(150_000))]);
+    assert!(asked.is_empty());
+    let Observation::Failed(failure) = observation else { panic!("{observation:?}") };
+    assert!(failure.reason == ObservedReason::ResponseInvalid && failure.text.contains("8 MiB"), "{failure:?}");
+}
+
+#[test]
 fn absence_at_a_step_ends_the_read() {
     let (asked, observation) = run(&steps(), &[(200, "[]")]);
     assert_eq!((asked.len(), observation), (0, Observation::Absent));

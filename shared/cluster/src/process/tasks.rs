@@ -6,9 +6,22 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+/// Threads that run a program's tasks, at most. Each may be parsing and comparing an answer, which takes 16 MiB for that time,
+/// and a Pod sees all cores of its node.
+const MAX_WORKERS: usize = 4;
+
+/// The runtime of a program.
+///
+/// # Errors
+/// When the operating system gives no threads.
+pub fn runtime() -> std::io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(MAX_WORKERS, std::num::NonZero::get);
+    Builder::new_multi_thread().worker_threads(cores.min(MAX_WORKERS)).enable_all().build()
+}
 
 /// Runs a task in the background. Should it panic, that is logged and `on_panic` is cancelled.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]

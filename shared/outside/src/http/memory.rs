@@ -1,4 +1,4 @@
-//! Memory for the bodies of answers that are being read, and each host's share of it.
+//! Memory for the bodies of answers that are being read and for answers that are kept, and each host's share of it.
 //!
 //! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than
 //! a share: a few that do so leave room for the others. This file must not know what is read.
@@ -15,6 +15,12 @@ pub(super) const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
 /// all.
 pub(super) const MAX_BYTES_OF_A_HOST: usize = 8 * 1024 * 1024;
 
+/// Memory that the answers to the earlier requests of one read or one correction may take: what a host may have.
+pub const MAX_BYTES_KEPT: usize = MAX_BYTES_OF_A_HOST;
+
+/// Of these no host is asked for memory. The limits of polls under way bound them.
+pub(super) const UNASKED_BYTES: usize = 64 * 1024;
+
 /// The memory of all bodies. Each host is told by `host:port`.
 #[derive(Debug)]
 pub(super) struct BodyMemory {
@@ -23,9 +29,9 @@ pub(super) struct BodyMemory {
     hosts: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// Room for a body, given back when this is dropped.
+/// Room for a body or for answers that are kept, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Room {
+pub struct Room {
     _of_host: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
@@ -43,6 +49,15 @@ impl BodyMemory {
         let of_host = self.share(host).try_acquire_many_owned(bytes).ok()?;
         let of_all = self.all.clone().try_acquire_many_owned(bytes).ok()?;
         Some(Room { _of_host: of_host, _of_all: of_all })
+    }
+
+    /// Room for answers that are kept while others are waited for; `None` in it where they need none. They have a share of
+    /// their own: whoever keeps some waits for the next body, and would otherwise wait for itself.
+    pub(super) fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
+        if bytes <= UNASKED_BYTES {
+            return Some(None);
+        }
+        self.try_take(&format!("kept of {host}"), bytes).map(Some)
     }
 
     /// Waits for room; first come, first served. A host waits for its own share first, so that it stands in nobody's way.

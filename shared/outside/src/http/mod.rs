@@ -35,6 +35,7 @@ mod tests;
 pub use answer::{Answer, Unreadable};
 pub use deadline::before_deadline;
 pub use failure::HttpFailure;
+pub use memory::{MAX_BYTES_KEPT, Room};
 pub use options::HttpOptions;
 pub use progress::{ExchangeProgress, heard};
 pub use reply::{HttpReply, ReplyBody};

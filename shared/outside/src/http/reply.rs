@@ -10,13 +10,9 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use crate::ExchangeProgress;
-use crate::http::memory::{BodyMemory, Room};
+use crate::http::memory::{BodyMemory, Room, UNASKED_BYTES};
 use crate::http::packed::Unpacking;
 use drift_model::http_request::HttpRequest;
-
-/// Bytes of each body that are read unasked: so a slow large answer keeps no small one waiting. The limits of polls under
-/// way bound these.
-const UNASKED_BYTES: usize = 64 * 1024;
 
 /// What came back. `Debug` shows neither header values nor the body.
 #[derive(Clone)]
@@ -108,6 +104,7 @@ impl Reading<'_> {
         if piece.len() > max_bytes - self.bytes.len() {
             return false;
         }
+        // A slow large answer keeps no small one waiting.
         if self.room.is_none() && self.bytes.len() + piece.len() > UNASKED_BYTES {
             let host = request.host();
             self.room = memory.try_take(&host, self.most);

@@ -16,7 +16,7 @@ use hyper_util::client::legacy;
 use crate::http::challenge::RealmStore;
 use crate::http::clients::ClientStore;
 use crate::http::failure::{was_dropped_unanswered, was_not_looked_at};
-use crate::http::memory::BodyMemory;
+use crate::http::memory::{BodyMemory, Room};
 use crate::http::opened::noting_opened;
 use crate::http::outgoing::{outgoing, user_agent};
 use crate::http::reply::Bounds;
@@ -95,6 +95,13 @@ impl HttpSender {
     #[must_use]
     pub fn knows_secrets_of(&self, options: &HttpOptions<'_>) -> bool {
         (options.auth.is_none() && options.tls.is_none()) || self.shared.secrets.load().are_listed()
+    }
+
+    /// Room for answers of a host that are kept while others are waited for, `None` in it where they need none; `None` where
+    /// other answers take it now.
+    #[must_use]
+    pub fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
+        self.shared.memory.try_keep(host, bytes)
     }
 
     /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more, and
