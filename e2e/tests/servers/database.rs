@@ -22,7 +22,7 @@ struct Ours {
 impl Ours {
     fn new(address: &str, role: &str, parameters: &str) -> Self {
         let uri = format!("postgresql://{role}:{PASSWORD}@{address}/postgres?{parameters}");
-        Self::of(&[("uri", &uri)])
+        Self::of(&[("uri", &uri), ("search_path", "public")])
     }
 
     fn of(data: &[(&str, &str)]) -> Self {
@@ -128,6 +128,42 @@ async fn a_query_that_writes_is_refused() -> Result<()> {
     ensure!(ours.value("current_setting('transaction_read_only')").await == Ok(json!("on")));
     ensure!(ours.value("writing()").await == Err("SQLSTATE 25006".to_owned()));
     ensure!(server.administrate("SELECT count(*) FROM facts").await? == ["1"]);
+    Ok(())
+}
+
+/// A session of the role that was dropped never gets the rights of the one that was made in its place.
+#[tokio::test]
+async fn a_role_that_is_made_again_is_served() -> Result<()> {
+    let server = server().await?;
+    let ours = Ours::new(&server.address(), "reader", "sslmode=disable");
+    let facts = "SELECT n FROM facts";
+    ensure!(ours.ask(facts, &[]).await.is_ok());
+    let again = "DROP OWNED BY reader; DROP ROLE reader; CREATE ROLE reader LOGIN PASSWORD 'change-me'; \
+         GRANT SELECT ON facts TO reader";
+    server.administrate(again).await?;
+    ensure!(ours.ask(facts, &[]).await == Err("SQLSTATE 42501".to_owned()));
+    ensure!(ours.ask(facts, &[]).await == Ok(vec![json!({"n": 1})]));
+    Ok(())
+}
+
+/// Whoever may create in `public` could else have a function of theirs run with our rights, since it fits better.
+#[tokio::test]
+async fn a_function_of_another_user_is_not_called() -> Result<()> {
+    let server = server().await?;
+    let trojan = "CREATE FUNCTION public.length(varchar) RETURNS int LANGUAGE sql AS 'SELECT 666'; \
+         CREATE FUNCTION public.same(varchar, varchar) RETURNS bool LANGUAGE sql AS 'SELECT false'; \
+         CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.same)";
+    server.administrate(trojan).await?;
+    let uri = format!("postgresql://reader:{PASSWORD}@{}/postgres?sslmode=disable", server.address());
+    let [strict, searching] = [&[("uri", &*uri)][..], &[("uri", &*uri), ("search_path", "public")]].map(Ours::of);
+    for (expression, safe, searched) in
+        [("length('abc'::varchar)", json!(3), json!(666)), ("'a'::varchar = 'a'::varchar", json!(true), json!(false))]
+    {
+        ensure!(strict.value(expression).await == Ok(safe), "{expression}");
+        ensure!(searching.value(expression).await == Ok(searched), "{expression}");
+    }
+    ensure!(strict.ask("SELECT n FROM facts", &[]).await == Err("SQLSTATE 42P01".to_owned()));
+    ensure!(strict.ask("SELECT n FROM public.facts", &[]).await == Ok(vec![json!({"n": 1})]));
     Ok(())
 }
 

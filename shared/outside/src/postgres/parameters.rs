@@ -38,6 +38,8 @@ pub struct ConnectionParameters {
     pub(crate) password: Option<SecretString>,
     pub(super) ssl_mode: SslMode,
     is_of_uri: bool,
+    /// As it stands behind `SET search_path =`.
+    pub(super) search_path: String,
     /// CA certificates in PEM, instead of the system's.
     pub(super) ca: Option<SecretString>,
 }
@@ -90,6 +92,8 @@ impl ConnectionParameters {
             return Err(unusable("host", "more than one host: name the one that always leads to the primary"));
         }
         let ca = value("ca.crt")?.cloned();
+        let schemas = value("search_path")?.map(|schemas| schemas.expose_secret().trim()).unwrap_or_default();
+        let search_path = search_path_of(schemas).map_err(|problem| unusable("search_path", problem))?;
         let is_local = host.starts_with('/');
         let ssl_mode = match written.ssl_mode.as_deref() {
             Some("disable") => SslMode::Disable,
@@ -108,7 +112,7 @@ impl ConnectionParameters {
             return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
         }
         let (database, password) = (written.database, written.password);
-        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, ca };
+        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, search_path, ca };
         secrets.check_host(secret, &parameters.host_and_port())?;
         Ok(parameters)
     }
@@ -143,6 +147,7 @@ impl ConnectionParameters {
             secret(&self.password),
             secret(&self.ca),
             Some(format!("{:?}", self.ssl_mode)),
+            Some(self.search_path.clone()),
         ];
         let mut hash = Sha256::new();
         for part in parts {
@@ -152,6 +157,20 @@ impl ConnectionParameters {
         }
         hash.finalize().into()
     }
+}
+
+/// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
+/// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
+/// searched that the Secret does not name.
+fn search_path_of(schemas: &str) -> Result<String, &'static str> {
+    let mut path = "pg_catalog".to_owned();
+    for name in schemas.split(',').map(str::trim).filter(|_| !schemas.is_empty()) {
+        if name.is_empty() || name.contains(['"', '\0']) {
+            return Err("no list of schemas: write their names with commas between, and without quotes");
+        }
+        path.push_str(&format!(", \"{name}\""));
+    }
+    Ok(path + ", pg_temp")
 }
 
 /// A connection URI as libpq reads it, with one host.
@@ -243,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn only_named_schemas_are_searched() {
+        assert_eq!(search_path_of("").unwrap(), "pg_catalog, pg_temp");
+        assert_eq!(search_path_of("app, public").unwrap(), "pg_catalog, \"app\", \"public\", pg_temp");
+        assert_eq!(search_path_of("a; DROP").unwrap(), "pg_catalog, \"a; DROP\", pg_temp");
+        for wrong in [",", "a,,b", "\"a\""] {
+            assert!(search_path_of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_connected_by_is_told_without_values() {
         let table: &[(&[(&str, &str)], &str)] = &[
             (&[("user", "canary")], "Secret s has no key host"),
@@ -262,6 +291,10 @@ mod tests {
             (
                 &[("uri", "postgres://u@db?options=canary")],
                 "Secret s key uri is a connection URI with a parameter that is not known here",
+            ),
+            (
+                &[("host", "db"), ("user", "u"), ("search_path", "a; DROP, \"b")],
+                "Secret s key search_path is no list of schemas: write their names with commas between, and without quotes",
             ),
             (
                 &[("host", "db"), ("user", "u"), ("sslmode", "require"), ("ca.crt", "x")],

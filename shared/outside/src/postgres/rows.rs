@@ -78,8 +78,8 @@ impl Statements {
 fn around(query: &str, columns: &[(String, Type)], max_rows: Option<usize>) -> String {
     let text = |(position, (_, kind)): (usize, &(String, Type))| match *kind {
         // As text it has its netmask always; as it is written it has not.
-        Type::INET => format!("abbrev(r.c{position})"),
-        _ => format!("r.c{position}::text"),
+        Type::INET => format!("pg_catalog.abbrev(r.c{position})"),
+        _ => format!("r.c{position}::pg_catalog.text"),
     };
     let texts: Vec<String> = columns.iter().enumerate().map(text).collect();
     let names: Vec<String> = (0..columns.len()).map(|position| format!("c{position}")).collect();

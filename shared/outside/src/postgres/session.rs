@@ -36,7 +36,7 @@ const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output =
 /// What one object's statements may leave behind, and the next one's must not meet: a role, settings, locks and tables of
 /// the session. DISCARD ALL would take the prepared statements too, which the client relies on.
 const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
-     SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
+     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
 
 /// What goes on between a client and its server, as far as somebody waits for it.
 pub(super) struct Line {
@@ -53,6 +53,8 @@ pub(super) struct Session {
     /// By what it was made.
     made_by: [u8; 32],
     opened: Instant,
+    /// The statements that every use begins with.
+    settings: String,
 }
 
 impl Session {
@@ -76,9 +78,11 @@ impl Session {
         let made_by = parameters.hash();
         let mut session = {
             let line = Line { connection, ended: false };
-            Self { client, line, statements: Statements::over(allowance.clone()), allowance, made_by, opened: now() }
+            let settings = format!("{SETTINGS}; SET search_path = {}", parameters.search_path);
+            let statements = Statements::over(allowance.clone());
+            Self { client, line, statements, allowance, made_by, opened: now(), settings }
         };
-        session.line.drive(async { Ok(session.client.batch_execute(SETTINGS).await?) }).await?;
+        session.line.drive(async { Ok(session.client.batch_execute(&session.settings).await?) }).await?;
         Ok(session)
     }
 
@@ -95,7 +99,7 @@ impl Session {
     /// Whether the server still answers on it, and has forgotten what statements before left in it.
     pub(super) async fn starts_over(&mut self) -> bool {
         self.allow(GREETING_BYTES);
-        let anew = format!("{FORGET}; {SETTINGS}");
+        let anew = format!("{FORGET}; {}", self.settings);
         self.line.drive(async { Ok(self.client.batch_execute(&anew).await?) }).await.is_ok()
     }
 

@@ -92,7 +92,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("read.postgres.connection", "Which database, and as whom."),
     (
         "read.postgres.connection.secretRef",
-        "A Secret with uri, or host, port, dbname, user, password, sslmode, ca.crt.",
+        "A Secret with uri, or host, port, dbname, user, password, sslmode, ca.crt, search_path.",
     ),
     ("read.postgres.query", "One SELECT; each ${…} over self is a bound parameter. No row is absence."),
     ("read.postgres.key", "What rows and objects are called, where one query answers for all objects."),

@@ -217,7 +217,7 @@ impl Peer {
     }
 
     fn describe_columns(&self, out: &mut Vec<u8>) {
-        let is_wrapped = self.query.contains("::text");
+        let is_wrapped = self.query.contains("::pg_catalog.text");
         let columns = match self.behaviour.types {
             _ if self.is_look_up() => vec![NAME, CHAR, OID, OID, OID, NAME, OID],
             Types::Many(columns) if is_wrapped => vec![TEXT; columns as usize],
