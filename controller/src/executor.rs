@@ -6,6 +6,7 @@
 //! nothing: neither what is done, nor in which order.
 
 mod places;
+mod readiness;
 mod telling;
 mod told_causes;
 mod writes;
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use drift_cluster::identities::HeldClaim;
 use drift_cluster::object_writer::{CallSlot, ObjectWriter};
-use drift_cluster::process::clock;
 use drift_cluster::process::kill_point::{KillPoint, reach};
 use drift_model::condition::StatusFields;
 use drift_model::identity::Uid;
@@ -25,24 +25,18 @@ use places::Places;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::correction::Correction;
 use crate::core::decision::Decision;
-use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Readiness, Rendered, Step};
+use crate::core::execution::{Event, Execution, ExecutionEnd, Interrupt, Rendered, Step};
 use crate::core::held::Held;
 use crate::core::limits::Taken;
 use crate::core::nudge::NudgeReply;
 use crate::core::outcome::{Doubt, StepOutcome, Uncertainty};
-use crate::core::rendering::Unrenderable;
 use crate::metrics::Metrics;
 use crate::notices::Announcer;
 use crate::requests::held_hosts::HeldHosts;
-use crate::requests::{Reply, RequestSender, Requests, Sent, Ways, render};
+use crate::requests::{Reply, RequestSender, Requests, Sent};
 use crate::secrets::Secrets;
 pub use told_causes::ToldCauses;
-
-/// How often a correction that sends secrets looks whether it is known by now which there are: that takes a second at the start,
-/// and where the first object of a namespace comes.
-const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -110,6 +104,8 @@ struct Run<'a> {
     told_of_refusal: bool,
     /// It cannot be sent for a cause that was told before.
     tells_nothing_new: bool,
+    /// The object was not read live, since nothing could be sent for it.
+    is_unread: bool,
 }
 
 impl Executor {
@@ -130,6 +126,7 @@ impl Executor {
             requests: None,
             told_of_refusal: false,
             tells_nothing_new: false,
+            is_unread: false,
         };
         let mut event = Event::Begin;
         loop {
@@ -149,18 +146,17 @@ impl Executor {
             };
         }
     }
-
-    /// The requests of a correction; `None` while it is not known yet which Secrets there are.
-    fn render(&self, object: &LeanObject, correction: &Correction) -> Option<Result<Requests<'_>, Unrenderable>> {
-        let secrets = self.secrets.of(&self.target, object)?;
-        let RequestSender { databases, jobs, resources, .. } = &self.requests;
-        let ways = Ways { databases, jobs, resources, writer: &self.writer, secrets };
-        Some(render(&self.target, object, correction, ways))
-    }
 }
 
 impl Run<'_> {
+    /// A correction that lacks a Secret costs the API server no read, however many objects lack it.
     async fn read(&mut self) -> Event {
+        let known = self.execution.object();
+        self.is_unread =
+            self.execution.correction().is_some_and(|correction| self.executor.lacks_something(known, correction));
+        if self.is_unread {
+            return Event::Read(Ok(Some(Box::new(known.clone()))));
+        }
         let Some((host, call)) = self.executor.enter(&self.execution).await else { return Event::Dismissed };
         self.places.hosts.place = host;
         self.read_in(call).await
@@ -195,38 +191,6 @@ impl Run<'_> {
         }
         (self.places.taken, self.places.holding) = (taken, holding);
         Event::Decided(object, decision)
-    }
-
-    fn prepare(&mut self) -> Readiness {
-        let executor = self.executor;
-        let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
-        let object = self.execution.object();
-        let requests = match executor.render(object, correction) {
-            None => return Readiness::Postponed(clock::now() + UNTIL_SECRETS_ARE_LISTED),
-            Some(Ok(requests)) => requests,
-            Some(Err(why)) => {
-                self.tell_unsendable(&why);
-                return Readiness::Unsendable(why.label, why.doubt);
-            }
-        };
-        if !executor.requests.may_begin() {
-            return Readiness::NotNow;
-        }
-        let hosts = &mut self.places.hosts;
-        if let Err(until) = hosts.take_probes(&executor.requests.gate, requests.hosts(), clock::now()) {
-            return Readiness::Postponed(until);
-        }
-        if let Err(cause) = executor.requests.check_credentials(&requests) {
-            self.tell_unsendable(cause);
-            return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
-        }
-        if let Err(cause) = requests.check_secrets() {
-            self.tell_unsendable(cause);
-            return Readiness::Unsendable(None, Doubt::SecretUnavailable);
-        }
-        let plan = requests.plan();
-        self.requests = Some(requests);
-        Readiness::Ready(plan)
     }
 
     fn render(&mut self, index: usize) -> Rendered {

@@ -17,6 +17,7 @@ use drift_controller::core::vouching::Vouching;
 use drift_controller::metrics::{HeldLabels, Metrics, of_target};
 use drift_controller::target_actor::TargetActor;
 use drift_model::identity::{Claimant, Uid};
+use drift_model::labelled_secrets::LabelledSecret;
 use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
@@ -285,6 +286,29 @@ async fn a_missing_credential_is_noted_once() {
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
     assert_eq!(running.bench.log(), [failed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_secret_costs_no_reads() {
+    let auth = "auth: {bearer: {secretRef: {name: writer, key: token}}}";
+    let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);
+    running.see().await;
+    running.list().await;
+    let for_minutes = async |minutes: u32| {
+        for _ in 0..minutes * 6 {
+            running.vouch();
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+    };
+    for_minutes(60).await;
+    let reads = || running.bench.state.lock().unwrap().reads;
+    assert_eq!((running.bench.log().len(), reads()), (1, 0), "{:?}", running.bench.log());
+
+    let secret = LabelledSecret::new(None, [("token".to_owned(), b"t".to_vec())]);
+    running.bench.credentials.store(Arc::new([("writer".to_owned(), secret)].into_iter().collect()));
+    for_minutes(1).await;
+    assert!(running.bench.log().iter().any(|line| line.starts_with("POST")), "{:?}", running.bench.log());
+    assert!(reads() > 0, "nothing is sent for an object that was not read live");
 }
 
 #[tokio::test(start_paused = true)]

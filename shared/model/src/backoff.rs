@@ -50,7 +50,7 @@ impl Series {
         Self { at_once: 1, first: Duration::from_secs(2), factor: 3, longest: Duration::from_secs(300) };
 
     /// A correction could not be sent, for what somebody has to mend: a Secret, or what a template reads. Who mends it waits for
-    /// half a minute at most, and a try that sends nothing costs one read of the object.
+    /// half a minute at most. A try asks nobody.
     pub const NOTHING_SENT: Self = Self::doubling(1, 30);
 
     const fn doubling(first: u64, longest: u64) -> Self {
