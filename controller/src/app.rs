@@ -203,13 +203,7 @@ impl Program {
 
     /// Works while we hold the Lease, again and again, until told to stop.
     async fn lead(&self) {
-        let leadership = self.lease.leadership();
-        while !self.context.stop.is_cancelled() {
-            tokio::select! {
-                () = self.context.stop.cancelled() => {}
-                term = leadership.acquired() => self.work_for(term).await,
-            }
-        }
+        self.lease.leadership().in_each_term(&self.context.stop, async |term| self.work_for(term).await).await;
     }
 
     async fn work_for(&self, term: CancellationToken) {

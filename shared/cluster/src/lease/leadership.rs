@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lease::record::{STEP_DOWN_AFTER, holds};
 use crate::process::clock;
+use crate::process::supervisor::LONG_LIFE;
+use drift_model::backoff::{Backoff, Series};
 use drift_model::moment::Moment;
 
 /// One time that we hold the Lease.
@@ -70,6 +72,30 @@ impl Leadership {
             Some(ended) => ended,
             // The lease task has ended: it will never be held again.
             None => std::future::pending().await,
+        }
+    }
+
+    /// Does `work` in each term that we hold the Lease, until `stop`. Work that ends while the term lasts has failed, and is begun again
+    /// after a growing pause: it reads everything anew.
+    pub async fn in_each_term(&self, stop: &CancellationToken, mut work: impl AsyncFnMut(CancellationToken)) {
+        let mut backoff = Backoff::new(Series::TASK_ENDED);
+        while !stop.is_cancelled() {
+            let (term, began) = tokio::select! {
+                () = stop.cancelled() => return,
+                term = self.acquired() => (term, clock::now()),
+            };
+            work(term.clone()).await;
+            if clock::now().is_past(began, LONG_LIFE) {
+                backoff.reset();
+            }
+            if !term.is_cancelled() && !stop.is_cancelled() {
+                let pause = backoff.fail(clock::now());
+                tracing::error!(pause = ?pause, "the work of this term ended by itself; it is started again");
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
         }
     }
 

@@ -440,3 +440,23 @@ async fn a_reader_knows_nothing_of_a_still_record() {
     stop.cancel();
     task.await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_that_fails_in_a_term_is_paused() {
+    let contender = contender(&Store::default(), "a");
+    let (stop, leadership) = (CancellationToken::new(), contender.handle.leadership());
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let (times, ended) = (begun.clone(), stop.clone());
+    leadership
+        .in_each_term(&stop, async |_term| {
+            let mut times = times.lock().unwrap();
+            times.push(clock::now());
+            if times.len() == 8 {
+                ended.cancel();
+            }
+        })
+        .await;
+    let begun = begun.lock().unwrap();
+    let pauses: Vec<u64> = begun.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
+}

@@ -9,7 +9,7 @@ pub mod progress;
 pub mod settings;
 pub mod shutdown;
 pub mod site;
-mod supervisor;
+pub(crate) mod supervisor;
 pub mod tasks;
 
 pub use supervisor::supervise;

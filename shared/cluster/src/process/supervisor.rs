@@ -18,7 +18,7 @@ use drift_model::moment::Moment;
 use drift_target::Target;
 
 /// A task that lived this long starts its waits anew.
-const LONG_LIFE: Duration = Duration::from_secs(300);
+pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 
 /// Runs `start(target, stop)` for each target in force until `stop`, then waits for all of them to end.
 pub async fn supervise<S, F>(mut configuration: watch::Receiver<Arc<Configuration>>, stop: CancellationToken, start: S)
