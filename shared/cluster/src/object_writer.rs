@@ -3,11 +3,13 @@
 //! Both programs write through it. A write goes out onto exactly the state that it was computed for. It must not know
 //! what is written, or why.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use drift_model::backoff::{Backoff, Series};
 use drift_model::condition::{Condition, PatchBase, Placed, StatusFields, condition_patch, removal_patch};
 use drift_model::field_paths::FieldPaths;
+use drift_model::moment::Moment;
 use drift_model::object::{LeanObject, ObjectId};
 use json_patch::Patch;
 use serde_json::Value;
@@ -22,9 +24,17 @@ use crate::process::clock;
 /// its 600 status patches a second, and far below its limit of requests in flight.
 pub const CONCURRENT_CALLS: usize = 32;
 
+/// The longest that an API server's Retry-After is obeyed: it names 32 s at most, and nothing is to wait for long once it
+/// is back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
 /// The calls of one program that may be under way at once. Who waits is served in turn.
 #[derive(Clone, Debug)]
-pub struct CallSlots(Arc<Semaphore>);
+pub struct CallSlots {
+    free: Arc<Semaphore>,
+    /// The API server asked for no calls until then.
+    paused_until: Arc<Mutex<Moment>>,
+}
 
 impl Default for CallSlots {
     fn default() -> Self {
@@ -43,19 +53,48 @@ impl CallSlots {
     /// So many at once.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        Self(Arc::new(Semaphore::new(count)))
+        Self { free: Arc::new(Semaphore::new(count)), paused_until: Arc::new(Mutex::new(Moment::START)) }
     }
 
-    /// Waits for a slot.
+    /// Waits for a slot, and until the API server takes calls again.
     pub async fn enter(&self) -> CallSlot {
         // Nobody closes the semaphore; were it closed, calling without its limit would be right.
-        CallSlot { _permit: self.0.clone().acquire_owned().await.ok() }
+        let permit = self.free.clone().acquire_owned().await.ok();
+        while let Some(until) = self.pause() {
+            tokio::time::sleep_until(clock::instant_of(until)).await;
+        }
+        CallSlot { _permit: permit }
     }
 
     /// A slot, if one is free and nobody waits for it.
     #[must_use]
     pub fn try_enter(&self) -> Option<CallSlot> {
-        self.0.clone().try_acquire_owned().ok().map(|permit| CallSlot { _permit: Some(permit) })
+        if self.pause().is_some() {
+            return None;
+        }
+        self.free.clone().try_acquire_owned().ok().map(|permit| CallSlot { _permit: Some(permit) })
+    }
+
+    /// Until when no call is made; `None` where calls are made.
+    fn pause(&self) -> Option<Moment> {
+        let until = *self.lock();
+        (until > clock::now()).then_some(until)
+    }
+
+    /// Gives the answer back, and makes no further call for as long as it asks.
+    fn heed<T>(&self, answer: Result<T, WriteError>) -> Result<T, WriteError> {
+        if let Err(WriteError::Unavailable(error)) = &answer
+            && let Some(pause) = error.retry_after()
+        {
+            let until = clock::now() + pause.min(LONGEST_PAUSE);
+            let mut paused_until = self.lock();
+            *paused_until = until.max(*paused_until);
+        }
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Moment> {
+        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,7 +119,7 @@ impl ObjectWriter {
     /// # Errors
     /// When the API server does not answer or refuses.
     pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
-        self.objects.read(&self.kind, id, &self.fields).await
+        self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await)
     }
 
     /// Reads live, until the API server answers, an object of which a list and what is known say different things.
@@ -134,7 +173,7 @@ impl ObjectWriter {
     /// [`WriteError`].
     pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
-        self.objects.patch(&self.kind, &object.id, patch, &self.fields).await
+        self.slots.heed(self.objects.patch(&self.kind, &object.id, patch, &self.fields).await)
     }
 
     /// Merges a patch, which holds the uid, into the object itself. Whether we lead is asked by whoever sends it.
@@ -158,7 +197,7 @@ impl ObjectWriter {
         patch: Patch,
     ) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
-        self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await
+        self.slots.heed(self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await)
     }
 
     /// Asked in the slot, right before the write.
@@ -261,5 +300,24 @@ mod tests {
         let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
         assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");
         assert_eq!(log.lines(), Vec::<String>::new());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_asks_for_a_pause_gets_it() {
+        let slots = CallSlots::new(2);
+        let held = slots.enter().await;
+        for (asked, expected) in [(vec![7], 7), (vec![7, 3], 7), (vec![3600], LONGEST_PAUSE.as_secs())] {
+            for seconds in asked {
+                let status = json!({"status": "Failure", "code": 429, "details": {"retryAfterSeconds": seconds}});
+                let refused = CallError::Answered(serde_json::from_value(status).unwrap_or_default());
+                assert!(slots.heed::<()>(Err(WriteError::Unavailable(refused))).is_err());
+            }
+            assert!(slots.try_enter().is_none(), "a call is made at once");
+            let before = clock::now();
+            drop(slots.enter().await);
+            assert_eq!(clock::now() - before, Duration::from_secs(expected));
+            assert!(slots.try_enter().is_some());
+        }
+        drop(held);
     }
 }

@@ -13,6 +13,7 @@ mod object_client;
 mod object_names;
 mod object_pages;
 mod pages;
+mod retry_after;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
 pub use kubeconfig::KubeconfigSettings;
@@ -26,7 +27,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::AsyncReadExt;
+use kube::client::ClientBuilder;
 use kube::core::Status;
+use tower::util::MapResponseLayer;
 
 /// How long a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
 /// deserves its try within the deadline of one call.
@@ -169,7 +172,8 @@ pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError>
     }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
-    kube::Client::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))
+    let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))?;
+    Ok(builder.with_layer(&MapResponseLayer::new(retry_after::with_status)).build())
 }
 
 /// Waits for a call, at most `deadline`.

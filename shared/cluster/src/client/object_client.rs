@@ -33,7 +33,7 @@ pub enum WriteError {
     Refused(String),
     /// No answer in time, or 429/502/503/504. Whether it landed is unknown.
     #[error("the API server is unavailable: {0}")]
-    Unavailable(String),
+    Unavailable(CallError),
     /// Nothing was sent: we do not hold the Lease.
     #[error("the Lease is not ours any more")]
     NotLeading,
@@ -58,7 +58,7 @@ impl From<CallError> for WriteError {
         match &error {
             CallError::Answered(status) if status.code == 404 => Self::Gone,
             CallError::Answered(status) if status.code == 409 || is_failed_test(status) => Self::Moved,
-            passing if passing.is_passing() => Self::Unavailable(error.to_string()),
+            passing if passing.is_passing() => Self::Unavailable(error),
             _ => Self::Refused(error.to_string()),
         }
     }

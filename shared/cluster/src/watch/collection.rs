@@ -35,8 +35,11 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 15);
 /// The first pause after a failure; jitter doubles it at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause between two tries; jitter doubles it at most.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The longest pause between two tries; jitter doubles it at most. Once the API server is back, all is seen within 30 s.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest that an API server's Retry-After is obeyed: it names 32 s at most.
+const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
 /// A watch that ended sooner is followed by a pause even when it was heard from, lest a server that hangs up be stormed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
@@ -106,13 +109,13 @@ enum Ending {
     Closed,
     /// The version is forgotten: list again.
     Expired,
-    /// The API server does not answer or refuses.
-    Failed(String),
+    /// The API server does not answer or refuses; how long it asked to be left alone.
+    Failed(String, Option<Duration>),
 }
 
 impl From<CallError> for Ending {
     fn from(error: CallError) -> Self {
-        if error.code() == Some(EXPIRED) { Self::Expired } else { Self::Failed(error.to_string()) }
+        if error.code() == Some(EXPIRED) { Self::Expired } else { Self::Failed(error.to_string(), error.retry_after()) }
     }
 }
 
@@ -164,9 +167,9 @@ impl<K: Decode> Follower<K> {
             match ending {
                 Ok(()) if version == before && clock::now().is_past(began, BOOKMARK_DUE) => return Ending::Expired,
                 Ok(()) if clock::now().is_past(began, SHORT_WATCH) => {}
-                Ok(()) => sleep(pauses).await,
-                Err(Ending::Failed(text)) => {
-                    if self.pause_after(Ending::Failed(text), pauses).await.is_err() {
+                Ok(()) => sleep(pauses, None).await,
+                Err(failed @ Ending::Failed(..)) => {
+                    if self.pause_after(failed, pauses).await.is_err() {
                         return Ending::Closed;
                     }
                 }
@@ -215,13 +218,16 @@ impl<K: Decode> Follower<K> {
 
     /// Says what went wrong and waits; an error where nobody listens.
     async fn pause_after(&self, ending: Ending, pauses: &mut ExponentialBackoff) -> Result<(), Ending> {
-        match ending {
+        let asked = match ending {
             Ending::Closed => return Err(Ending::Closed),
-            Ending::Expired => {}
-            Ending::Failed(text) => self.say(Change::Failing(text)).await?,
-        }
+            Ending::Expired => None,
+            Ending::Failed(text, asked) => {
+                self.say(Change::Failing(text)).await?;
+                asked
+            }
+        };
         tokio::select! {
-            () = sleep(pauses) => Ok(()),
+            () = sleep(pauses, asked) => Ok(()),
             () = self.changes.closed() => Err(Ending::Closed),
         }
     }
@@ -261,7 +267,7 @@ fn is_cut_off(error: &std::io::Error) -> bool {
 }
 
 fn unsendable(error: kube::core::request::Error) -> Ending {
-    Ending::Failed(error.to_string())
+    Ending::Failed(error.to_string(), None)
 }
 
 fn pauses() -> ExponentialBackoff {
@@ -269,8 +275,10 @@ fn pauses() -> ExponentialBackoff {
     builder.without_max_times().with_jitter().build()
 }
 
-async fn sleep(pauses: &mut ExponentialBackoff) {
-    tokio::time::sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
+/// The next pause, or as long as the API server asks where that is longer.
+async fn sleep(pauses: &mut ExponentialBackoff, asked: Option<Duration>) {
+    let asked = asked.unwrap_or_default().min(LONGEST_ASKED);
+    tokio::time::sleep(pauses.next().unwrap_or(LONGEST_PAUSE).max(asked)).await;
 }
 
 #[cfg(test)]
@@ -430,6 +438,29 @@ mod tests {
         ];
         assert_eq!(heard(client, expected.len()).await, expected);
         assert!(log.lines()[3].ends_with("resourceVersion=7"), "{:?}", log.lines());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_and_a_watch_wait_as_long_as_asked() {
+        let busy = |seconds: u32| {
+            let status = json!({"status": "Failure", "code": 429, "details": {"retryAfterSeconds": seconds}});
+            reply(429, &status)
+        };
+        let (client, _) = scripted(vec![
+            busy(20),
+            page(&[], "7", ""),
+            busy(25),
+            stream(&[bookmark("8")]),
+            busy(3600),
+            page(&[], "9", ""),
+        ]);
+        let before = clock::now();
+        heard(client.clone(), 6).await;
+        let waited = clock::now() - before;
+        assert!(waited >= Duration::from_secs(45) && waited < Duration::from_secs(50), "{waited:?}");
+        let before = clock::now();
+        heard(client, 4).await;
+        assert_eq!(clock::now() - before, LONGEST_ASKED);
     }
 
     #[tokio::test(start_paused = true)]
