@@ -38,8 +38,11 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
     reach(KillPoint::PollerAfterCondition);
     let (object, outcome) = match written {
         Ok(object) => (Some(object), WriteOutcome::Written),
-        // Where even the read fails, the watch will tell.
-        Err(WriteError::Moved) => (writer.read(&slot, &before.id).await.ok().flatten(), WriteOutcome::Moved),
+        Err(WriteError::Moved) => match writer.read(&slot, &before.id).await {
+            Ok(live) => (live, WriteOutcome::Moved),
+            // The watch will tell.
+            Err(_) => (None, WriteOutcome::MovedUnread),
+        },
         Err(WriteError::Gone) => look_for(writer, &slot, &before).await,
         Err(WriteError::Unavailable(sentence)) => {
             tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");

@@ -20,6 +20,8 @@ pub enum WriteOutcome {
     Written,
     /// The object had moved.
     Moved,
+    /// The object had moved, and a live read of it failed: the next write could only be onto the same old state.
+    MovedUnread,
     /// The object is gone.
     Gone,
     /// The API server refused it, with this sentence for people.
@@ -36,7 +38,7 @@ impl WriteOutcome {
     pub const fn as_label(&self) -> &'static str {
         match self {
             Self::Written => "written",
-            Self::Moved => "moved",
+            Self::Moved | Self::MovedUnread => "moved",
             Self::Gone => "gone",
             Self::Refused(_) => "refused",
             Self::Unavailable => "unavailable",
@@ -89,6 +91,14 @@ impl Failures {
         self.lost_races > Series::RACE_LOST.at_once
     }
 
+    /// One more failure, or the first of another sort.
+    fn back_off(&mut self, series: Series, now: Moment) {
+        if self.backoff.series() != series {
+            self.backoff = Backoff::new(series);
+        }
+        self.backoff.fail(now);
+    }
+
     /// One more attempt failed.
     fn add(&mut self, outcome: &WriteOutcome, sent: Option<Box<Sent>>, now: Moment) {
         let sends_fields = sent.as_ref().is_some_and(|sent| !sent.fields.is_empty());
@@ -96,10 +106,11 @@ impl Failures {
             WriteOutcome::Written => {}
             WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
             WriteOutcome::Refused(_) if sends_fields => _ = self.with_fields.fail(now),
-            WriteOutcome::Refused(_) | WriteOutcome::NotLeading => _ = self.backoff.fail(now),
+            WriteOutcome::Refused(_) => self.back_off(Series::WRITE_REFUSED, now),
+            WriteOutcome::MovedUnread | WriteOutcome::NotLeading => self.back_off(Series::API_UNAVAILABLE, now),
             WriteOutcome::Unavailable => {
                 self.in_doubt = sent;
-                self.backoff.fail(now);
+                self.back_off(Series::API_UNAVAILABLE, now);
             }
         }
     }
@@ -226,6 +237,22 @@ mod tests {
             assert_eq!(attempts.ready_at(), Moment::START + Series::WRITE_REFUSED.first, "{outcome:?}");
             attempts.finish(&WriteOutcome::Written, Moment::START);
             assert_eq!(attempts.ready_at(), Moment::START);
+        }
+    }
+
+    #[test]
+    fn an_api_server_that_is_back_is_soon_written_to() {
+        for (outcome, longest) in [
+            (refused(), Series::WRITE_REFUSED.longest),
+            (WriteOutcome::Unavailable, Duration::from_secs(30)),
+            (WriteOutcome::MovedUnread, Duration::from_secs(30)),
+            (WriteOutcome::NotLeading, Duration::from_secs(30)),
+        ] {
+            let mut attempts = WriteAttempts::default();
+            for _ in 0..20 {
+                attempts.finish(&outcome, Moment::START);
+            }
+            assert_eq!(attempts.ready_at(), Moment::START + longest, "{outcome:?}");
         }
     }
 
