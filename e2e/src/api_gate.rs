@@ -1,47 +1,39 @@
-//! A gate in front of the API server: it passes requests on, and holds chosen ones back as a dead line would.
+//! A gate in front of the API server: it passes requests on, and lets chosen ones meet a [`Fault`].
 //!
 //! It exists because a program's requests lie in TLS, where no fault injector can tell a watch of one kind from the
-//! renewal of a Lease. The gate is spoken to in plain HTTP on loopback and speaks TLS to the API server. What is held
-//! back is neither refused nor closed: the bytes just do not come, which is how a dead watch looks.
+//! renewal of a Lease. The gate is spoken to in plain HTTP on loopback and speaks TLS to the API server.
 //!
-//! It knows nothing of what the requests mean.
+//! It knows nothing of what the objects mean.
+
+mod answering;
+mod asked;
+mod fault;
+mod rules;
 
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
-use futures::StreamExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use answering::Line;
+pub use asked::Asked;
+pub use fault::Fault;
+use rules::Rules;
 
 use crate::control_plane::Access;
 use crate::http_client;
-
-/// Headers that speak of one connection and not of the request, and what this gate negotiates by itself.
-const NOT_PASSED_ON: [HeaderName; 5] =
-    [header::HOST, header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::ACCEPT_ENCODING];
-
-/// Far above what the programs send.
-const MOST_BYTES: usize = 10_000_000;
 
 /// A running gate; dropping it closes its port.
 #[derive(Debug)]
 pub struct ApiGate {
     url: String,
-    held: watch::Sender<Vec<String>>,
+    rules: Rules,
+    asked: Arc<Mutex<Vec<Asked>>>,
     task: JoinHandle<()>,
-}
-
-#[derive(Clone)]
-struct Line {
-    server: String,
-    client: reqwest::Client,
-    held: watch::Receiver<Vec<String>>,
 }
 
 impl ApiGate {
@@ -52,15 +44,15 @@ impl ApiGate {
     pub async fn start(access: &Access) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a loopback port")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let (held, receiver) = watch::channel(Vec::new());
+        let (rules, asked) = (Rules::default(), Arc::default());
         let client = http_client::for_streams(&access.authority)?;
-        let line = Line { server: access.server.clone(), client, held: receiver };
-        let router = Router::new().fallback(answer).with_state(line);
+        let line = Line { server: access.server.clone(), client, rules: rules.clone(), asked: Arc::clone(&asked) };
+        let router = Router::new().fallback(answering::answer).with_state(line);
         let task = tokio::spawn(async move {
             // It ends with the gate.
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, held, task })
+        Ok(Self { url, rules, asked, task })
     }
 
     /// Its address, for `Options::api_server`.
@@ -69,15 +61,29 @@ impl ApiGate {
         &self.url
     }
 
+    /// From now on such requests meet this fault; the first rule that fits counts. Their answers under way end as they do
+    /// when an API server is stopped, except by [`Fault::Hold`], which holds them too.
+    pub fn on(&self, which: impl Fn(&Asked) -> bool + Send + Sync + 'static, fault: Fault) {
+        self.rules.add(Arc::new(which), fault);
+    }
+
     /// From now on holds back every read (GET) whose path begins so, those under way too: nothing of the answer
     /// comes through any more.
     pub fn hold_back(&self, path: &str) {
-        self.held.send_modify(|held| held.push(path.to_owned()));
+        let path = path.to_owned();
+        self.on(move |asked| asked.is_read() && asked.uri.starts_with(&path), Fault::Hold);
     }
 
     /// Lets everything through again, what was held back included.
     pub fn let_through(&self) {
-        self.held.send_modify(Vec::clear);
+        self.rules.clear();
+    }
+
+    /// The requests that came since a moment.
+    #[must_use]
+    pub fn asked_since(&self, since: Instant) -> Vec<Asked> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.iter().filter(|asked| asked.at >= since).cloned().collect()
     }
 }
 
@@ -85,40 +91,4 @@ impl Drop for ApiGate {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-async fn answer(State(line): State<Line>, request: Request) -> Response {
-    let passed = line.pass_on(request).await;
-    passed.unwrap_or_else(|error| (StatusCode::BAD_GATEWAY, format!("{error:#}")).into_response())
-}
-
-impl Line {
-    async fn pass_on(self, request: Request) -> Result<Response> {
-        let (head, body) = request.into_parts();
-        let path = head.uri.to_string();
-        let body = axum::body::to_bytes(body, MOST_BYTES).await?;
-        let is_read = head.method == Method::GET;
-        let free = move |held: &Vec<String>| !(is_read && held.iter().any(|held| path.starts_with(held)));
-        let mut held = self.held.clone();
-        held.wait_for(&free).await?;
-        let url = format!("{}{}", self.server, head.uri);
-        let sent = self.client.request(head.method, url).headers(of_the_message(head.headers)).body(body);
-        let answer = sent.send().await?;
-        let (status, headers) = (answer.status(), of_the_message(answer.headers().clone()));
-        // Each piece waits in its turn, so that an answer under way can be held back too.
-        let pieces = answer.bytes_stream().then(move |piece| {
-            let (mut held, free) = (self.held.clone(), free.clone());
-            async move {
-                // The gate's end ends the stream by itself.
-                let _ = held.wait_for(&free).await;
-                piece
-            }
-        });
-        Ok((status, headers, Body::from_stream(pieces)).into_response())
-    }
-}
-
-fn of_the_message(mut headers: HeaderMap) -> HeaderMap {
-    NOT_PASSED_ON.iter().for_each(|name| _ = headers.remove(name));
-    headers
 }

@@ -47,6 +47,8 @@ pub enum Group {
     Kinds,
     /// What somebody outside says of changes.
     Hints,
+    /// An API server that refuses, forgets, garbles, stalls or lags.
+    ApiServer,
 }
 
 impl Group {
@@ -66,6 +68,7 @@ impl Group {
             Self::Replicas => "Replicas",
             Self::Kinds => "Kinds as they are",
             Self::Hints => "Hints from outside",
+            Self::ApiServer => "An API server that struggles",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! All end-to-end behaviours, in one test binary so that they share one API server; one module a behaviour.
 
 mod admission;
+mod api_server;
 mod claim;
 mod cleanup;
 mod cluster_resources;

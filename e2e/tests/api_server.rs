@@ -1,0 +1,156 @@
+//! An API server that struggles: whatever it answers, or does not, nothing is corrected by an old spec, what changed
+//! meanwhile is told and corrected once, and all is well within 30 s of its end.
+
+mod bed;
+mod behind;
+mod kinds_anew;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use drift_e2e::api_gate::{Asked, Fault};
+use drift_e2e::world::World;
+
+use bed::Bed;
+
+/// Above the 8 s after which a leader gives up its Lease, and what a new term begins with; short enough for every run.
+const A_WHILE: Duration = Duration::from_secs(25);
+
+/// What a busy API server asks for in these tests.
+const RETRY_AFTER: u64 = 3;
+
+#[tokio::test]
+async fn too_many_requests_delay_and_lose_nothing() -> Result<()> {
+    World::run("api 429", async |world| {
+        let mut bed = Bed::start(world).await?;
+        let recovery = bed.go_through(A_WHILE, |bed| bed.gate.on(|_| true, Fault::TooMany(RETRY_AFTER))).await?;
+        bed.shows(("every request is refused with 429", "25 s of 429 with Retry-After: 3, for Leases too"), &recovery)
+            .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn writes_refused_with_429_come_when_asked() -> Result<()> {
+    /// Writes that were under way together.
+    const AT_ONCE: Duration = Duration::from_millis(700);
+    World::run("api 429 writes", async |world| {
+        let mut bed = Bed::start(world).await?;
+        let recovery = bed
+            .go_through(A_WHILE, |bed| {
+                let objects = bed.objects();
+                let writes = move |asked: &Asked| !asked.is_read() && asked.uri.starts_with(&objects);
+                bed.gate.on(writes, Fault::TooMany(RETRY_AFTER));
+            })
+            .await?;
+        let writes = recovery.besides_leases().filter(|asked| asked.uri.contains("fieldManager=drift-poller"));
+        let times: Vec<Instant> = writes.map(|asked| asked.at).collect();
+        let mut first = None;
+        for time in &times {
+            let since = first.map_or(Duration::from_secs(RETRY_AFTER), |first| *time - first);
+            ensure!(
+                since <= AT_ONCE || since + AT_ONCE >= Duration::from_secs(RETRY_AFTER),
+                "asked for {RETRY_AFTER} s, it wrote again after {since:?}: {times:?}"
+            );
+            if since > AT_ONCE {
+                first = Some(*time);
+            }
+        }
+        ensure!(times.len() >= 6, "hardly anything was tried: {times:?}");
+        bed.shows(
+            ("every write to an object is refused with 429", "25 s of 429 with Retry-After: 3 for writes to objects"),
+            &recovery,
+        )
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn errors_for_everything_leave_no_trace() -> Result<()> {
+    fails_for(A_WHILE, ("everything fails", "25 s of 500 for lists and 503 for all else, Leases too")).await
+}
+
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+#[tokio::test]
+async fn ten_minutes_of_errors_leave_no_trace() -> Result<()> {
+    let shown = ("everything fails for long", "10 minutes of 500 for lists and 503 for all else, Leases too");
+    fails_for(Duration::from_secs(600), shown).await
+}
+
+async fn fails_for(span: Duration, shown: (&str, &str)) -> Result<()> {
+    World::run("api 503", async |world| {
+        let mut bed = Bed::start(world).await?;
+        let recovery = bed
+            .go_through(span, |bed| {
+                bed.gate.on(Asked::is_list, Fault::Refuse(500));
+                bed.gate.on(|_| true, Fault::Refuse(503));
+            })
+            .await?;
+        bed.shows(shown, &recovery).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn forgotten_versions_end_no_poll() -> Result<()> {
+    World::run("api 410", async |world| {
+        let mut bed = Bed::start(world).await?;
+        let recovery = bed
+            .go_through(A_WHILE, |bed| {
+                bed.gate.on(Asked::is_watch, Fault::ExpireAfter(Duration::from_secs(5)));
+                bed.gate.on(Asked::is_further_page, Fault::Refuse(410));
+                bed.gate.on(Asked::is_list, Fault::PagesOf(5));
+            })
+            .await?;
+        let polls = bed.outside.count("GET");
+        ensure!(polls >= 12 * 4, "only {polls} polls in {:?}", recovery.lasted);
+        bed.shows(
+            (
+                "watches are forgotten and lists compacted",
+                "25 s in which each watch ends with 410 after 5 s and each second page of a list is answered 410",
+            ),
+            &recovery,
+        )
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn answers_cut_off_or_garbled_are_asked_again() -> Result<()> {
+    World::run("api garbled", async |world| {
+        let mut bed = Bed::start(world).await?;
+        let recovery = bed
+            .go_through(A_WHILE, |bed| {
+                bed.gate.on(Asked::is_watch, Fault::Garble);
+                bed.gate.on(Asked::is_list, Fault::CutAfter(2000));
+                let objects = bed.objects();
+                // Written, and nobody learns.
+                bed.gate.on(move |asked| asked.uri.starts_with(&objects), Fault::CutAfter(300));
+            })
+            .await?;
+        bed.shows(
+            (
+                "answers end in the middle and events are garbled",
+                "25 s in which half of each event comes, and the beginning of each list, read and answer to a write",
+            ),
+            &recovery,
+        )
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn slow_answers_change_nothing() -> Result<()> {
+    World::run("api slow", async |world| {
+        let mut bed = Bed::start(world).await?;
+        // Below the 8 s after which a leader gives up its Lease.
+        let recovery =
+            bed.go_through(A_WHILE, |bed| bed.gate.on(|_| true, Fault::Late(Duration::from_secs(3)))).await?;
+        bed.shows(("every answer comes late", "25 s in which each answer and each event comes 3 s late"), &recovery)
+            .await
+    })
+    .await
+}

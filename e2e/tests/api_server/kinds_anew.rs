@@ -1,0 +1,72 @@
+//! A kind that is deleted and made anew under the programs' hands.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// A kind that is gone is looked up again every 15 s; the rest is for a busy machine.
+const FOUND_WITHIN: Duration = Duration::from_secs(30 + 15);
+
+#[tokio::test]
+async fn a_kind_made_anew_is_polled_and_corrected() -> Result<()> {
+    World::run("kind anew", async |world| {
+        let outside = world.start_outside().await?;
+        let documents = outside.keep_documents();
+        world.apply_target(&Target::of_documents(world, outside.url())?).await?;
+        world.start_both().await?;
+        let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9"});
+        let wanted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": true});
+        world.create_proxy("before", spec.clone()).await?;
+        world.wait_until_verified("before").await?;
+
+        let definition = take_away(world).await?;
+        // For as long as a watch needs to end and a lookup to fail.
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        world.apply(&definition).await?;
+        wait::until("the kind to be served again", wait::DEADLINE, async || {
+            world.create_proxy("after", spec.clone()).await.map(|_| Seen::Met(()))
+        })
+        .await?;
+        let began = Instant::now();
+        wait::until("the new object to be created outside", FOUND_WITHIN, async || {
+            let there = documents.get("/proxies/after");
+            Ok(if there.as_ref() == Some(&wanted) { Seen::Met(()) } else { Seen::Instead(format!("{there:?}")) })
+        })
+        .await?;
+        let took = began.elapsed();
+        world.wait_until_verified("after").await?;
+        documents.put("/proxies/after", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:99", "enabled": true}));
+        world.wait_until_healed_by("after", 2).await?;
+        ensure!(documents.get("/proxies/after") == Some(wanted));
+        // What the old kind's object was about is left alone: no target deletes here.
+        ensure!(documents.get("/proxies/before").is_some() && outside.count("DELETE") == 0);
+        world.shows(Shown::new(
+            Group::ApiServer,
+            "the kind's definition is deleted and made anew",
+            "the CRD is deleted with its object while both programs run, and applied again after 10 s",
+            "objects of the new kind are polled and corrected by the programs that ran before",
+            format!("created outside {:.1} s after its creation", took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Deletes the kind's definition and waits until it is gone; gives what it was, to be applied again.
+async fn take_away(world: &World) -> Result<Value> {
+    let name = format!("proxies.{}", world.group());
+    let kinds = world.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)?;
+    let mut definition = serde_json::to_value(kinds.get(&name).await?)?;
+    definition.as_object_mut().context("no definition")?.remove("status");
+    definition["metadata"] = json!({"name": name});
+    kinds.delete(&name, &DeleteParams::default()).await?;
+    wait::until("the definition to be gone", wait::DEADLINE, async || {
+        Ok(if kinds.get_opt(&name).await?.is_none() { Seen::Met(()) } else { Seen::Instead("there".to_owned()) })
+    })
+    .await?;
+    Ok(definition)
+}
