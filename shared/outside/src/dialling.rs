@@ -15,8 +15,12 @@ use drift_target::Network;
 const OF_MACHINES: &[Network] = &[
     Network::v4([169, 254, 0, 0], 16),
     Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
-    // The metadata services of AWS over IPv6 and of Alibaba Cloud, and the host of an Azure machine.
+    // The metadata services over IPv6 of AWS, Google Cloud, Oracle Cloud and Scaleway, that of Alibaba Cloud, and the host of an
+    // Azure machine.
     Network::v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128),
+    Network::v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+    Network::v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128),
+    Network::v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128),
     Network::v4([100, 100, 100, 200], 32),
     Network::v4([168, 63, 129, 16], 32),
 ];
@@ -48,9 +52,13 @@ const NOT_PUBLIC: &[Network] = &[
     Network::v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
 ];
 
-/// IPv6 addresses that carry an IPv4 address in their last 32 bits: compatible, and translated (RFC 6052).
-const CARRY_V4_LAST: &[Network] =
-    &[Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96), Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96)];
+/// IPv6 addresses that carry an IPv4 address in their last 32 bits: compatible, and translated (RFC 6052, and RFC 7915 by its older
+/// name SIIT).
+const CARRY_V4_LAST: &[Network] = &[
+    Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96),
+    Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
+    Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
+];
 
 /// 6to4: an IPv4 address behind the first 16 bits.
 const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
@@ -114,7 +122,15 @@ mod tests {
 
     #[test]
     fn a_chosen_host_leads_to_public_addresses_only() {
-        let public = ["1.1.1.1", "100.63.255.255", "100.128.0.0", "172.32.0.1", "2606:4700::1", "64:ff9b::101:101"];
+        let public = [
+            "1.1.1.1",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.32.0.1",
+            "2606:4700::1",
+            "64:ff9b::101:101",
+            "::ffff:0:1.1.1.1",
+        ];
         for address in public {
             assert!(allows(true, &[], address), "{address}");
         }
@@ -141,6 +157,8 @@ mod tests {
             "::ffff:10.0.0.1",
             "::ffff:169.254.169.254",
             "64:ff9b::a00:1",
+            "::ffff:0:10.0.0.1",
+            "::ffff:0:7f00:1",
             "2002:7f00:1::",
             "2002:a9fe:a9fe::1",
             "fc00::1",
@@ -167,7 +185,11 @@ mod tests {
             "fe80::1",
             "::ffff:169.254.169.254",
             "64:ff9b::a9fe:a9fe",
+            "::ffff:0:a9fe:a9fe",
             "fd00:ec2::254",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
         ];
         for address in refused {
             assert!(!allows(false, &[], address), "{address}");
