@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use drift_model::http_request::HttpRequest;
 use drift_outside::HttpReply;
-use drift_target::cel::Variables;
+use drift_target::cel::{MAX_URL_BYTES, Variables};
 use drift_target::{Collection, HttpRead, NextPage};
 use serde_json::Value;
 use url::Url;
@@ -68,7 +68,7 @@ impl<'r> Traversal<'r> {
         }
     }
 
-    /// Where the next page is: never at another origin, and never a page that was there already.
+    /// Where the next page is: never at another origin, no longer than a URL of a template, and never a page that was there already.
     fn next_url(&mut self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Url>, Failure> {
         let written = match &self.collection.next {
             // What the target takes for all is a first part: what stands on the others would seem to be missing.
@@ -90,6 +90,9 @@ impl<'r> Traversal<'r> {
         let has_userinfo = !url.username().is_empty() || url.password().is_some();
         if url.origin() != self.request.url.origin() || has_userinfo {
             return Err(invalid(&"next leads to another origin"));
+        }
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(invalid(&format_args!("next is longer than {MAX_URL_BYTES} bytes")));
         }
         if !self.asked.insert(url.to_string()) {
             return Err(invalid(&"next repeats a page"));

@@ -160,6 +160,16 @@ fn entries_without_end_are_not_kept() {
 }
 
 #[test]
+fn a_page_has_no_longer_url_than_other_requests() {
+    let target = collection(READ);
+    let longest = "?page=".to_owned() + &"x".repeat(8 * 1024 - "http://h/roles?page=".len());
+    let seen = traverse(&target, &[page(&json!([]), &json!(longest)), page(&json!([]), &Value::Null)]);
+    assert!(seen.result.is_ok() && seen.asked.last().is_some_and(|url| url.len() == 8 * 1024), "{:?}", seen.asked);
+    let failure = traverse(&target, &[page(&json!([]), &json!(longest + "x"))]).result.map(|_| ()).unwrap_err();
+    assert!(failure.text.ends_with("next is longer than 8192 bytes"), "{failure:?}");
+}
+
+#[test]
 fn an_endless_collection_comes_to_an_end() {
     let target = collection(READ);
     let pages: Vec<_> = (2..2_000).map(|number| page(&json!([]), &json!(format!("?page={number}")))).collect();

@@ -54,4 +54,4 @@ pub(crate) const BYTES_OF_PATTERN_PER_STEP: usize = 128;
 pub(crate) const MAX_RENDERED_BYTES: usize = 8 * 1024 * 1024;
 
 /// Longest rendered URL, in bytes: what servers commonly take.
-pub(crate) const MAX_URL_BYTES: usize = 8 * 1024;
+pub const MAX_URL_BYTES: usize = 8 * 1024;

@@ -42,6 +42,7 @@ pub(crate) use cost::Cost;
 pub use expression::Expression;
 pub(crate) use known_wish::{KnownWish, Shape};
 pub(crate) use lets::is_word;
+pub use limits::MAX_URL_BYTES;
 pub use mistake::Mistake;
 pub(crate) use names::Names;
 pub use parse::TemplateError;
