@@ -28,6 +28,10 @@ pub use writes::WritePace;
 /// poller has judged anew. Twice that and more, since either of them may stand still for a moment.
 pub const VERDICT_HELD_FOR: Duration = Duration::from_secs(10);
 
+/// How far ahead of ours the clock of the poller may be. Clocks that are wrong by hours change nothing, and a time that lies further
+/// ahead would otherwise count as the newest for longer than a day.
+const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(24 * 3600);
+
 /// The memory of one object.
 #[derive(Clone, Debug)]
 pub struct ObjectMemory {
@@ -107,6 +111,16 @@ impl ObjectMemory {
     /// The object came into sight after the first list, with this verdict: word of a time in which nobody watched it.
     pub fn arrive(&mut self, verdict: Option<&Condition>, now: Moment) {
         self.held_verdict = verdict.map(|verdict| Box::new((verdict.clone(), now)));
+    }
+
+    /// Holds the verdict that stands where its time lies in the future: a clock was wrong once, and the time never goes back. It
+    /// cannot tell the poller's newest word from an older one.
+    pub fn hold_verdict_ahead(&mut self, object: &LeanObject, wall: Duration, now: Moment) {
+        let verdict = object.conditions.observed();
+        let ahead = verdict.filter(|verdict| verdict.last_transition_time.is_ahead_of(wall, CLOCKS_DIFFER_BY));
+        if let Some(verdict) = ahead {
+            self.held_verdict.get_or_insert_with(|| Box::new((verdict.clone(), now)));
+        }
     }
 
     /// From when on the verdict that stands may be acted on; `None` where it is the poller's newest word.

@@ -4,6 +4,7 @@
 //! not know how objects are watched or what becomes of a decision.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use drift_model::by_uid::{ByUid, OfObject};
 use drift_model::condition::SecretMarks;
@@ -133,6 +134,13 @@ impl Roster {
             self.known.insert(Known { object: object.kept(), facts, memory, claiming });
         }
         true
+    }
+
+    /// Holds the verdict of an object where its time lies in the future of `wall`, the time since 1970.
+    pub fn hold_verdict_ahead(&mut self, uid: &Uid, wall: Duration, now: Moment) {
+        if let Some(Known { object, memory, .. }) = self.known.get_mut(uid) {
+            memory.hold_verdict_ahead(object, wall, now);
+        }
     }
 
     /// Drops an object that is gone.

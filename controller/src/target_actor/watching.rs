@@ -58,6 +58,7 @@ impl TargetActor {
         self.note_deletion(&object);
         let uid = object.id.uid.clone();
         if self.roster.see(object, facts, memory, now) {
+            self.roster.hold_verdict_ahead(&uid, clock::wall_since_epoch(), now);
             if let Some(object) = self.roster.object(&uid) {
                 self.deletions.see(object);
             }

@@ -289,6 +289,21 @@ async fn a_missing_credential_is_noted_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_verdict_from_the_future_is_held() {
+    let mut drifted = owned();
+    drifted["status"]["conditions"][0]["lastTransitionTime"] = json!("2099-01-01T00:00:00Z");
+    let running = Running::begin(Bench::new(drifted, "Refuse").await);
+    running.vouch();
+    running.see().await;
+    running.list().await;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(running.bench.log().is_empty(), "another writer may have put it back: {:?}", running.bench.log());
+    running.vouch();
+    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
+    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_missing_secret_costs_no_reads() {
     let auth = "auth: {bearer: {secretRef: {name: writer, key: token}}}";
     let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);

@@ -4,6 +4,7 @@
 //! written back is letter for letter what was read. This file must not know which condition it belongs to.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -30,6 +31,13 @@ impl TransitionTime {
     #[must_use]
     pub fn is_later_than(&self, other: &Self) -> bool {
         matches!((self.timestamp(), other.timestamp()), (Some(time), Some(other)) if time > other)
+    }
+
+    /// Whether it is more than `margin` after `wall`, a time since 1970: only a wrong clock writes that.
+    #[must_use]
+    pub fn is_ahead_of(&self, wall: Duration, margin: Duration) -> bool {
+        let latest = i64::try_from((wall + margin).as_secs()).unwrap_or(i64::MAX);
+        self.second().is_some_and(|second| second > latest)
     }
 
     /// Seconds since 1970; `None` where it is no time.
@@ -106,6 +114,14 @@ mod tests {
         assert!(is_later("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00Z"));
         assert!(!is_later("2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"), "the same moment");
         assert!(!is_later("yesterday", "2026-01-01T00:00:00Z") && !is_later("2026-01-01T00:00:00Z", "yesterday"));
+    }
+
+    #[test]
+    fn only_a_time_beyond_the_margin_is_ahead() {
+        let is_ahead =
+            |time: &str| TransitionTime::from(time).is_ahead_of(Duration::from_secs(1_000), Duration::from_secs(300));
+        assert!(is_ahead("1970-01-01T00:21:41Z") && is_ahead("2099-01-01T00:00:00Z"));
+        assert!(!is_ahead("1970-01-01T00:21:40Z") && !is_ahead("tomorrow") && !is_ahead(""));
     }
 
     proptest! {
