@@ -219,6 +219,12 @@ impl Target {
         self.correct.actions().replace && self.compare.rules.replace()
     }
 
+    /// Whether every difference leads to a replacement, so that there is nothing to update.
+    #[must_use]
+    pub fn replaces_all(&self) -> bool {
+        self.correct.actions().replace && self.compare.replaces_all()
+    }
+
     /// The name of the external resource: 1 to 253 characters, no control characters.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_target::{Destination, HttpStep, Mode, Target, place_of_key};
+use drift_target::{DeclaredSecret, Destination, HttpStep, Mode, Target, place_of_key};
 use http::Method;
 
 use super::{Document, Remark, Severity};
@@ -21,6 +21,10 @@ const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` sele
 /// Said of corrections that nobody turned on or off.
 const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
                        where that is meant";
+
+/// Said of Secrets beside objects that may be anywhere.
+const EVERY_SECRET: &str = "`fromObject` without `namespaces` in `objects`: the controller has to read every Secret of the cluster; \
+                            write namespaces: [team-a] with those that have such objects";
 
 /// Said of a create that seems to ask before it writes.
 const UNMARKED_LOOK_UP: &str = "its first step is a POST, as the read is: if it only looks something up, write reads: true, or the claim is made \
@@ -46,6 +50,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", kind_of(target), "update"], &message);
         }
+        if reads_every_secret(target) {
+            warn(&["spec", "secrets"], EVERY_SECRET);
+        }
         if has_unmarked_look_up(target) {
             warn(&["spec", "correct", "http", "create"], UNMARKED_LOOK_UP);
         }
@@ -68,7 +75,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         let actions = target.correct.actions();
         let half = match (actions.create, actions.update) {
             (false, true) => Some(("update", "create: what does not exist outside is told and never made")),
-            (true, false) => Some(("create", "update: what differs outside is told and never changed")),
+            (true, false) if !target.replaces_all() => {
+                Some(("create", "update: what differs outside is told and never changed"))
+            }
             _ => None,
         };
         if let Some((has, lacks)) = half {
@@ -77,6 +86,13 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+/// Whether the controller has to read the Secrets of all namespaces.
+fn reads_every_secret(target: &Target) -> bool {
+    target.correct.mode == Mode::Correct
+        && target.objects.namespaces.is_empty()
+        && target.secrets.iter().any(DeclaredSecret::is_of_object)
 }
 
 /// Whether a create begins with a POST that may be a look-up: the read is one, and a later step can write.

@@ -380,6 +380,50 @@ fn a_key_that_no_update_carries_is_a_warning() {
 }
 
 #[test]
+fn what_is_replaced_whole_needs_no_update() {
+    let told = |rules: &str, more: &str| {
+        let step =
+            |method: &str| format!("[{{method: {method}, url: \"https://h.example/x/${{self.metadata.name}}\"}}]");
+        let (create, delete) = (step("POST"), step("DELETE"));
+        let correct = format!("  correct: {{mode: Correct, http: {{create: {create}, delete: {delete}{more}}}}}\n");
+        let wish = format!("compare: {{desired: {{a: \"${{self.spec.a}}\", b: 1}}, rules: [{rules}]}}");
+        let (targets, remarks) =
+            checked(&[("a.yaml", &target("a", "A", &correct).replace("compare: {desired: {a: 1}}", &wish))]);
+        assert_eq!(targets.len(), 1, "{remarks:#?}");
+        remarks.join("; ")
+    };
+    let replace = ", replace: [{method: PUT, url: \"https://h.example/x/${self.metadata.name}\"}]";
+    for rules in [
+        "{path: '', change: replace}",
+        "{path: /*, change: replace}",
+        "{path: /a, change: replace}, {path: /b, change: replace}",
+    ] {
+        assert_eq!((told(rules, ""), told(rules, replace)), (String::new(), String::new()), "{rules}");
+    }
+    let said = "it has create without update: what differs outside is told and never changed";
+    for rules in ["{path: /a, change: replace}", "{path: /a/b, change: replace}, {path: /b, change: replace}"] {
+        assert!(told(rules, "").ends_with(said) && told(rules, replace).ends_with(said), "{rules}");
+    }
+}
+
+#[test]
+fn secrets_of_every_namespace_are_a_warning() {
+    let secrets = "  secrets: {password: {fromObject: \"${self.metadata.name}\", key: password}}\n";
+    let send = CORRECT.replace("{method: PUT", "{method: PUT, text: \"${secrets.password}\"");
+    let everywhere = target("a", "A", &format!("{secrets}{send}"));
+    let said = "warning a.yaml:10:3 `fromObject` without `namespaces` in `objects`: the controller has to read every Secret of the cluster; \
+                write namespaces: [team-a] with those that have such objects";
+    assert_eq!(checked(&[("a.yaml", &everywhere)]).1, [said]);
+    let bounded = everywhere.replace("kind: A}", "kind: A, namespaces: [team-a]}");
+    let observing = everywhere.replace("mode: Correct", "mode: Observe");
+    let own = everywhere
+        .replace("{fromObject: \"${self.metadata.name}\", key: password}", "{secretRef: {name: s, key: password}}");
+    for good in [bounded, observing, own] {
+        assert_eq!(checked(&[("a.yaml", &good)]).1, [""; 0], "{good}");
+    }
+}
+
+#[test]
 fn a_create_that_seems_to_ask_first_is_a_warning() {
     let url = "url: \"https://h.example/${self.metadata.name}\"";
     let told = |read: &str, first: &str, further: &str| {

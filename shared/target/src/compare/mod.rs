@@ -93,6 +93,15 @@ impl Compare {
         self.known_wish().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
     }
 
+    /// Whether every difference asks for a replacement.
+    pub(super) fn replaces_all(&self) -> bool {
+        let root = self.rules.root();
+        match self.known_wish().differing {
+            Some(keys) => keys.iter().all(|key| root.field(key).is_replaced()),
+            None => root.any_item().is_replaced(),
+        }
+    }
+
     /// Whether a key of the wish hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
     /// the same whatever is answered.
     pub(super) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {

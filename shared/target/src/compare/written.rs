@@ -147,6 +147,15 @@ pub(super) fn read_pointer(reader: &mut Reader<'_>, node: &Node, place: &str) ->
         return reader
             .refuse(node.at, format!("{place}: `{text}` is no path; write for example /listen or /labels/tier"));
     };
+    if pointer.split('/').any(|segment| segment == "**") {
+        let above = text.split("/**").next().unwrap_or_default();
+        let whole = if above.is_empty() { "''" } else { above };
+        let message = format!(
+            "{place}: `**` is no step of a path; a rule holds for all that is below its path: write {whole}, or {above}/* for each key or \
+             item there"
+        );
+        return reader.refuse(node.at, message);
+    }
     let steps = pointer.split('/').map(read_step).collect::<Option<Vec<_>>>();
     match steps {
         Some(steps) => Some((node.at, text.to_owned(), steps)),
