@@ -192,11 +192,10 @@ fn a_poll_that_changes_nothing_allocates_little() {
 }
 
 /// Rules for each way in which items and fields of an answer are told apart.
-const RULES: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /open, extra: drift}, \
-                     {path: /text, as: json}, {path: '/text/*', list: map, keys: [k]}";
+const RULES: &str = "[{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /open, extra: drift}, \
+                     {path: /text, as: json}, {path: '/text/*', list: map, keys: [k]}]";
 
-/// A target whose wish is the object's spec.
-fn whole_spec() -> Target {
+fn target_that_compares(desired: &str, rules: &str) -> Target {
     let text = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -206,7 +205,7 @@ spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
   identity: "${{self.metadata.name}}"
   read: {{http: {{url: "http://h/x"}}}}
-  compare: {{desired: "${{self.spec}}", rules: [{RULES}]}}
+  compare: {{desired: "{desired}", rules: {rules}}}
 "#
     );
     drift_target::fixtures::target(&text)
@@ -214,7 +213,8 @@ spec:
 
 /// Bytes that are allocated at once to compare an answer with a wish, and what is said of it.
 fn allocated(wish: &Value, answer: &str) -> (u64, String) {
-    let (target, object) = (whole_spec(), json!({"metadata": {"name": "x"}, "spec": wish}));
+    let (target, object) =
+        (target_that_compares("${self.spec}", RULES), json!({"metadata": {"name": "x"}, "spec": wish}));
     let observed = serde_json::from_str(answer).unwrap();
     let mut said = String::new();
     let counted = allocation_counter::measure(|| {
@@ -273,4 +273,26 @@ fn comparing_inside_a_text_allocates_in_proportion() {
         assert!(bytes <= parsed + 8 * answer.len() as u64, "{bytes} bytes, {parsed} of the text, {}", answer.len());
         assert!(said.len() < 4_096 && !said.is_empty(), "{said}");
     }
+}
+
+/// Each of these patterns has some thousand states on a text of two letters in turn.
+#[test]
+fn patterns_of_an_object_take_little_memory() {
+    let patterns: Vec<_> = ('A'..='L').map(|letter| format!("(a|b)*a(a|b){{16}}[^ab{letter}]")).collect();
+    let mut random = 1_u32;
+    let letter = |_: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if random >> 31 == 0 { 'a' } else { 'b' }
+    };
+    let text: String = (0..30_000).map(letter).collect();
+    let target = target_that_compares(
+        "${self.spec.patterns.filter(pattern, self.spec.text.matches(pattern))}",
+        "[{path: '', list: set}]",
+    );
+    let object = json!({"metadata": {"name": "x"}, "spec": {"patterns": patterns, "text": text}});
+    let mut desired = None;
+    let counted = allocation_counter::measure(|| desired = Some(target.desired_of(&object)));
+    println!("{} bytes for {} patterns", counted.bytes_max, patterns.len());
+    assert_eq!(desired.unwrap().unwrap(), json!([]));
+    assert!(counted.bytes_max < 16 * 1024 * 1024, "{} bytes", counted.bytes_max);
 }

@@ -43,6 +43,13 @@ pub(crate) const MAP_COST: usize = 8;
 /// Largest automaton of a pattern, in bytes: room for `\w{1,63}`, which knows all alphabets.
 pub(crate) const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
+/// Memory in which one automaton keeps the states that a search has met, in bytes: most patterns have far fewer. Each pattern has
+/// two at most, and all that one evaluation keeps have 8 MiB.
+pub(crate) const MAX_PATTERN_CACHE_BYTES: usize = 256 * 1024;
+
+/// Patterns that one evaluation keeps compiled; those of a target are mostly few, and those of an object's list come once each.
+pub(crate) const MAX_PATTERNS_KEPT: usize = 16;
+
 /// Units that compiling a pattern costs at least: simple ones take some 50 microseconds.
 pub(crate) const PATTERN_COST: usize = 500;
 

@@ -1,7 +1,7 @@
 //! Regular expressions whose size and work are bounded.
 //!
 //! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it
-//! and every match are charged, and what one evaluation compiled is kept until its end. This file must not know what is
+//! and every match are charged, and what one evaluation compiled is kept until its end, unless it is much. This file must not know what is
 //! matched.
 
 use std::collections::HashMap;
@@ -12,7 +12,9 @@ use regex_automata::Input;
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::util::iter::Searcher;
 
-use crate::cel::limits::{BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, PATTERN_COST, of_bytes};
+use crate::cel::limits::{
+    BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
+};
 
 /// The patterns of one evaluation, by their text.
 #[derive(Debug, Default)]
@@ -78,6 +80,9 @@ impl Patterns {
     ) -> Result<T, ExecutionError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(pattern) {
+            if known.len() >= MAX_PATTERNS_KEPT {
+                known.clear();
+            }
             known.insert(pattern.to_owned(), compile(pattern, charge)?);
         }
         let refused = || ExecutionError::function_error("matches", "no pattern, or too large a one");
@@ -102,7 +107,7 @@ fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
 }
 
 fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
-    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_BYTES);
+    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_CACHE_BYTES);
     Regex::builder().configure(config).build(pattern).map_err(Box::new)
 }
 
