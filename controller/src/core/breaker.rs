@@ -55,7 +55,7 @@ pub enum Transition {
     Opened {
         /// Distinct objects that drifted.
         drifted: usize,
-        /// Objects with a verdict True or False.
+        /// Objects with a verdict True or False, and those of the drifted that are Unknown by now.
         judged: usize,
     },
     /// It closed.
@@ -153,13 +153,19 @@ impl Breaker {
     /// Where all that drifted has healed again there is nothing to hold; the next that drifts opens it.
     fn try_to_open(&mut self, max_drifted_percent: u8) -> Option<Transition> {
         let drifted = self.turned.len();
-        let share = drifted.saturating_mul(100) >= self.judged.saturating_mul(usize::from(max_drifted_percent));
-        if max_drifted_percent >= NEVER || drifted < MIN_OBJECTS || !share {
+        let is_share = |of: usize| drifted.saturating_mul(100) >= of.saturating_mul(usize::from(max_drifted_percent));
+        if max_drifted_percent >= NEVER || drifted < MIN_OBJECTS || !is_share(self.judged) {
+            return None;
+        }
+        // What drifted and is Unknown by now counts on both sides.
+        let is_unknown = |uid: &&Uid| !self.stands.get(*uid).copied().is_some_and(is_judged);
+        let judged = self.judged + self.turned.keys().filter(is_unknown).count();
+        if !is_share(judged) {
             return None;
         }
         self.turned.keys().any(|uid| self.waiting.contains(uid)).then(|| {
             self.open = Some(self.waiting.len());
-            Transition::Opened { drifted, judged: self.judged }
+            Transition::Opened { drifted, judged }
         })
     }
 

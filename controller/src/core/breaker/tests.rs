@@ -33,6 +33,21 @@ fn it_opens_at_ten_or_the_percentage() {
 }
 
 #[test]
+fn drifted_objects_that_are_unknown_now_count_on_both_sides() {
+    let mut breaker = breaker(18, 10);
+    for number in 0..10 {
+        breaker.observe(&uid(number), Stand::Untold, at(2));
+    }
+    assert_eq!(breaker.clone().evaluate(20, at(3)), Some(Transition::Opened { drifted: 10, judged: 18 }));
+    assert_eq!(breaker.clone().evaluate(56, at(3)), None, "10 of 18 are 55.6 %");
+    // What is Unknown and did not drift says nothing of what the others share.
+    for number in 18..100 {
+        breaker.observe(&uid(number), Stand::Untold, at(2));
+    }
+    assert_eq!(breaker.evaluate(20, at(3)), Some(Transition::Opened { drifted: 10, judged: 18 }));
+}
+
+#[test]
 fn objects_that_healed_still_count_for_ten_minutes() {
     let mut breaker = breaker(20, 9);
     for number in 0..9 {
