@@ -18,6 +18,7 @@ use drift_cluster::watch::ObjectEvent;
 use drift_model::fifo::Fifo;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 use drift_model::voucher::Voucher;
 use drift_model::work_queue::WorkQueue;
 use tokio::sync::mpsc;
@@ -275,7 +276,9 @@ impl TargetActor {
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
         let target = &self.executor.target;
-        let vouched = self.context.vouching.borrow().vouches_for(uid, (&target.name, &target.verdict_hash), now);
+        let text = (&*target.name, &*target.verdict_hash);
+        let is_vouched = |object: &LeanObject| self.context.vouching.borrow().vouches_for(&object.id, text, now);
+        let vouched = self.roster.object(uid).is_some_and(is_vouched);
         let claimant = self.roster.claimant(uid);
         // Asked before the rights: which claims are void is known as soon as the scope is complete.
         let scope_complete = self.identities.is_scope_complete();

@@ -12,6 +12,7 @@ mod control_plane;
 mod corrections;
 mod crashes;
 mod credentials;
+mod crowded;
 mod deep_objects;
 mod deletion;
 mod destinations;

@@ -13,29 +13,30 @@ use drift_model::names;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-/// A policy of the cluster's owner that refuses every write of the status of the object called `stuck`.
-struct Refusal {
+/// A policy of the cluster's owner that refuses writes of the status of some objects.
+pub(crate) struct Refusal {
     name: String,
 }
 
 const KINDS: [&str; 2] = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
 
 impl Refusal {
-    async fn begin(world: &World) -> Result<Self> {
+    /// Refuses them for objects that do not meet an expression, as `probe` does not.
+    pub(crate) async fn begin(world: &World, expression: &str, probe: &str) -> Result<Self> {
         let name = format!("{}-stuck", world.objects_namespace());
         let version = "admissionregistration.k8s.io/v1";
         let rule = json!({"apiGroups": [world.group()], "apiVersions": ["*"], "operations": ["UPDATE"],
             "resources": ["proxies/status"]});
         let policy = json!({"apiVersion": version, "kind": KINDS[1], "metadata": {"name": name}, "spec": {
             "matchConstraints": {"resourceRules": [rule]},
-            "validations": [{"expression": "object.metadata.name != 'stuck'", "message": "not this one"}]}});
+            "validations": [{"expression": expression, "message": "not this one"}]}});
         let binding = json!({"apiVersion": version, "kind": KINDS[0], "metadata": {"name": name},
             "spec": {"policyName": name, "validationActions": ["Deny"]}});
         world.apply(&policy).await?;
         world.apply(&binding).await?;
         wait::until("the policy to be in force", wait::DEADLINE, async || {
-            let probe = json!({"status": {"observedGeneration": 1}});
-            Ok(match world.patch_proxy_status("stuck", probe).await {
+            let patch = json!({"status": {"observedGeneration": 1}});
+            Ok(match world.patch_proxy_status(probe, patch).await {
                 Err(error) if format!("{error:#}").contains("not this one") => Seen::Met(()),
                 other => Seen::Instead(format!("{other:?}")),
             })
@@ -44,7 +45,7 @@ impl Refusal {
         Ok(Self { name })
     }
 
-    async fn end(&self, world: &World) -> Result<()> {
+    pub(crate) async fn end(&self, world: &World) -> Result<()> {
         for kind in KINDS {
             let policies = world.api("admissionregistration.k8s.io/v1", kind, None)?;
             policies.delete(&self.name, &DeleteParams::default()).await?;
@@ -69,7 +70,7 @@ pub(crate) async fn wait_until_excepted(world: &World, uid: &str) -> Result<()> 
     .await
 }
 
-fn paused(paused: &str) -> Value {
+pub(crate) fn paused(paused: &str) -> Value {
     json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: paused}}})
 }
 
@@ -114,7 +115,7 @@ impl Bed {
         let stuck = world.wait_for_verdict("stuck", "True", "FieldsDiffer").await?;
         let uid = stuck["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let refused_since = Instant::now();
-        let refusal = Refusal::begin(world).await?;
+        let refusal = Refusal::begin(world, "object.metadata.name != 'stuck'", "stuck").await?;
         outside.forget_requests();
         Ok(Self { outside, documents, poller, controller, refusal, refused_since, uid })
     }
@@ -139,9 +140,9 @@ impl Bed {
     }
 }
 
-fn drift(documents: &Documents, name: &str) {
+pub(crate) fn drift(documents: &Documents, name: &str) {
     documents.change_all(|path, document| {
-        if path.ends_with(name) {
+        if path.contains(name) {
             document["upstream"] = json!("elsewhere:1");
         }
     });

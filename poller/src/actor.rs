@@ -9,7 +9,7 @@ mod polls;
 mod traversals;
 mod writes;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use std::time::Duration;
 use drift_cluster::identities::{Member, Wake};
 use drift_cluster::object_writer::ObjectWriter;
 use drift_cluster::process::clock;
+use drift_cluster::telemetry::health::Remark;
 use drift_cluster::watch::ObjectEvent;
 use drift_model::identity::Uid;
 use drift_model::moment::Moment;
@@ -73,6 +74,8 @@ pub struct TargetActor {
     questions: mpsc::Receiver<Asked>,
     /// Objects that another target, first by name, has.
     skipped: HashSet<Uid>,
+    /// Namespaces that are not vouched for as a whole, and the line in `/readyz` that says so.
+    crowded: Option<(BTreeSet<String>, Remark)>,
 }
 
 impl TargetActor {
@@ -92,6 +95,7 @@ impl TargetActor {
             vouched: context.metrics.vouched.get_or_create_owned(&of_target(&target.name)),
             questions: context.board.join(&target.name),
             skipped: HashSet::new(),
+            crowded: None,
             target,
             context,
             writer,

@@ -3,12 +3,15 @@
 //! The controller acts only on verdicts of targets that are listed with the very text it holds itself. This file
 //! must not know when a target may be listed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use drift_model::identity::Uid;
 use drift_model::names::IN_FORCE_ANNOTATION;
-use drift_model::voucher::Voucher;
+use drift_model::voucher::{Exceptions, Voucher};
 use tokio::sync::watch;
+
+/// The most bytes of the annotation: all annotations of an object together may have 256 KiB, of which the notes of what
+/// targets select take up to 192 KiB. A Lease that cannot be written is lost.
+const MOST_BYTES: usize = 48 * 1024;
 
 /// Target name to the word for it.
 pub type InForce = BTreeMap<String, Voucher>;
@@ -40,7 +43,7 @@ impl InForceList {
 
     /// Whether a target is listed with just that word.
     #[must_use]
-    pub fn says(&self, target: &str, word: Option<(&str, &BTreeSet<Uid>)>) -> bool {
+    pub fn says(&self, target: &str, word: Option<(&str, &Exceptions)>) -> bool {
         let list = self.list.borrow();
         list.get(target).map(|voucher| (voucher.hash.as_str(), &voucher.except)) == word
     }
@@ -52,17 +55,44 @@ impl InForceList {
     }
 }
 
-/// The Lease's annotations for a list.
+/// The Lease's annotations for a list. If it is too long, the targets with the longest words are not listed.
 #[must_use]
 pub fn annotations(list: &InForce) -> BTreeMap<String, String> {
-    let words: BTreeMap<&str, String> =
+    let mut words: BTreeMap<&str, String> =
         list.iter().map(|(target, voucher)| (target.as_str(), voucher.to_string())).collect();
+    // Quotes, colon and comma around each.
+    let length = |target: &str, word: &str| target.len() + word.len() + 6;
+    let mut left: usize = words.iter().map(|(target, word)| length(target, word)).sum();
+    while left > MOST_BYTES {
+        let longest = words.iter().max_by_key(|(target, word)| (length(target, word), **target));
+        let Some((target, size)) = longest.map(|(target, word)| (*target, length(target, word))) else { break };
+        tracing::error!(
+            target_name = target,
+            "not vouched for: the exceptions of all targets are too many for the Lease"
+        );
+        words.remove(target);
+        left -= size;
+    }
     BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_words_go_where_all_are_too_long() {
+        let word = |namespaces: usize| {
+            let namespaces = (0..namespaces).map(|number| format!("{number:063}")).collect();
+            Voucher { hash: "1".repeat(16), except: Exceptions { namespaces, ..Exceptions::default() } }
+        };
+        let list: InForce = (0..100).map(|number| (format!("t{number:02}"), word(number % 20))).collect();
+        let text = &annotations(&list)[IN_FORCE_ANNOTATION];
+        assert!(text.len() <= MOST_BYTES + 2 && text.len() > MOST_BYTES - 2048, "{}", text.len());
+        let listed: BTreeMap<String, String> = serde_json::from_str(text).unwrap();
+        assert!((0..100).filter(|number| number % 20 < 10).all(|number| listed.contains_key(&format!("t{number:02}"))));
+    }
 
     #[test]
     fn only_a_change_wakes_the_lease() {

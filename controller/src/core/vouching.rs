@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
 use drift_model::moment::Moment;
+use drift_model::object::ObjectId;
 use drift_model::voucher::Voucher;
 
 /// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
@@ -49,8 +49,8 @@ impl Vouching {
 
     /// Whether the poller vouches for the verdict on this object of the target with this text.
     #[must_use]
-    pub fn vouches_for(&self, uid: &Uid, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
-        self.word_for(target, verdict_hash, now).is_some_and(|voucher| !voucher.except.contains(uid))
+    pub fn vouches_for(&self, object: &ObjectId, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
+        self.word_for(target, verdict_hash, now).is_some_and(|voucher| !voucher.except.has(object))
     }
 }
 
@@ -66,16 +66,28 @@ mod tests {
         Vouching { held: true, changed_at: Some(at(3)), in_force: Vouching::parse_in_force(annotation) }
     }
 
+    fn object(namespace: &str, uid: &str) -> ObjectId {
+        ObjectId { namespace: Some(namespace.into()), name: "p".into(), uid: uid.into() }
+    }
+
     const ROLES: Option<&str> = Some(r#"{"roles":"abc except u1 u2"}"#);
 
     fn vouches(vouching: &Vouching, target: &str, hash: &str, now: Moment) -> bool {
-        vouching.vouches_for(&"u0".into(), (target, hash), now)
+        vouching.vouches_for(&object("a", "u0"), (target, hash), now)
     }
 
     #[test]
     fn an_excepted_object_alone_is_not_vouched_for() {
-        let vouches = |uid: &str| vouching(ROLES).vouches_for(&uid.into(), ("roles", "abc"), at(3));
+        let vouches = |uid: &str| vouching(ROLES).vouches_for(&object("a", uid), ("roles", "abc"), at(3));
         assert!(vouches("u0") && !vouches("u1") && !vouches("u2"));
+    }
+
+    #[test]
+    fn an_excepted_namespace_alone_is_not_vouched_for() {
+        let word = Some(r#"{"roles":"abc except-namespaces a b except u1"}"#);
+        let vouches =
+            |namespace: &str, uid: &str| vouching(word).vouches_for(&object(namespace, uid), ("roles", "abc"), at(3));
+        assert!(vouches("c", "u0") && !vouches("c", "u1") && !vouches("a", "u0") && !vouches("b", "u0"));
     }
 
     #[test]

@@ -48,9 +48,12 @@ impl TargetActor {
             return;
         }
         let vouched = word.is_some();
-        let excepted = word.as_ref().map_or(0, |word| word.except.len());
+        let except = word.as_ref().map(|word| &word.except);
+        let excepted = except.map_or(0, |except| except.objects.len());
+        let namespaces = except.map(|except| except.namespaces.iter().cloned().collect::<Vec<_>>().join(" "));
+        let namespaces = namespaces.unwrap_or_default();
         self.last_word = word;
-        tracing::info!(target_name = %self.name, vouched, excepted, "the poller's word for this target changed");
+        tracing::info!(target_name = %self.name, vouched, excepted, namespaces, "the poller's word for this target changed");
         self.context.metrics.vouched.get_or_create(&of_target(&self.name)).set(i64::from(vouched));
         self.reconsider_all();
     }

@@ -135,7 +135,8 @@ impl AtWork {
     }
 
     fn decide(&mut self, uid: &Uid, vouching: &Vouching, now: Moment) -> Option<Decision> {
-        let vouched = vouching.vouches_for(uid, (&self.target.name, &self.target.verdict_hash), now);
+        let id = &self.roster.object(uid)?.id;
+        let vouched = vouching.vouches_for(id, (&self.target.name, &self.target.verdict_hash), now);
         let rights = self.resources.rights(uid, &self.roster.claimant(uid)?);
         let (own, beside) = (secrets(self.secret), LabelledSecrets::from_iter([]));
         let object = self.roster.object(uid)?;

@@ -2,9 +2,11 @@
 //!
 //! It must not change anything that is decided by.
 
+use std::collections::BTreeSet;
+
 use drift_cluster::process::clock;
 use drift_model::moment::Moment;
-use drift_model::voucher::Voucher;
+use drift_model::voucher::{MOST_EXCEPTED_NAMESPACES, Voucher};
 
 use super::{TargetActor, read_clock};
 use crate::core::overview::overview;
@@ -17,6 +19,35 @@ impl TargetActor {
         self.counts.count(self.roster.tracks(), now.moment);
         let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
         self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
+        self.show_crowded();
+    }
+
+    /// Says which namespaces are not vouched for as a whole.
+    fn show_crowded(&mut self) {
+        let crowded = self.roster.crowded_namespaces();
+        let known = self.crowded.as_ref().map(|(namespaces, _)| namespaces);
+        if known.unwrap_or(&BTreeSet::new()) == &crowded {
+            return;
+        }
+        let name = &self.target.name;
+        if crowded.is_empty() {
+            tracing::info!(target_name = name, "no namespace is excepted any more");
+            self.crowded = None;
+            return;
+        }
+        let mut named: Vec<&str> = crowded.iter().take(MOST_EXCEPTED_NAMESPACES).map(String::as_str).collect();
+        named.extend((crowded.len() > MOST_EXCEPTED_NAMESPACES).then_some("…"));
+        let what = match crowded.len() > MOST_EXCEPTED_NAMESPACES {
+            true => "nothing of the target is corrected",
+            false => "nothing is corrected there",
+        };
+        let sentence = format!(
+            "too many verdicts cannot be renewed in the namespaces {}: {what} until they can be; Events WriteRefused say why",
+            named.join(", ")
+        );
+        tracing::warn!(target_name = name, "{sentence}");
+        let remark = self.context.health.remark(format!("target {name}"), sentence);
+        self.crowded = Some((crowded, remark));
     }
 
     pub(super) fn answer(&self, asked: Asked) {

@@ -25,6 +25,7 @@ pub mod listing;
 pub mod live_targets;
 pub mod named_objects;
 pub mod overview;
+pub mod owing;
 pub mod pace;
 pub mod poll_turns;
 pub mod prepared;

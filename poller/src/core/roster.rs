@@ -13,10 +13,11 @@ use drift_model::fifo::Fifo;
 use drift_model::identity::{Claimant, ResourceName, Uid};
 use drift_model::moment::Moment;
 use drift_model::object::LeanObject;
-use drift_model::voucher::MOST_EXCEPTIONS;
+use drift_model::voucher::Exceptions;
 use drift_model::work_queue::WorkQueue;
 use drift_target::Target;
 
+use super::owing::OwingObjects;
 use super::pace::Pace;
 use super::poll_turns::{PollTurn, PollTurns};
 use super::prepared::Prepared;
@@ -40,7 +41,7 @@ pub struct Roster {
     writes: Fifo,
     slow_slots: ByUid<(Uid, Moment)>,
     /// At a start all objects, and then hardly any.
-    owing: ByUid<Uid>,
+    owing: OwingObjects,
     listed: bool,
     heard: Option<Moment>,
 }
@@ -63,7 +64,7 @@ impl Roster {
             polls: PollTurns::default(),
             writes: Fifo::default(),
             slow_slots: ByUid::default(),
-            owing: ByUid::default(),
+            owing: OwingObjects::default(),
             listed: false,
             heard: None,
         }
@@ -90,11 +91,12 @@ impl Roster {
 
     /// Drops an object that is gone or no longer selected.
     pub fn forget(&mut self, uid: &Uid) {
-        self.tracks.remove(uid);
+        if let Some(track) = self.tracks.remove(uid) {
+            self.owing.set(&track.object().id, None);
+        }
         self.polls.remove(uid);
         self.writes.leave(uid);
         self.slow_slots.remove(uid);
-        self.owing.remove(uid);
         self.wakes.remove(uid);
     }
 
@@ -114,13 +116,18 @@ impl Roster {
     /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not vouched for
     /// at all.
     #[must_use]
-    pub fn vouched_except(&self, now: Moment) -> Option<BTreeSet<Uid>> {
+    pub fn vouched_except(&self, now: Moment) -> Option<Exceptions> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
-        if !self.listed || !alive || self.owing.len() > MOST_EXCEPTIONS {
+        if !self.listed || !alive {
             return None;
         }
-        let is_waited_for = |uid: &Uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now));
-        (!self.owing.iter().any(is_waited_for)).then(|| self.owing.iter().cloned().collect())
+        self.owing.exceptions(|uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now)))
+    }
+
+    /// Namespaces in which so many verdicts cannot be renewed that they are excepted as a whole.
+    #[must_use]
+    pub fn crowded_namespaces(&self) -> BTreeSet<String> {
+        self.owing.crowded()
     }
 
     /// The track of an object.
@@ -251,11 +258,7 @@ impl Roster {
             NextWrite::Write(..) => Some(now),
         };
         let write = write.filter(|_| !self.writes.has(uid));
-        if track.owes_verdict() {
-            self.owing.insert(uid.clone());
-        } else {
-            self.owing.remove(uid);
-        }
+        self.owing.set(&track.object().id, track.owes_verdict());
         // One that stands in the regular line wakes once more to go over to the prompt one.
         let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !track.wants_prompt_poll());
         let poll = track.poll_due().filter(|_| !in_line);

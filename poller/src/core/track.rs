@@ -21,6 +21,7 @@ use super::entity_tag::RememberedTag;
 use super::finding::Failure;
 use super::flapping::Flapping;
 use super::known_finding::KnownFinding;
+use super::owing::Affair;
 use super::pace::Pace;
 use super::prepared::Prepared;
 use super::rendered::Rendered;
@@ -46,7 +47,7 @@ pub enum Arrival {
 }
 
 /// Why no verdict of this process stands on an object, though the controller might act on the one that does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owing {
     /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
     /// them all before any is corrected.
@@ -166,10 +167,12 @@ impl Track {
     }
 
     /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
-    /// spoke of another wish at this very generation; or since somebody else made it stand True.
+    /// spoke of another wish at this very generation; or since somebody else made it stand True. Whose affair that is.
     #[must_use]
-    pub fn owes_verdict(&self) -> bool {
-        self.writing().owing.is_some() && !self.object.deleting
+    pub fn owes_verdict(&self) -> Option<Affair> {
+        let owing = self.writing().owing.filter(|_| !self.object.deleting)?;
+        let is_own = owing == Owing::ForItself || self.writing().attempts.are_refused();
+        Some(if is_own { Affair::OfObject } else { Affair::OfTarget })
     }
 
     /// Whether the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
@@ -177,7 +180,7 @@ impl Track {
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
         let Some(Owing::Since(start)) = self.writing().owing else { return false };
-        self.owes_verdict() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
+        self.owes_verdict().is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
     /// The state that a poll begun now would speak of.

@@ -71,6 +71,8 @@ struct Failures {
     backoff: Backoff,
     /// Of writes with fields: a value that the kind's schema refuses must not keep the condition from being written.
     with_fields: Backoff,
+    /// The API server refused one, fields aside.
+    is_refused: bool,
     refusal_told: bool,
 }
 
@@ -81,6 +83,7 @@ impl Default for Failures {
             lost_races: 0,
             backoff: Backoff::new(Series::WRITE_REFUSED),
             with_fields: Backoff::new(Series::WRITE_REFUSED),
+            is_refused: false,
             refusal_told: false,
         }
     }
@@ -102,6 +105,7 @@ impl Failures {
     /// One more attempt failed.
     fn add(&mut self, outcome: &WriteOutcome, sent: Option<Box<Sent>>, now: Moment) {
         let sends_fields = sent.as_ref().is_some_and(|sent| !sent.fields.is_empty());
+        self.is_refused |= matches!(outcome, WriteOutcome::Refused(_)) && !sends_fields;
         match outcome {
             WriteOutcome::Written => {}
             WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
@@ -168,6 +172,12 @@ impl WriteAttempts {
     #[must_use]
     pub fn have_failed(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.backoff.failures() > 0)
+    }
+
+    /// Whether the API server refused one since something was written.
+    #[must_use]
+    pub fn are_refused(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.is_refused)
     }
 
     /// Whether a state of the condition is our own: the one being written, or one whose answer was lost.

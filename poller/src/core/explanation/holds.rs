@@ -229,7 +229,7 @@ fn unvouched(facts: Facts<'_>, vouchers: &BTreeMap<String, Voucher>) -> Option<S
         }
         Some(voucher) => voucher
             .except
-            .contains(&facts.object.id.uid)
+            .has(&facts.object.id)
             .then(|| "the poller could not renew its verdict on this object and does not vouch for it".to_owned()),
     }
 }

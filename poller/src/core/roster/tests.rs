@@ -5,6 +5,7 @@ use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::write_attempts::WriteOutcome;
 use drift_model::condition::ObservedReason;
 use drift_model::identity::{IdentityIndex, Selected};
+use drift_model::voucher::MOST_EXCEPTIONS;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -393,10 +394,10 @@ fn a_refused_verdict_keeps_back_only_its_object() {
     refuse_write(&mut roster, &first, at(0).moment);
     assert_eq!(roster.vouched_except(at(0).moment), None, "the second is on its way");
     roster.forget(&second, at(1).moment);
-    assert_eq!(roster.vouched_except(at(1).moment), Some(BTreeSet::from([first.clone()])));
+    assert_eq!(roster.vouched_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
     assert_eq!(roster.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
     roster.forget(&first, at(2).moment);
-    assert_eq!(roster.vouched_except(at(2).moment), Some(BTreeSet::new()));
+    assert_eq!(roster.vouched_except(at(2).moment), Some(Exceptions::default()));
 }
 
 /// An object that somebody else says is drifted, in its `version`.
@@ -418,13 +419,13 @@ fn a_forged_verdict_keeps_back_only_its_object() {
     for round in 2..100 {
         let now = at(u64::from(round));
         roster.see(called_drifted(&roster, "a", round), now);
-        assert_eq!(roster.vouched_except(now.moment), Some(BTreeSet::from([uid.clone()])), "said {round} times");
+        assert_eq!(roster.vouched_except(now.moment), Some(Exceptions::from_iter([uid.clone()])), "said {round} times");
     }
     let begun = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
     roster.update(&uid, at(100).moment, |track| track.finish_poll(begun, Finding::InSync, at(100).moment));
     assert_eq!(
         roster.vouched_except(at(100).moment),
-        Some(BTreeSet::from([uid])),
+        Some(Exceptions::from_iter([uid])),
         "until its new verdict stands, it is not acted on"
     );
 }
@@ -433,7 +434,7 @@ fn a_forged_verdict_keeps_back_only_its_object() {
 fn a_latecomer_keeps_back_only_itself() {
     let mut roster = owing(0);
     for number in 0..=MOST_EXCEPTIONS {
-        assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.len()), Some(number));
+        assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
         roster.see(called_drifted(&roster, &format!("u{number}"), 1), at(0));
     }
     assert_eq!(roster.vouched_except(at(0).moment), None, "so many are no exceptions");
@@ -461,7 +462,7 @@ fn what_stood_true_is_waited_for_whoever_writes() {
 fn nobody_waits_over_a_minute_for_a_verdict() {
     let roster = owing(1);
     assert_eq!(roster.vouched_except(at(59).moment), None);
-    assert_eq!(roster.vouched_except(at(60).moment), Some(BTreeSet::from([Uid::from("u0")])));
+    assert_eq!(roster.vouched_except(at(60).moment), Some(Exceptions::from_iter([Uid::from("u0")])));
 }
 
 #[test]

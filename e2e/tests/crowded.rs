@@ -1,0 +1,129 @@
+//! Many objects of one namespace whose status can never be written keep back that namespace alone.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, describe};
+use drift_model::names;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::stuck::{Refusal, drift, paused};
+
+/// More than are excepted one by one.
+const CROWD: usize = 25;
+
+/// What the poller's Lease says of its targets.
+async fn word(world: &World) -> Result<String> {
+    let lease = world.lease("drift-poller").await?.unwrap_or_default();
+    Ok(lease["metadata"]["annotations"][names::IN_FORCE_ANNOTATION].as_str().unwrap_or_default().to_owned())
+}
+
+/// An object of the other namespace, and what the poller said of it last.
+async fn patch_neighbour(world: &World, namespace: &str, patch: Value) -> Result<String> {
+    let proxies = world.api(&format!("{}/v1", world.group()), "Proxy", Some(namespace))?;
+    let patched = proxies.patch("free", &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(describe(&serde_json::to_value(patched)?, names::DRIFT_OBSERVED))
+}
+
+async fn wait_for_neighbour(world: &World, namespace: &str) -> Result<()> {
+    wait::until("the neighbour to be in sync", wait::DEADLINE, async || {
+        let verdict = patch_neighbour(world, namespace, json!({})).await?;
+        Ok(if verdict == "False/InSync" { Seen::Met(()) } else { Seen::Instead(verdict) })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()> {
+    World::run("crowded", async |world| {
+        let outside = world.start_outside().await?;
+        let documents = outside.keep_documents();
+        let neighbours = format!("{}-free", world.objects_namespace());
+        // The crowd's drift must not open the breaker for its neighbour.
+        let target = Target::of_documents(world, outside.url())?
+            .polled_when_asked()
+            .with("/spec/correct/limits/maxDriftedPercent", json!(100));
+        world.apply_target(&target.with("/spec/objects/namespaces", json!([world.objects_namespace(), neighbours]))).await?;
+        let poller = world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": neighbours}})).await?;
+        let spec = |name: &str| json!({"listen": format!("{name}:80"), "upstream": "here:1"});
+        let free = json!({"apiVersion": format!("{}/v1", world.group()), "kind": "Proxy", "spec": spec("free"),
+            "metadata": {"name": "free", "namespace": neighbours}});
+        world.apply(&free).await?;
+        let names: Vec<String> = (0..CROWD).map(|number| format!("crowd-{number:02}")).collect();
+        world.create_proxies(&names, &json!({}), spec).await?;
+        world.wait_for_verdicts(CROWD, "False/InSync", wait::DEADLINE).await?;
+        wait_for_neighbour(world, &neighbours).await?;
+
+        for name in &names {
+            world.patch_proxy(name, paused("true")).await?;
+        }
+        wait::until("the controller to know of the pauses", wait::DEADLINE, async || {
+            drift(&documents, "crowd-");
+            let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
+            Ok(if held == CROWD as f64 { Seen::Met(()) } else { Seen::Instead(format!("{held} paused")) })
+        })
+        .await?;
+        for name in &names {
+            world.ask_for_poll(name).await?;
+        }
+        world.wait_for_verdicts(CROWD, "True/FieldsDiffer", wait::DEADLINE).await?;
+        let refused_since = Instant::now();
+        let expression = format!("object.metadata.namespace != '{}'", world.objects_namespace());
+        let refusal = Refusal::begin(world, &expression, &names[0]).await?;
+        poller.stop().await?;
+        documents.change_all(|_, document| document["upstream"] = json!("here:1"));
+        outside.forget_requests();
+        let poller = world.start_poller().await?;
+
+        let excepted = format!("except-namespaces {}\"", world.objects_namespace());
+        wait::until("the namespace to be excepted", wait::DEADLINE, async || {
+            let (word, log) = (word(world).await?, controller.log_text()?);
+            let is_read = log.contains(&format!(r#""namespaces":"{}""#, world.objects_namespace()));
+            Ok(if word.contains(&excepted) && is_read { Seen::Met(()) } else { Seen::Instead(format!("{word}, read: {is_read}")) })
+        })
+        .await?;
+        let said = format!("too many verdicts cannot be renewed in the namespaces {}", world.objects_namespace());
+        wait::until("the line in /readyz", wait::DEADLINE, async || {
+            let (_, text) = poller.page("/readyz").await?;
+            Ok(if text.contains(&said) { Seen::Met(()) } else { Seen::Instead(text) })
+        })
+        .await?;
+        // From here on only the exception holds the crowd back.
+        for name in &names {
+            world.patch_proxy(name, paused("false")).await?;
+        }
+        drift(&documents, "free");
+        let asked = json!({"metadata": {"annotations": {names::POLL_REQUESTED_ANNOTATION: "now"}}});
+        patch_neighbour(world, &neighbours, asked).await?;
+        outside.wait_for_requests("PUT", 1).await?;
+        wait_for_neighbour(world, &neighbours).await?;
+        outside.nothing_is_written_for(Duration::from_secs(6)).await?;
+        let puts = outside.requests().into_iter().filter(|one| one.method == "PUT").map(|one| one.path);
+        ensure!(puts.clone().eq(["/proxies/free".to_owned()]), "{:?}", puts.collect::<Vec<_>>());
+
+        refusal.end(world).await?;
+        let deadline = wait::DEADLINE + refused_since.elapsed();
+        world.wait_for_verdicts(CROWD, "False/InSync", deadline).await?;
+        wait::until("no exception and no line in /readyz", wait::DEADLINE, async || {
+            let (word, (_, text)) = (word(world).await?, poller.page("/readyz").await?);
+            let is_over = !word.contains("except") && !text.contains(&said);
+            Ok(if is_over { Seen::Met(()) } else { Seen::Instead(format!("{word} {text}")) })
+        })
+        .await?;
+        world.shows(Shown::new(
+            Group::Staleness,
+            "25 verdicts of one namespace can never be written",
+            "an admission policy refuses every status write in a namespace with 25 objects that stand True on an earlier poller's word; an \
+             object of another namespace drifts",
+            "the other is healed; the namespace is excepted on the Lease, named in `/readyz`, and not acted on until its verdicts are renewed",
+            "1 write outside for the other, 0 for the 25",
+        ));
+        Ok(())
+    })
+    .await
+}

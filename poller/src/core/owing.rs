@@ -1,0 +1,158 @@
+//! Objects that owe their verdict, and the exceptions from the poller's word that come of them.
+//!
+//! After a start or an edit the breaker is to see all verdicts before anything is corrected, so of late ones few are
+//! excepted. A verdict that the API server refuses, or that somebody else wrote, is the affair of its object: whoever may
+//! do that to many objects of a namespace keeps back that namespace alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_model::by_uid::ByUid;
+use drift_model::identity::Uid;
+use drift_model::object::ObjectId;
+use drift_model::shared_text::SharedText;
+use drift_model::voucher::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
+
+/// Whose affair it is that an object owes its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Affair {
+    /// The target's: it is late since a start or an edit.
+    OfTarget,
+    /// Its own: its verdict is refused, or somebody else wrote it.
+    OfObject,
+}
+
+/// The objects of one target that owe their verdict.
+#[derive(Debug, Default)]
+pub struct OwingObjects {
+    late: ByUid<Uid>,
+    own: BTreeMap<Option<SharedText>, ByUid<Uid>>,
+    own_count: usize,
+}
+
+impl OwingObjects {
+    /// Notes whether an object owes its verdict, and whose affair that is.
+    pub fn set(&mut self, object: &ObjectId, owes: Option<Affair>) {
+        let ObjectId { uid, namespace, .. } = object;
+        if owes == Some(Affair::OfTarget) {
+            self.late.insert(uid.clone());
+        } else {
+            self.late.remove(uid);
+        }
+        if owes == Some(Affair::OfObject) {
+            let known = self.own.entry(namespace.clone()).or_default().insert(uid.clone());
+            self.own_count += usize::from(known.is_none());
+        } else if let Some(owing) = self.own.get_mut(namespace) {
+            self.own_count -= usize::from(owing.remove(uid).is_some());
+            if owing.iter().next().is_none() {
+                self.own.remove(namespace);
+            }
+        }
+    }
+
+    /// The exceptions; `None` if the target is not vouched for. Asked at every turn, so that no more is looked at than may
+    /// be excepted.
+    #[must_use]
+    pub fn exceptions(&self, is_waited_for: impl Fn(&Uid) -> bool) -> Option<Exceptions> {
+        let most_namespaces = MOST_EXCEPTIONS + MOST_EXCEPTED_NAMESPACES;
+        if self.late.len() > MOST_EXCEPTIONS || self.own.len() > most_namespaces || self.late.iter().any(is_waited_for)
+        {
+            return None;
+        }
+        let namespaces = self.crowded();
+        let rest = self.own.iter().filter(|(name, _)| !name.as_deref().is_some_and(|name| namespaces.contains(name)));
+        let count: usize = rest.clone().map(|(_, owing)| owing.len()).sum();
+        if namespaces.len() > MOST_EXCEPTED_NAMESPACES || count + self.late.len() > MOST_EXCEPTIONS {
+            return None;
+        }
+        let objects = rest.flat_map(|(_, owing)| owing.iter()).chain(self.late.iter()).cloned().collect();
+        Some(Exceptions { objects, namespaces })
+    }
+
+    /// The namespaces with the most objects whose own affair it is, as many as leave few enough other objects.
+    #[must_use]
+    pub fn crowded(&self) -> BTreeSet<String> {
+        let mut left = self.own_count + self.late.len();
+        if left <= MOST_EXCEPTIONS {
+            return BTreeSet::new();
+        }
+        let mut by_count: Vec<_> =
+            self.own.iter().filter_map(|(name, owing)| Some((owing.len(), name.as_deref()?))).collect();
+        by_count.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
+        let mut crowded = BTreeSet::new();
+        for (count, name) in by_count {
+            if left <= MOST_EXCEPTIONS {
+                break;
+            }
+            left -= count;
+            crowded.insert(name.to_owned());
+        }
+        crowded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(namespace: &str, number: usize) -> ObjectId {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty()).map(Into::into);
+        let uid = format!("{}-{number}", namespace.as_deref().unwrap_or_default());
+        ObjectId { namespace, name: "p".into(), uid: Uid::from(uid) }
+    }
+
+    /// So many objects of each namespace; those of the namespace `late` are late.
+    fn owing(counts: &[(&str, usize)]) -> OwingObjects {
+        let mut owing = OwingObjects::default();
+        for (namespace, count) in counts {
+            let affair = if *namespace == "late" { Affair::OfTarget } else { Affair::OfObject };
+            (0..*count).for_each(|number| owing.set(&id(namespace, number), Some(affair)));
+        }
+        owing
+    }
+
+    /// How many single objects are excepted, and which namespaces.
+    fn excepted(counts: &[(&str, usize)]) -> Option<(usize, Vec<String>)> {
+        let except = owing(counts).exceptions(|_| false)?;
+        Some((except.objects.len(), except.namespaces.into_iter().collect()))
+    }
+
+    #[test]
+    fn a_crowded_namespace_keeps_back_only_itself() {
+        for (counts, expected) in [
+            (vec![], Some((0, vec![]))),
+            (vec![("a", 20)], Some((20, vec![]))),
+            (vec![("a", 21)], Some((0, vec!["a"]))),
+            (vec![("a", 5000), ("b", 3)], Some((3, vec!["a"]))),
+            (vec![("a", 15), ("b", 15)], Some((15, vec!["a"]))),
+            (vec![("a", 30), ("b", 31), ("late", 20)], Some((20, vec!["a", "b"]))),
+            (vec![("late", 21)], None),
+            (vec![("a", 30), ("late", 21)], None),
+            // Objects of a cluster-scoped kind have no namespace that could be excepted.
+            (vec![("", 20)], Some((20, vec![]))),
+            (vec![("", 21)], None),
+        ] {
+            let expected = expected.map(|(count, names)| (count, names.into_iter().map(str::to_owned).collect()));
+            assert_eq!(excepted(&counts), expected, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn trouble_in_many_namespaces_is_the_target_s() {
+        let names: Vec<String> = (0..=MOST_EXCEPTED_NAMESPACES).map(|number| format!("n{number:02}")).collect();
+        let counts: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 21)).collect();
+        assert!(excepted(&counts[1..]).is_some_and(|(_, namespaces)| namespaces.len() == MOST_EXCEPTED_NAMESPACES));
+        assert_eq!(excepted(&counts), None);
+        assert_eq!(owing(&counts).crowded().len(), MOST_EXCEPTED_NAMESPACES + 1, "the sign names them all the same");
+    }
+
+    #[test]
+    fn what_owes_nothing_more_is_forgotten() {
+        let mut owing = owing(&[("a", 21), ("late", 1)]);
+        (0..21).for_each(|number| owing.set(&id("a", number), None));
+        owing.set(&id("late", 0), Some(Affair::OfObject));
+        assert_eq!(owing.exceptions(|_| true), Some([id("late", 0).uid].into_iter().collect()));
+        owing.set(&id("late", 0), None);
+        assert_eq!(owing.exceptions(|_| true), Some(Exceptions::default()));
+        assert!(owing.own.is_empty() && owing.own_count == 0);
+    }
+}
