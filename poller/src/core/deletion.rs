@@ -4,10 +4,21 @@
 //! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
 //! took that away, delays and limits. This file must not know how anything is told.
 
-use drift_model::condition::{ObservedReason, Standing};
+use drift_model::condition::{Condition, ObservedReason, Standing};
 use drift_model::names::ORPHAN_ANNOTATION;
 use drift_model::object::LeanObject;
 use drift_target::{Mode, Target};
+
+/// Stands in the place of a verdict's reason.
+pub const DELETING: &str = "Deleting";
+/// The sentence for it.
+pub const NO_VERDICT: &str = "what is being deleted is neither polled nor corrected, so there is no verdict on it";
+
+/// The verdict on an object. The condition of an object that is being deleted is none: it is from before.
+#[must_use]
+pub fn verdict_of(object: &LeanObject) -> Option<&Condition> {
+    object.conditions.observed().filter(|_| !object.deleting)
+}
 
 /// How a deletion ends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use drift_target::ObjectSelection;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::deletion::{DELETING, NO_VERDICT, verdict_of};
 use super::description::{named_fields, printable};
 use super::live_targets::KnownTarget;
 
@@ -37,10 +38,12 @@ pub struct Row {
     pub name: String,
     /// The target that selects it.
     pub target: String,
-    /// What the poller says; `None` where it has said nothing yet.
+    /// What the poller says; `None` where it has said nothing yet, and of what is being deleted.
     pub observed: Option<Observed>,
     /// What the controller says.
     pub corrected: Option<Corrected>,
+    /// Whether it is being deleted: nothing is said of such an object.
+    pub deleting: bool,
     /// Whether it is paused.
     pub paused: bool,
     /// Whether its whole target is suspended; `None` where the target's text is not known.
@@ -117,9 +120,9 @@ impl Wanted {
         match row.status() {
             _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
             _ if !self.drifted && !self.unknown => true,
-            ConditionStatus::True => self.drifted,
-            ConditionStatus::Unknown => self.unknown,
-            ConditionStatus::False => false,
+            Some(ConditionStatus::True) => self.drifted,
+            Some(ConditionStatus::Unknown) => self.unknown,
+            Some(ConditionStatus::False) | None => false,
         }
     }
 }
@@ -135,7 +138,7 @@ impl Row {
     /// Of an object that a target selects, as one of these.
     #[must_use]
     pub fn of((target, objects): (&KnownTarget, &ObjectSelection), object: &LeanObject) -> Self {
-        let observed = object.conditions.observed().map(|condition| {
+        let observed = verdict_of(object).map(|condition| {
             let message = condition.message.text();
             let (text, _) = Tag::split(&message);
             Observed {
@@ -161,6 +164,7 @@ impl Row {
             target: target.name().to_owned(),
             observed,
             corrected,
+            deleting: object.deleting,
             paused: object.paused,
             suspended: target.text().map(|target| target.suspend),
             next: Next::of(target.text(), object),
@@ -168,11 +172,11 @@ impl Row {
         }
     }
 
-    /// What is said of it; nothing yet is Unknown, and what is said of an older spec.
+    /// What is said of it; nothing yet is Unknown, and what is said of an older spec. `None` of what is being deleted.
     #[must_use]
-    pub fn status(&self) -> ConditionStatus {
+    pub fn status(&self) -> Option<ConditionStatus> {
         let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
-        present.map_or(ConditionStatus::Unknown, |observed| observed.status)
+        (!self.deleting).then(|| present.map_or(ConditionStatus::Unknown, |observed| observed.status))
     }
 
     /// `proxy.demo.driftpoller.dev/web`, as kubectl takes it beside a namespace.
@@ -191,15 +195,16 @@ impl Row {
         let mut cells = vec![
             text(self.namespace.clone()),
             format!("{}/{}", self.kind, self.name),
-            observed.map_or(NOTHING, |_| self.status().as_str()).to_owned(),
+            observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
             text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(Observed::said_reason)),
+            text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {
-            cells.extend([self.target.clone(), text(observed.map(|observed| printable(&observed.text)))]);
+            let message = observed.map(|observed| printable(&observed.text));
+            cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
         }
         cells
     }
@@ -221,7 +226,7 @@ impl Row {
         });
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
+            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
             "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
@@ -250,7 +255,7 @@ pub fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
 /// What they say together.
 #[must_use]
 pub fn summarise(rows: &[Row]) -> Summary {
-    let any = |status| rows.iter().any(|row| row.status() == status);
+    let any = |status| rows.iter().any(|row| row.status() == Some(status));
     match (any(ConditionStatus::True), any(ConditionStatus::Unknown)) {
         (true, _) => Summary::Drifted,
         (false, true) => Summary::CannotTell,

@@ -13,6 +13,7 @@ use drift_model::first::first;
 use drift_model::moment::Moment;
 use drift_model::object::ObjectId;
 
+use super::deletion::verdict_of;
 use super::track::Track;
 
 /// Most objects in one answer, and on the page: more than anybody reads. With their messages they take half a megabyte at most.
@@ -65,6 +66,8 @@ pub struct StandingCounts {
     pub drifted: usize,
     /// Unknown, or no verdict at all.
     pub unknown: usize,
+    /// Being deleted, so that there is no verdict.
+    pub deleting: usize,
 }
 
 /// What stands on one object.
@@ -72,8 +75,10 @@ pub struct StandingCounts {
 pub struct ObjectRow {
     /// `namespace/name`.
     pub object: String,
-    /// The verdict; `None` before the first.
+    /// The verdict; `None` before the first, and of what is being deleted.
     pub verdict: Option<RowCondition>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
     /// What the controller noted; `None` where it did nothing.
     pub correction: Option<RowCondition>,
     /// What is to be known besides.
@@ -99,7 +104,7 @@ impl ObjectRow {
     /// Where it stands among others: the worst first.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        rank_of(self.verdict.as_ref().map(|verdict| verdict.status))
+        rank_of(self.verdict.as_ref().map(|verdict| verdict.status), self.deleting)
     }
 }
 
@@ -136,16 +141,20 @@ pub enum Rank {
     Drifted,
     /// Nobody can tell, or nobody did yet.
     Unknown,
+    /// It is being deleted, and there is no verdict on it.
+    Deleting,
     /// Nothing is to be done.
     InSync,
 }
 
 fn rank(track: &Track) -> Rank {
-    rank_of(track.object().conditions.observed().map(|condition| condition.status))
+    let object = track.object();
+    rank_of(verdict_of(object).map(|condition| condition.status), object.deleting)
 }
 
-const fn rank_of(status: Option<ConditionStatus>) -> Rank {
+const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
     match status {
+        _ if deleting => Rank::Deleting,
         Some(ConditionStatus::True) => Rank::Drifted,
         Some(ConditionStatus::False) => Rank::InSync,
         Some(ConditionStatus::Unknown) | None => Rank::Unknown,
@@ -181,6 +190,7 @@ pub fn overview<'a>(
         *match rank {
             Rank::Drifted => &mut found.counts.drifted,
             Rank::Unknown => &mut found.counts.unknown,
+            Rank::Deleting => &mut found.counts.deleting,
             Rank::InSync => &mut found.counts.in_sync,
         } += 1;
         found.lateness = found.lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
@@ -204,7 +214,8 @@ fn row(track: &Track, now: Moment) -> ObjectRow {
     let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (track.is_flapping(now), "flapping")];
     ObjectRow {
         object: shown.id.to_string(),
-        verdict: shown.conditions.observed().map(|condition| {
+        deleting: shown.deleting,
+        verdict: verdict_of(shown).map(|condition| {
             let message = condition.message.text();
             let (text, _) = Tag::split(&message);
             row_condition(condition, text)

@@ -120,6 +120,7 @@ const fn mode(target: &Target) -> &'static str {
 fn target_json(line: &TargetLine) -> Value {
     let counts = |overview: &TargetOverview| {
         json!({"inSync": overview.counts.in_sync, "drifted": overview.counts.drifted, "unknown": overview.counts.unknown,
+            "deleting": overview.counts.deleting,
             "latenessSeconds": overview.lateness.as_secs_f64()})
     };
     json!({"name": line.name, "kind": line.kind, "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode,

@@ -8,6 +8,7 @@ use drift_model::condition::ConditionStatus;
 use maud::{DOCTYPE, Markup, html};
 
 use super::content::{Content, TargetLine};
+use crate::core::deletion::{DELETING, NO_VERDICT};
 use crate::core::overview::{ObjectRow, RowCondition, Shown};
 
 /// The whole page.
@@ -118,6 +119,7 @@ fn object(target: &str, row: &ObjectRow) -> Markup {
         td.text data-name="Object" { (row.object) br; span.soft { (target) @for mark in &row.marks { ", " (mark) } } }
         td.text data-name="Drift" { @match &row.verdict {
             Some(verdict) => { span class=(class(verdict)) { (verdict.reason) } br; (verdict.text) }
+            None if row.deleting => { span.soft { (DELETING) } br; (NO_VERDICT) }
             None => { span.unknown { "no verdict yet" } }
         } }
         td data-name="Since" { (row.verdict.as_ref().map_or("", |verdict| &verdict.since)) }
@@ -160,6 +162,7 @@ mod tests {
         let row = ObjectRow {
             object: hostile.to_owned(),
             verdict: Some(condition.clone()),
+            deleting: false,
             correction: Some(condition),
             marks: vec!["paused"],
             next_poll: Some(Duration::from_millis(61_500)),

@@ -11,7 +11,7 @@ use drift_target::Target;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::core::deletion::{Ending, ending_of};
+use crate::core::deletion::{Ending, NO_VERDICT, ending_of};
 use crate::core::description::printable;
 
 /// A deletion that was asked for.
@@ -41,8 +41,7 @@ impl Deletion {
             [] => "no finalizer keeps it".to_owned(),
             all => format!("kept by {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
         };
-        let no_verdict = "what is being deleted is neither polled nor corrected, so there is no verdict on it";
-        vec![format!("since {since}"), kept, no_verdict.to_owned()]
+        vec![format!("since {since}"), kept, NO_VERDICT.to_owned()]
     }
 
     /// What follows once nothing holds it.

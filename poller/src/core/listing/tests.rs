@@ -61,6 +61,27 @@ fn what_is_said_of_an_older_spec_says_nothing() {
 }
 
 #[test]
+fn what_is_being_deleted_has_no_verdict() {
+    let target = Arc::new(drift_target::fixtures::target(TARGET));
+    let metadata =
+        json!({"name": "web", "namespace": "n", "generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z"});
+    for status in ["True", "False", "Unknown"] {
+        for generation in [1, 2] {
+            let mut conditions = observed(status, "FieldsDiffer", "x");
+            conditions[0]["observedGeneration"] = json!(generation);
+            let object = json!({"metadata": metadata, "status": {"conditions": conditions}});
+            let object = LeanObject::prune(&object, &FieldPaths::default());
+            let row = Row::of((&KnownTarget::Text(target.clone()), &target.objects), &object);
+            let cells = row.cells("2026-01-01T00:03:20Z".parse().unwrap(), true);
+            assert_eq!(cells[2..9], ["-", "-", "Deleting", "-", "-", "Deletion", "t"]);
+            assert!(cells[9].ends_with("so there is no verdict on it") && row.json()["deleting"] == true, "{cells:?}");
+            assert!(!Wanted { drifted: true, unknown: true, ..Wanted::default() }.wants(&row), "{status}");
+            assert_eq!(summarise(&[row]), Summary::InSync);
+        }
+    }
+}
+
+#[test]
 fn what_another_wrote_reaches_no_terminal_raw() {
     let wide = row("x", &observed("False", "InSync", "\u{1b}[2J")).cells("2026-01-01T00:03:20Z".parse().unwrap(), true);
     assert!(!wide.concat().contains('\u{1b}'), "{wide:?}");

@@ -37,7 +37,7 @@ fn the_worst_stand_first_and_all_are_counted() {
     };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
-    assert_eq!((all.counts, all.matching), (StandingCounts { in_sync: 1, drifted: 2, unknown: 2 }, 5));
+    assert_eq!((all.counts, all.matching), (StandingCounts { in_sync: 1, drifted: 2, unknown: 2, deleting: 0 }, 5));
     assert_eq!(all.lateness, Duration::from_secs(10));
     let found = ask("e", Shown::Drifted);
     assert_eq!((names(&found), found.matching, found.counts), (vec!["e"], 1, all.counts));
@@ -45,6 +45,24 @@ fn the_worst_stand_first_and_all_are_counted() {
     let row = &found.rows[0];
     let texts = [&row.verdict, &row.correction].map(|one| one.as_ref().map(|one| one.text.as_str()));
     assert_eq!(texts, [Some("1 field differs"), Some("updated")], "what only the programs read is left out");
+}
+
+#[test]
+fn what_is_being_deleted_is_counted_for_itself() {
+    let mut roster = Roster::new(target(TEXT));
+    for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown")] {
+        seen(&mut roster, name, status);
+        let mut deleted = roster.tracks().find(|track| &*track.object().id.name == name).unwrap().object().clone();
+        (deleted.deleting, deleted.resource_version) = (true, "2".into());
+        roster.see(deleted, at(1), |_| true);
+    }
+    seen(&mut roster, "d", "True");
+    let ask = |shown| overview("t", roster.tracks(), &Question { shown, ..with_rows() }, at(10).moment);
+    let all = ask(Shown::All);
+    assert_eq!(all.counts, StandingCounts { drifted: 1, deleting: 3, ..StandingCounts::default() });
+    assert_eq!(names(&all), ["d", "a", "b", "c"]);
+    assert!(all.rows[1..].iter().all(|row| row.deleting && row.verdict.is_none()));
+    assert_eq!((names(&ask(Shown::Drifted)), names(&ask(Shown::Unknown))), (vec!["d"], vec![]));
 }
 
 #[test]
