@@ -114,6 +114,21 @@ impl Wanted {
         self.names.iter().find(is_missing).map(String::as_str)
     }
 
+    /// The sentence in the place of rows, if none of those that were found is asked for.
+    #[must_use]
+    pub fn nothing_of(&self, found: usize, namespace: Option<&str>) -> String {
+        let what = match (self.drifted, self.unknown) {
+            (true, false) => "has drifted",
+            (false, true) => "is unknown",
+            _ => "has drifted or is unknown",
+        };
+        match namespace {
+            _ if found > 0 => format!("none of {found} objects {what}"),
+            Some(namespace) => format!("no objects found in {namespace} (-A takes all namespaces)"),
+            None => "no objects found in any namespace".to_owned(),
+        }
+    }
+
     /// Whether this row is asked for.
     #[must_use]
     pub fn wants(&self, row: &Row) -> bool {

@@ -99,6 +99,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
         for one in &looked.known {
             whole &= add_rows(&client, (one, &looked), namespace, &mut rows).await?;
         }
+        let found = rows.len();
         let rows = arrange(rows, &wanted);
         let missing = wanted.missing_in(&rows).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
         if let Some(missing) = missing {
@@ -109,11 +110,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
             return Err(missing);
         }
         if rows.is_empty() {
-            writeln!(
-                anstream::stderr(),
-                "no objects found in {} (-A takes all namespaces)",
-                namespace.unwrap_or("any namespace")
-            )?;
+            writeln!(anstream::stderr(), "{}", wanted.nothing_of(found, namespace))?;
         }
         print(&rows, troubles, settings.output)?;
         Ok(match summarise(&rows) {

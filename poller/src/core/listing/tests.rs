@@ -105,6 +105,18 @@ fn rows_are_chosen_and_summarised() {
 }
 
 #[test]
+fn an_empty_list_says_why() {
+    let of = |drifted, unknown, found, namespace| {
+        Wanted { drifted, unknown, ..Wanted::default() }.nothing_of(found, namespace)
+    };
+    assert_eq!(of(true, false, 2, None), "none of 2 objects has drifted");
+    assert_eq!(of(false, true, 2, Some("n")), "none of 2 objects is unknown");
+    assert_eq!(of(true, true, 2, None), "none of 2 objects has drifted or is unknown");
+    assert_eq!(of(true, false, 0, None), "no objects found in any namespace");
+    assert_eq!(of(false, false, 0, Some("n")), "no objects found in n (-A takes all namespaces)");
+}
+
+#[test]
 fn ages_are_short() {
     let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
     for (since, expected) in [
