@@ -17,8 +17,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::deletion::{DELETING, NO_VERDICT, verdict_of};
-use super::description::{named_fields, printable};
+use super::description::named_fields;
 use super::live_targets::KnownTarget;
+use drift_model::printable::printable;
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";
@@ -218,10 +219,10 @@ impl Row {
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {
-            let message = observed.map(|observed| printable(&observed.text));
+            let message = observed.map(|observed| observed.text.clone());
             cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
         }
-        cells
+        cells.iter().map(|cell| printable(cell)).collect()
     }
 
     /// The same for programs.

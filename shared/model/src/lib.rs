@@ -19,6 +19,7 @@ pub mod names;
 pub mod object;
 pub mod object_view;
 pub mod packed_text;
+pub mod printable;
 pub mod resource_version;
 pub mod secret_names;
 pub mod shared_text;

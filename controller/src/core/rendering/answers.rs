@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use drift_model::printable::is_printable;
 use drift_outside::Unreadable;
 use drift_target::HttpStep;
 use drift_target::cel::{SecretValues, Variables};
@@ -65,16 +66,11 @@ pub(super) fn judge_answer(
 
 /// One line of printable characters. What ends with `]` could be taken for the ending of a note.
 pub(super) fn shown(text: &str) -> String {
-    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control() || is_invisible(letter));
+    let words = text.split(|letter: char| letter.is_whitespace() || !is_printable(letter));
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let line = match line.char_indices().nth(MAX_BECAUSE_CHARS) {
         None => line,
         Some(_) => line.chars().take(MAX_BECAUSE_CHARS - 1).chain(['…']).collect(),
     };
     if line.ends_with(']') { format!("{line}.") } else { line }
-}
-
-/// Letters without a shape of their own, which turn or hide those beside them.
-const fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -6,12 +6,12 @@
 mod secrecy;
 mod values;
 
+use drift_model::printable::printable;
 use drift_target::Place;
 use serde_json::Value;
 
 pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
-pub use self::values::printable;
 use self::values::{cut, show_item, show_text, show_value};
 use super::credentials::Credentials;
 use super::difference::{Change, Difference, Key, Segment};

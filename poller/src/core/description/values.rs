@@ -2,6 +2,7 @@
 //!
 //! It must not know where in a message it will stand.
 
+use drift_model::printable::printable;
 use drift_model::secret_names::looks_secret;
 use drift_target::{ListKind, Place};
 use serde_json::Value;
@@ -77,12 +78,6 @@ fn separate(position: usize, shown: &mut String) {
     if position > 0 {
         shown.push(',');
     }
-}
-
-/// A string without control characters: a condition is printed on terminals.
-#[must_use]
-pub fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect()
 }
 
 /// At most so many characters, both ends of a longer text.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::core::deletion::{Ending, NO_VERDICT, ending_of};
-use crate::core::description::printable;
+use drift_model::printable::printable;
 
 /// A deletion that was asked for.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,14 +3,13 @@
 //! Credentials are never in a request here: the sender adds them. It must not know who asked.
 
 use drift_model::http_request::HttpRequest;
+use drift_model::printable::printable;
 use drift_model::secret_names::looks_secret;
 use drift_target::{Auth, ListKind, Place, Source, Target};
 use serde_json::Value;
 use url::Url;
 
-use crate::core::description::{
-    Description, REDACTED, holds_secret, is_named_like_a_secret, printable, without_userinfo,
-};
+use crate::core::description::{Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo};
 use crate::core::difference::{Difference, find_differences, find_moved};
 use crate::core::reply::Subject;
 use crate::core::request::Request;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::core::deletion::ending_of;
-use crate::core::description::printable;
 use crate::core::live_targets::ByLastGood;
+use drift_model::printable::printable;
 
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;
@@ -135,7 +135,7 @@ impl Explanation {
         for (head, lines) in new {
             for (number, line) in lines.iter().enumerate() {
                 let head = if number == 0 { head } else { "" };
-                text.push_str(&format!("{head:<INDENT$}{line}\n"));
+                text.push_str(&format!("{head:<INDENT$}{}\n", printable(line)));
             }
         }
         text
@@ -153,12 +153,12 @@ impl Explanation {
             Shown::Failed(_) if self.poll.asked.is_empty() => Vec::new(),
             Shown::Failed(why) => {
                 let causes = self.poll.causes.iter().filter(|cause| *cause != why);
-                let causes = causes.map(|cause| format!("cause: {}", printable(cause)));
+                let causes = causes.map(|cause| format!("cause: {cause}"));
                 std::iter::once(format!("nothing that can be told: {why}")).chain(causes).collect()
             }
         };
         let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
-        let verdict = || format!("driftObserved {}/{}: {}", part("status"), part("reason"), printable(part("message")));
+        let verdict = || format!("driftObserved {}/{}: {}", part("status"), part("reason"), part("message"));
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
@@ -221,14 +221,15 @@ fn said(verdict: &Verdict) -> Value {
 fn standing(condition: &Condition) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
     let kind = kind.as_str();
-    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), printable(&message.text()))
+    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), message.text())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, object, target};
-    use drift_model::condition::{ObservedReason, Tag};
+    use drift_model::condition::{ConditionKind, ObservedReason, Tag};
+    use drift_model::printable::is_printable;
 
     fn explanation(held: &[&str], observed: Shown) -> Explanation {
         let target = target(TEXT);
@@ -277,6 +278,16 @@ held        it is paused
             changed.starts_with("observed    nothing that can be told: no answer\n            cause: no connection: refused\nfollows     a correction (update)"),
             "{changed}"
         );
+    }
+
+    #[test]
+    fn no_foreign_text_reaches_the_terminal_as_it_is() {
+        let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
+        let mut told = explanation(&[foreign], Shown::Present(json!({ foreign: foreign })));
+        let stands = json!({"reason": foreign, "message": foreign, "lastTransitionTime": foreign});
+        told.stands.push(Condition::from_json(ConditionKind::Observed, &stands));
+        let text = told.text(None).replace('\n', "");
+        assert!(text.chars().all(is_printable), "{text:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use drift_model::field_paths::FieldPaths;
+use drift_model::printable::is_printable;
 use std::sync::Arc;
 
 const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
@@ -45,6 +46,16 @@ fn a_row_says_what_stands_on_the_object() {
     assert_eq!(Row { api_version: "v1".to_owned(), ..row }.qualified_name(), "proxy/web");
     let new = super::tests::row("new", &json!([]));
     assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-", "Poll"]);
+}
+
+#[test]
+fn no_foreign_text_reaches_the_terminal_as_it_is() {
+    let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
+    let mut conditions = observed("True", foreign, &format!("1 field differs: /{foreign} desired 1, observed 2"));
+    let note = json!({"type": "driftCorrected", "status": "True", "reason": foreign, "message": foreign});
+    conditions.as_array_mut().unwrap().push(note);
+    let cells = row("web", &conditions).cells("2026-01-01T00:03:20Z".parse().unwrap(), true);
+    assert!(cells.iter().flat_map(|cell| cell.chars()).all(is_printable), "{cells:?}");
 }
 
 #[test]
