@@ -5,7 +5,7 @@ use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
@@ -120,6 +120,32 @@ async fn the_controllers_token_can_forge_little() -> Result<()> {
         for (place, patch) in taken {
             let refused = answer(&proxies, place, &patch).await;
             ensure!(refused.is_none(), "{place:?} {patch}: {refused:?}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn no_program_creates_the_other_ones_lease() -> Result<()> {
+    World::run("admission leases", async |world| {
+        for (which, other) in [(Which::Poller, Which::Controller), (Which::Controller, Which::Poller)] {
+            let access = world.control_plane().service_account(world.programs_namespace(), which.name()).await?;
+            let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease"));
+            let leases: Api<DynamicObject> =
+                Api::namespaced_with(access.client().await?, world.programs_namespace(), &kind);
+            let create = async |name: &str| {
+                // Refused by the policy or not, nothing is kept.
+                let parameters = PostParams { dry_run: true, ..PostParams::default() };
+                leases.create(&parameters, &DynamicObject::new(name, &kind)).await.err().map(|error| error.to_string())
+            };
+            wait::until("the admission policy to be in force", wait::DEADLINE, async || {
+                let said = create(other.name()).await.unwrap_or_else(|| "it was taken".to_owned());
+                let is_refused = said.contains("the Lease of its own name only");
+                Ok(if is_refused { Seen::Met(()) } else { Seen::Instead(said) })
+            })
+            .await?;
+            ensure!(create("drift-spare").await.is_some() && create(which.name()).await.is_none(), "{}", which.name());
         }
         Ok(())
     })
