@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::NoClientAuth;
@@ -18,6 +18,8 @@ use drift_target::{SecretKey, Tls};
 pub(super) struct Authority {
     pub(super) pem: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
+    /// From which year on and until which year its certificates are valid, where that is not for ever.
+    years: Option<(i32, i32)>,
 }
 
 impl Authority {
@@ -25,13 +27,16 @@ impl Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        Self { pem: issuer.pem(), issuer }
+        Self { pem: issuer.pem(), issuer, years: None }
     }
 
     /// A certificate for `name` and its key.
     pub(super) fn certify(&self, name: &str) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        if let Some((from, until)) = self.years {
+            (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
+        }
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
@@ -109,6 +114,18 @@ async fn a_certificate_for_another_name_is_refused() {
     let sender = HttpSender::new(secrets(&[("ca", &[("ca.crt", &authority.pem)])]), "drift-poller");
     let outcome = send(&sender, &get(&https(&server)), &HttpOptions { tls: Some(&tls), ..plain() }).await;
     assert_eq!(outcome.err(), unreachable("TLS: the certificate is for another name"));
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_time_is_refused() {
+    for years in [(2019, 2020), (2190, 2191)] {
+        let authority = Authority { years: Some(years), ..Authority::new() };
+        let server = authority.serve("localhost", &[]).await;
+        let tls = private();
+        let sender = HttpSender::new(secrets(&[("ca", &[("ca.crt", &authority.pem)])]), "drift-poller");
+        let outcome = send(&sender, &get(&https(&server)), &HttpOptions { tls: Some(&tls), ..plain() }).await;
+        assert_eq!(outcome.err(), unreachable("TLS: the certificate is not valid at this time"), "{years:?}");
+    }
 }
 
 #[tokio::test]
