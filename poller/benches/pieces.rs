@@ -61,7 +61,7 @@ fn event(version: u64) -> String {
     let managed = json!([{"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:listen": {}, "f:upstream": {}}}}]);
     let condition = json!({
         "type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 3,
-        "message": "the external resource is as the spec wishes [wish 01234567]", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "message": "the external resource is as the spec wishes [wish 01234567d04b58e6]", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     json!({
         "apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy",

@@ -31,7 +31,7 @@ struct Known {
 }
 
 /// What it takes: whatever is added is added a hundred thousand times, and belongs in a box where nearly no object needs it.
-const _: () = assert!(size_of::<Known>() <= 344);
+const _: () = assert!(size_of::<Known>() <= 376);
 
 impl OfObject for Known {
     fn uid(&self) -> &Uid {

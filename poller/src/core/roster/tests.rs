@@ -443,7 +443,7 @@ fn a_latecomer_keeps_back_only_itself() {
 #[test]
 fn a_latecomer_with_another_wish_is_waited_for() {
     let mut roster = owing(0);
-    let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [wish 3f2a9c71]", "observedGeneration": 1});
+    let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [wish 3f2a9c71d04b58e6]", "observedGeneration": 1});
     let moved = object(&roster, "u0", &json!({"id": "u0", "a": 1}), &json!({"conditions": [entry]}));
     roster.see(moved, at(0));
     assert_eq!(roster.vouched_except(at(0).moment), None, "it may be one of many");

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::condition::MAX_MESSAGE_BYTES;
 
-    const LONGEST: &str = "the external resource is as the spec wishes [wish 3f2a9c71, correction 4294967295]";
+    const LONGEST: &str = "the external resource is as the spec wishes [wish 3f2a9c71d04b58e6, correction 4294967295]";
     const _: () = assert!(LONGEST.len() < MAX_MESSAGE_BYTES);
 
     fn is_short(message: &Message) -> bool {
@@ -104,17 +104,17 @@ mod tests {
     fn only_the_plain_words_of_in_sync_are_short() {
         let in_sync = closed_text(ObservedReason::InSync);
         for (rest, expected) in [
-            (" [wish 3f2a9c71]", true),
-            (" [wish 3f2a9c71, correction 7]", true),
-            (" [wish 3f2a9c71, correction 4294967296]", false),
-            (" [wish 3f2a9c71, seen]", false),
-            (" [wish 3f2a9c71, unhealed 1]", false),
-            (" [wish 3f2a9c71, fields a]", false),
-            (" [wish 3F2A9C71]", false),
+            (" [wish 3f2a9c71d04b58e6]", true),
+            (" [wish 3f2a9c71d04b58e6, correction 7]", true),
+            (" [wish 3f2a9c71d04b58e6, correction 4294967296]", false),
+            (" [wish 3f2a9c71d04b58e6, seen]", false),
+            (" [wish 3f2a9c71d04b58e6, unhealed 1]", false),
+            (" [wish 3f2a9c71d04b58e6, fields a]", false),
+            (" [wish 3F2A9C71D04B58E6]", false),
             (" [correction 7]", false),
-            ("  [wish 3f2a9c71]", false),
-            (" x [wish 3f2a9c71]", false),
-            ("[wish 3f2a9c71]", false),
+            ("  [wish 3f2a9c71d04b58e6]", false),
+            (" x [wish 3f2a9c71d04b58e6]", false),
+            ("[wish 3f2a9c71d04b58e6]", false),
             ("", false),
         ] {
             let text = format!("{in_sync}{rest}");
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_message_is_what_it_was_made_of(
-            starts in any::<bool>(), rest in "\\PC{0,12}", wish in prop::option::of("[0-9a-f]{8}"), correction in 0..3_u64, seen: bool,
+            starts in any::<bool>(), rest in "\\PC{0,12}", wish in prop::option::of("[0-9a-f]{16}"), correction in 0..3_u64, seen: bool,
         ) {
             let text = format!("{}{rest}", if starts { closed_text(ObservedReason::InSync) } else { "" });
             let tag = Tag { wish: wish.as_deref().and_then(Wish::parse), correction, seen, ..Tag::default() };

@@ -1,4 +1,4 @@
-//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71, seen, correction 7, unhealed 2, fields upstream
+//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields upstream
 //! members, replace]`.
 //!
 //! It carries, in the only place that every conditions list keeps, what the next poll and the controller must know.
@@ -111,12 +111,12 @@ mod tests {
 
     #[test]
     fn a_tag_reads_as_documented() {
-        let tag = Tag { wish: Wish::parse("3f2a9c71"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
-        assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71, seen, correction 7, unhealed 2]");
+        let tag = Tag { wish: Wish::parse("3f2a9c71d04b58e6"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
+        assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2]");
         let fields = Tag { fields: DifferingFields::named(["upstream", "members"]), replace: true, ..tag };
         assert_eq!(
             fields.append_to("text"),
-            "text [wish 3f2a9c71, seen, correction 7, unhealed 2, fields members upstream, replace]"
+            "text [wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields members upstream, replace]"
         );
         assert_eq!(Tag::default().append_to("text"), "text");
     }
@@ -133,7 +133,7 @@ mod tests {
             "text [correction +7]",
             "text [seen, seen]",
             "text [unhealed 1, correction 2]",
-            "text [wish 3f2a9c71] more",
+            "text [wish 3f2a9c71d04b58e6] more",
             "text [hello]",
             "text [fields]",
             "text [fields ]",

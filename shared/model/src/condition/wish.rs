@@ -8,10 +8,11 @@ use std::fmt::{self, Write as _};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// How many bytes of the SHA-256 are kept: 8 hex digits tell apart what one object ever wished for, and stay readable.
-const WISH_BYTES: usize = 4;
+/// Bytes of the SHA-256 that are kept. The author of an object can search for two states with the same fingerprint: with 4 bytes
+/// that takes seconds, with 8 bytes some 2^32 tries for any two states and 2^64 for a given one.
+const WISH_BYTES: usize = 8;
 
-/// A fingerprint of a rendered `desired`, shown as 8 hex digits.
+/// A fingerprint of a rendered `desired`, shown as 16 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wish([u8; WISH_BYTES]);
 
@@ -25,14 +26,14 @@ impl Wish {
         Self(bytes)
     }
 
-    /// The wish of 8 lower-case hex digits; `None` for any other text.
+    /// The wish of 16 lower-case hex digits; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != WISH_BYTES * 2 || !text.bytes().all(lower_hex) {
             return None;
         }
-        u32::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
+        u64::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_wish() {
-        for text in ["", "3f2a9c7", "3f2a9c711", "3F2A9C71", "+f2a9c71", "3f2a9c7g"] {
+        for text in ["", "3f2a9c71d04b58e", "3f2a9c71d04b58e6a", "3F2A9C71D04B58E6", "+f2a9c71d04b58e6", "3f2a9c71d04b58eg"] {
             assert_eq!(Wish::parse(text), None, "{text}");
         }
     }
