@@ -6,6 +6,8 @@
 //!
 //! It knows nothing of how a sequence is played.
 
+mod faults;
+mod hostile;
 mod matrix;
 mod narrow;
 
@@ -15,6 +17,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+pub use faults::{FAULTS, Fault};
+pub use hostile::HOSTILE;
 pub use matrix::render;
 pub use narrow::{NARROW, Narrow};
 
@@ -49,6 +53,8 @@ pub enum Group {
     Hints,
     /// An API server that refuses, forgets, garbles, stalls or lags.
     ApiServer,
+    /// Objects of a tenant that would harm others.
+    Tenants,
 }
 
 impl Group {
@@ -69,6 +75,7 @@ impl Group {
             Self::Kinds => "Kinds as they are",
             Self::Hints => "Hints from outside",
             Self::ApiServer => "An API server that struggles",
+            Self::Tenants => "Tenants",
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Many objects of one namespace whose status can never be written keep back that namespace alone.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use drift_e2e::outside::{Documents, Outside};
+use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
@@ -36,17 +39,27 @@ async fn wait_for_neighbour(world: &World, namespace: &str) -> Result<()> {
     .await
 }
 
-#[tokio::test]
-async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()> {
-    World::run("crowded", async |world| {
+/// 25 paused objects of one namespace and one of another, all in sync.
+struct Bed {
+    outside: Outside,
+    documents: Documents,
+    poller: Arc<Program>,
+    controller: Arc<Program>,
+    neighbours: String,
+    crowd: Vec<String>,
+}
+
+impl Bed {
+    async fn new(world: &World) -> Result<Self> {
         let outside = world.start_outside().await?;
         let documents = outside.keep_documents();
         let neighbours = format!("{}-free", world.objects_namespace());
         // The crowd's drift must not open the breaker for its neighbour.
         let target = Target::of_documents(world, outside.url())?
             .polled_when_asked()
-            .with("/spec/correct/limits/maxDriftedPercent", json!(100));
-        world.apply_target(&target.with("/spec/objects/namespaces", json!([world.objects_namespace(), neighbours]))).await?;
+            .with("/spec/correct/limits/maxDriftedPercent", json!(100))
+            .with("/spec/objects/namespaces", json!([world.objects_namespace(), neighbours]));
+        world.apply_target(&target).await?;
         let poller = world.start_poller().await?;
         let controller = world.start_controller().await?;
         world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": neighbours}})).await?;
@@ -54,64 +67,89 @@ async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()>
         let free = json!({"apiVersion": format!("{}/v1", world.group()), "kind": "Proxy", "spec": spec("free"),
             "metadata": {"name": "free", "namespace": neighbours}});
         world.apply(&free).await?;
-        let names: Vec<String> = (0..CROWD).map(|number| format!("crowd-{number:02}")).collect();
-        world.create_proxies(&names, &json!({}), spec).await?;
+        let crowd: Vec<String> = (0..CROWD).map(|number| format!("crowd-{number:02}")).collect();
+        world.create_proxies(&crowd, &json!({}), spec).await?;
         world.wait_for_verdicts(CROWD, "False/InSync", wait::DEADLINE).await?;
         wait_for_neighbour(world, &neighbours).await?;
+        Ok(Self { outside, documents, poller, controller, neighbours, crowd })
+    }
 
-        for name in &names {
-            world.patch_proxy(name, paused("true")).await?;
+    async fn pause_crowd(&self, world: &World, is_paused: &str) -> Result<()> {
+        for name in &self.crowd {
+            world.patch_proxy(name, paused(is_paused)).await?;
         }
+        Ok(())
+    }
+
+    /// Lets the crowd drift while it is paused, then begins to refuse each write of its status.
+    async fn refuse_drifted_crowd(&self, world: &World) -> Result<Refusal> {
+        self.pause_crowd(world, "true").await?;
         wait::until("the controller to know of the pauses", wait::DEADLINE, async || {
-            drift(&documents, "crowd-");
-            let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
+            drift(&self.documents, "crowd-");
+            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
             Ok(if held == CROWD as f64 { Seen::Met(()) } else { Seen::Instead(format!("{held} paused")) })
         })
         .await?;
-        for name in &names {
+        for name in &self.crowd {
             world.ask_for_poll(name).await?;
         }
         world.wait_for_verdicts(CROWD, "True/FieldsDiffer", wait::DEADLINE).await?;
-        let refused_since = Instant::now();
         let expression = format!("object.metadata.namespace != '{}'", world.objects_namespace());
-        let refusal = Refusal::begin(world, &expression, &names[0]).await?;
-        poller.stop().await?;
-        documents.change_all(|_, document| document["upstream"] = json!("here:1"));
-        outside.forget_requests();
-        let poller = world.start_poller().await?;
+        Refusal::begin(world, &expression, &self.crowd[0]).await
+    }
 
+    async fn wait_until_excepted(&self, world: &World) -> Result<()> {
         let excepted = format!("except-namespaces {}\"", world.objects_namespace());
         wait::until("the namespace to be excepted", wait::DEADLINE, async || {
-            let (word, log) = (word(world).await?, controller.log_text()?);
+            let (word, log) = (word(world).await?, self.controller.log_text()?);
             let is_read = log.contains(&format!(r#""namespaces":"{}""#, world.objects_namespace()));
-            Ok(if word.contains(&excepted) && is_read { Seen::Met(()) } else { Seen::Instead(format!("{word}, read: {is_read}")) })
+            let is_met = word.contains(&excepted) && is_read;
+            Ok(if is_met { Seen::Met(()) } else { Seen::Instead(format!("{word}, read: {is_read}")) })
         })
-        .await?;
-        let said = format!("too many verdicts cannot be renewed in the namespaces {}", world.objects_namespace());
+        .await
+    }
+
+    /// Only the exception holds the crowd back: its neighbour is healed, and it is not.
+    async fn heals_neighbour_alone(&self, world: &World) -> Result<()> {
+        self.pause_crowd(world, "false").await?;
+        drift(&self.documents, "free");
+        let asked = json!({"metadata": {"annotations": {names::POLL_REQUESTED_ANNOTATION: "now"}}});
+        patch_neighbour(world, &self.neighbours, asked).await?;
+        self.outside.wait_for_requests("PUT", 1).await?;
+        wait_for_neighbour(world, &self.neighbours).await?;
+        self.outside.nothing_is_written_for(Duration::from_secs(6)).await?;
+        let puts = self.outside.requests().into_iter().filter(|one| one.method == "PUT").map(|one| one.path);
+        ensure!(puts.clone().eq(["/proxies/free".to_owned()]), "{:?}", puts.collect::<Vec<_>>());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()> {
+    World::run("crowded", async |world| {
+        let bed = Bed::new(world).await?;
+        let refusal = bed.refuse_drifted_crowd(world).await?;
+        let refused_since = Instant::now();
+        bed.poller.stop().await?;
+        bed.documents.change_all(|_, document| document["upstream"] = json!("here:1"));
+        bed.outside.forget_requests();
+        let poller = world.start_poller().await?;
+
+        bed.wait_until_excepted(world).await?;
+        let line = format!("too many verdicts cannot be renewed in the namespaces {}", world.objects_namespace());
         wait::until("the line in /readyz", wait::DEADLINE, async || {
             let (_, text) = poller.page("/readyz").await?;
-            Ok(if text.contains(&said) { Seen::Met(()) } else { Seen::Instead(text) })
+            Ok(if text.contains(&line) { Seen::Met(()) } else { Seen::Instead(text) })
         })
         .await?;
-        // From here on only the exception holds the crowd back.
-        for name in &names {
-            world.patch_proxy(name, paused("false")).await?;
-        }
-        drift(&documents, "free");
-        let asked = json!({"metadata": {"annotations": {names::POLL_REQUESTED_ANNOTATION: "now"}}});
-        patch_neighbour(world, &neighbours, asked).await?;
-        outside.wait_for_requests("PUT", 1).await?;
-        wait_for_neighbour(world, &neighbours).await?;
-        outside.nothing_is_written_for(Duration::from_secs(6)).await?;
-        let puts = outside.requests().into_iter().filter(|one| one.method == "PUT").map(|one| one.path);
-        ensure!(puts.clone().eq(["/proxies/free".to_owned()]), "{:?}", puts.collect::<Vec<_>>());
+        bed.heals_neighbour_alone(world).await?;
 
         refusal.end(world).await?;
         let deadline = wait::DEADLINE + refused_since.elapsed();
         world.wait_for_verdicts(CROWD, "False/InSync", deadline).await?;
         wait::until("no exception and no line in /readyz", wait::DEADLINE, async || {
             let (word, (_, text)) = (word(world).await?, poller.page("/readyz").await?);
-            let is_over = !word.contains("except") && !text.contains(&said);
+            let is_over = !word.contains("except") && !text.contains(&line);
             Ok(if is_over { Seen::Met(()) } else { Seen::Instead(format!("{word} {text}")) })
         })
         .await?;

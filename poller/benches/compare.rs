@@ -13,9 +13,10 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use drift_outside::{HttpReply, ReplyBody};
 use drift_poller::core::difference::find_differences;
 use drift_poller::core::drift::Drift;
+use drift_poller::core::drift::Subject;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::Progress;
-use drift_poller::core::reply::{Subject, compare as compare_observed};
+use drift_poller::core::reply::compare as compare_observed;
 use drift_poller::core::traversal::{Traversal, observe_item};
 use drift_target::Target;
 use http::{HeaderMap, StatusCode};

@@ -13,11 +13,12 @@ use drift_target::Target;
 use drift_target::cel::SecretValues;
 
 use crate::core::credentials::Credentials;
+use crate::core::drift::Subject;
 use crate::core::entity_tag::{EntityTag, Tagged};
 use crate::core::finding::{Finding, Found};
 use crate::core::known_finding::KnownFinding;
 use crate::core::prepared::Prepared;
-use crate::core::reply::{Observation, Subject, compare};
+use crate::core::reply::{Observation, compare};
 use crate::core::request::Request;
 use crate::core::track::BegunPoll;
 use crate::core::traversals::RequestKey;

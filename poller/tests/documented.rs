@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use drift_poller::core::drift::Drift;
-use drift_poller::core::reply::Subject;
+use drift_poller::core::drift::Subject;
 use drift_target::Target;
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_model::moment::Moment;
+use drift_model::object::LeanObject;
 use drift_model::shared_text::SharedText;
 use drift_target::CorrectLimits;
 
@@ -36,6 +37,14 @@ pub struct Line {
     pub deletes: bool,
     /// A Job does it.
     pub by_job: bool,
+}
+
+impl Line {
+    /// The line of an object, of a target that corrects by Jobs or not.
+    #[must_use]
+    pub fn of(object: &LeanObject, by_job: bool) -> Self {
+        Self { namespace: object.id.namespace.clone(), deletes: object.deleting, by_job }
+    }
 }
 
 /// What of a target's limits is used up.

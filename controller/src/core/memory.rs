@@ -4,6 +4,7 @@
 //! must survive one stands on the object. This file must not know what is decided from it.
 
 mod delay;
+mod verdicts;
 mod writes;
 
 use std::cmp::Ordering;
@@ -27,10 +28,6 @@ pub use writes::WritePace;
 /// or the object off its Lease within another, and the Lease is read every two. By then either nobody vouches, or the
 /// poller has judged anew. Twice that and more, since either of them may stand still for a moment.
 pub const VERDICT_HELD_FOR: Duration = Duration::from_secs(10);
-
-/// How far ahead of ours the clock of the poller may be. Clocks that are wrong by hours change nothing, and a time that lies further
-/// ahead would otherwise count as the newest for longer than a day.
-const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(24 * 3600);
 
 /// The memory of one object.
 #[derive(Clone, Debug)]
@@ -111,16 +108,6 @@ impl ObjectMemory {
     /// The object came into sight after the first list, with this verdict: word of a time in which nobody watched it.
     pub fn arrive(&mut self, verdict: Option<&Condition>, now: Moment) {
         self.held_verdict = verdict.map(|verdict| Box::new((verdict.clone(), now)));
-    }
-
-    /// Holds the verdict that stands where its time lies in the future: a clock was wrong once, and the time never goes back. It
-    /// cannot tell the poller's newest word from an older one.
-    pub fn hold_verdict_ahead(&mut self, object: &LeanObject, wall: Duration, now: Moment) {
-        let verdict = object.conditions.observed();
-        let ahead = verdict.filter(|verdict| verdict.last_transition_time.is_ahead_of(wall, CLOCKS_DIFFER_BY));
-        if let Some(verdict) = ahead {
-            self.held_verdict.get_or_insert_with(|| Box::new((verdict.clone(), now)));
-        }
     }
 
     /// From when on the verdict that stands may be acted on; `None` where it is the poller's newest word.
@@ -250,17 +237,6 @@ impl ObjectMemory {
     pub fn give_room_back(&mut self, now: Moment) {
         self.delay.give_room_back(now);
         self.writes.give_room_back(now);
-    }
-
-    /// A verdict that is older than one that was seen already is another writer's, who put back what it had read before.
-    fn see_verdict(&mut self, verdict: Option<&Condition>, now: Moment) {
-        self.held_verdict.take_if(|held| verdict != Some(&held.0));
-        let Some(verdict) = verdict else { return };
-        if self.newest_verdict.is_later_than(&verdict.last_transition_time) {
-            self.held_verdict.get_or_insert_with(|| Box::new((verdict.clone(), now)));
-        } else {
-            self.newest_verdict.clone_from(&verdict.last_transition_time);
-        }
     }
 
     /// A status that counts more corrections than ours is the newer word: an earlier process wrote it, or we did and the

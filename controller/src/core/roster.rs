@@ -213,7 +213,7 @@ impl Roster {
             scope_complete: around.scope_complete,
             vouched: around.vouched,
             breaker_holds: self.breaker.holds(uid),
-            room: self.room(&self.line_of(&known.object), now),
+            room: self.room(&Line::of(&known.object, self.target.by_job), now),
         };
         let Known { object, facts, memory, .. } = known;
         Some(decide(&Situation {
@@ -234,11 +234,6 @@ impl Roster {
             let retry = known.object.retry_requested();
             known.memory.begin(now, retry);
         }
-        self.reserve(uid, now)
-    }
-
-    /// A correction or deletion of the object is about to begin.
-    pub fn reserve(&mut self, uid: &Uid, now: Moment) -> Place {
         let line = self.line(uid);
         self.pace.begin(&line, now)
     }
@@ -253,11 +248,7 @@ impl Roster {
     #[must_use]
     pub fn line(&self, uid: &Uid) -> Line {
         let by_job = self.target.by_job;
-        self.object(uid).map_or(Line { namespace: None, deletes: false, by_job }, |object| self.line_of(object))
-    }
-
-    fn line_of(&self, object: &LeanObject) -> Line {
-        Line { namespace: object.id.namespace.clone(), deletes: object.deleting, by_job: self.target.by_job }
+        self.object(uid).map_or(Line { namespace: None, deletes: false, by_job }, |object| Line::of(object, by_job))
     }
 
     /// Whether the limits allow one more of this line.

@@ -80,7 +80,8 @@ impl TargetActor {
             self.queue.add_after(uid, now + LOOK_AGAIN);
             return false;
         };
-        let reserved = is_correction.then(|| self.roster.reserve(uid, now));
+        let line = self.roster.line(uid);
+        let reserved = is_correction.then(|| self.roster.pace.begin(&line, now));
         let deleting = CancellationToken::new();
         let supervision = Supervision {
             questions: self.questions.clone(),

@@ -1,6 +1,6 @@
 //! The document: rows become Markdown. Pure; it knows nothing of where rows come from.
 
-use super::{Group, NARROW, Shown};
+use super::{FAULTS, Group, HOSTILE, NARROW, Shown};
 
 /// What stands above the first section.
 const HEAD: &str = "\
@@ -19,6 +19,17 @@ What needs no whole system: tables, properties and random histories over the pur
 misbehave. The last column names the test's file; `cargo test` runs all of them.
 
 | Sequence | Injected | What held | Test |
+|---|---|---|---|
+";
+
+/// The head of the table of faults.
+const FAULTS_HEAD: &str = "
+## Thirty faults
+
+How far the tests prove each fault. *Whole*: a test plays it and checks what must hold. *Partly*: the last column says what
+no test plays.
+
+| Fault | Proved | Tests | Missing |
 |---|---|---|---|
 ";
 
@@ -65,10 +76,16 @@ pub fn render(rows: &[Shown]) -> String {
         document.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     document.push_str(NARROW_HEAD);
-    for row in NARROW {
+    for row in NARROW.iter().chain(HOSTILE) {
         let file = row.test.split(' ').next().unwrap_or_default();
         let cells = [row.sequence, row.injected, row.held, &format!("`{file}`")].map(|cell| cell.replace('|', "\\|"));
         document.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    document.push_str(FAULTS_HEAD);
+    for fault in FAULTS {
+        let proved = if fault.missing.is_empty() { "whole" } else { "partly" };
+        let tests: Vec<_> = fault.tests.iter().map(|test| test.rsplit(' ').next().unwrap_or(test)).collect();
+        document.push_str(&format!("| {} | {proved} | `{}` | {} |\n", fault.fault, tests.join("`, `"), fault.missing));
     }
     document.push_str(LONG_RUNS);
     document
@@ -86,7 +103,7 @@ mod tests {
             Shown::new(Group::Storms, "all at once", "20 changes", "the breaker holds", ""),
         ];
         let document = render(&rows);
-        assert_eq!(document.matches("## ").count(), 4, "{document}");
+        assert_eq!(document.matches("## ").count(), 5, "{document}");
         assert!(document.contains("| two with one name | a second object | the oldest keeps it | 1 write outside |"));
         assert!(document.contains("True \\| False"), "{document}");
     }

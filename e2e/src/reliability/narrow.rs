@@ -208,24 +208,31 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use crate::reliability::{FAULTS, HOSTILE};
+
     use super::*;
+
+    /// Fails unless the file has a test of this name that is not ignored.
+    fn ensure_is_a_test(test: &str) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let (file, function) = test.split_once(' ').unwrap();
+        let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let (before, _) =
+            text.split_once(&format!("fn {function}(")).unwrap_or_else(|| panic!("no {function} in {file}"));
+        let attributes = before.rsplit("\n\n").next().unwrap();
+        assert!(
+            attributes.contains("#[test]") || attributes.contains("::test") || before.contains("proptest!"),
+            "{test} is no test"
+        );
+        assert!(!attributes.contains("#[ignore"), "{test} is ignored");
+    }
 
     #[test]
     fn every_row_names_a_test_that_exists() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for Narrow { test, sequence, .. } in NARROW {
-            let (file, function) = test.split_once(' ').unwrap();
-            let text =
-                fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{sequence}: {file}: {error}"));
-            let (before, _) = text
-                .split_once(&format!("fn {function}("))
-                .unwrap_or_else(|| panic!("{sequence}: no {function} in {file}"));
-            let attributes = before.rsplit("\n\n").next().unwrap();
-            assert!(
-                attributes.contains("#[test]") || attributes.contains("::test") || before.contains("proptest!"),
-                "{sequence}: {function} is no test"
-            );
-            assert!(!attributes.contains("#[ignore"), "{sequence}: {function} is ignored");
+        NARROW.iter().chain(HOSTILE).for_each(|row| ensure_is_a_test(row.test));
+        for fault in FAULTS {
+            assert!(!fault.tests.is_empty(), "no test for: {}", fault.fault);
+            fault.tests.iter().for_each(|test| ensure_is_a_test(test));
         }
     }
 }

@@ -196,7 +196,10 @@ impl AtWork {
             return None;
         }
         let object = self.roster.object(uid)?.clone();
-        let reserved = matches!(decision, Decision::Correct(_)).then(|| self.roster.reserve(uid, now));
+        let reserved = matches!(decision, Decision::Correct(_)).then(|| {
+            let line = self.roster.line(uid);
+            self.roster.pace.begin(&line, now)
+        });
         Some((Acting::begin(&self.target, self.text, object, decision), reserved))
     }
 

@@ -6,9 +6,26 @@ use drift_model::condition::DifferingFields;
 use drift_target::Target;
 use serde_json::Value;
 
+use super::credentials::Credentials;
 use super::description::Description;
 use super::difference::{Difference, TooMuchWork, find_differences, find_moved};
-use super::reply::Subject;
+
+/// The object that a poll is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'o> {
+    /// As the templates see it.
+    pub object: &'o Value,
+    /// The names of the secrets that moved since they were sent.
+    pub moved: &'o [String],
+    /// What nothing that is shown of an answer may repeat.
+    pub credentials: Option<&'o Credentials<'o>>,
+}
+
+impl<'o> From<&'o Value> for Subject<'o> {
+    fn from(object: &'o Value) -> Self {
+        Self { object, moved: &[], credentials: None }
+    }
+}
 
 /// How the external resource differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

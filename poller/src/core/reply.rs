@@ -9,32 +9,14 @@ use drift_target::cel::{Expression, Mistake, Variables};
 use drift_target::{Absence, Format, Read, ReadStep, Target};
 use serde_json::Value;
 
-use super::credentials::Credentials;
 use super::difference::TooMuchWork;
-use super::drift::Drift;
+use super::drift::{Drift, Subject};
 use super::finding::{Failure, Finding, Found};
 use super::rendered::rule_error;
 
 /// What is said where a comparison would take too long.
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
-
-/// The object that a poll is about.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'o> {
-    /// As the templates see it.
-    pub object: &'o Value,
-    /// The names of the secrets that moved since they were sent.
-    pub moved: &'o [String],
-    /// What nothing that is shown of an answer may repeat.
-    pub credentials: Option<&'o Credentials<'o>>,
-}
-
-impl<'o> From<&'o Value> for Subject<'o> {
-    fn from(object: &'o Value) -> Self {
-        Self { object, moved: &[], credentials: None }
-    }
-}
 
 /// What a read says about the external resource.
 #[derive(Clone, Debug, PartialEq)]

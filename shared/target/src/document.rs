@@ -28,8 +28,7 @@ use crate::scope::{IdentityScope, read_scope, scope_of_read};
 use crate::secret_use::check_secrets;
 use crate::secrets::{DeclaredSecret, read_secrets};
 use crate::status_fields::{StatusTemplates, read_status_templates};
-use crate::yaml;
-use crate::yaml::{Fault, Node, Position};
+use crate::yaml::{self, Fault, Node, Position};
 use drift_model::field_paths::FieldPaths;
 use drift_model::names::{TARGET_API_VERSION, TARGET_KIND};
 
@@ -112,21 +111,13 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let (name, name_at) = name?;
     let (spec, target) = (spec?, target?);
     version.and(kind)?;
-    let mut poll_fields = target.compare.desired.fields();
-    poll_fields.extend(&target.identity.fields());
-    poll_fields.extend(&target.read.fields());
-    let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
-    rules.for_each(|rule| poll_fields.extend(rule.fields()));
-    poll_fields.extend(&target.publish.fields());
+    let mut poll_fields = fields_of_polls(&target);
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
     let stores = target.correct.stored().next().is_some();
-    let wanted = [
-        ("fields", target.correct.reads_differs()),
-        ("replace", target.correct.actions().replace && target.compare.rules.replace()),
-        ("absentFor", stores),
-    ];
+    let replaces = target.correct.actions().replace && target.compare.rules.replace();
+    let wanted = [("fields", target.correct.reads_differs()), ("replace", replaces), ("absentFor", stores)];
     let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
     // What stands there tells whether anything is to be published.
     target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
@@ -161,6 +152,15 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
     let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
     Some(Parsed { target, name_at, objects_at, doubts })
+}
+
+fn fields_of_polls(target: &Spec) -> FieldPaths {
+    let mut fields = target.compare.desired.fields();
+    let parts = [target.identity.fields(), target.read.fields(), target.publish.fields()];
+    parts.iter().for_each(|part| fields.extend(part));
+    let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
+    rules.for_each(|rule| fields.extend(rule.fields()));
+    fields
 }
 
 fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {

@@ -26,6 +26,7 @@ use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::commands::live_targets::{find_object, live_targets};
 use crate::core::credentials::Credentials;
+use crate::core::drift::Subject;
 use crate::core::explanation::{
     Explanation, Facts, Leases, Poll, Shown, differing, holds, observed, request_lines, steps,
 };
@@ -33,7 +34,7 @@ use crate::core::finding::Finding;
 use crate::core::live_targets::{KnownTarget, LiveTargets};
 use crate::core::named_objects::{NamedObjects, named_objects};
 use crate::core::rendered::{Rendered, appraise};
-use crate::core::reply::{Observation, Subject, compare};
+use crate::core::reply::{Observation, compare};
 use crate::core::verdict::{Basis, reach_verdict};
 use polling::{Polled, outside, poll};
 use trial::try_files;

@@ -16,9 +16,10 @@ use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::commands::check::TriedFiles;
 use crate::commands::ending::CommandError;
+use crate::core::drift::Subject;
 use crate::core::explanation::{Explanation, Facts, stated_holds, steps};
 use crate::core::rendered::appraise;
-use crate::core::reply::{Subject, compare};
+use crate::core::reply::compare;
 use crate::core::trial::try_answers;
 
 /// What holds a correction of what was never asked.

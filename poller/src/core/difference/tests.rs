@@ -286,7 +286,7 @@ fn items_that_are_only_counted_are_counted_once() {
 }
 
 #[test]
-fn a_long_list_beside_an_empty_one_is_told_by_its_length() {
+fn a_long_list_beside_an_empty_one_says_its_length() {
     let zeros = json!(vec![0; 5_000]);
     assert_eq!(told("", &json!([]), &zeros), "1 field differs: / desired 0 items, observed 5000");
     assert!(told("", &zeros, &json!([])).contains("/ desired 5000 items, observed 0"));

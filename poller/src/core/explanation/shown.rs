@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::core::description::{Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo};
 use crate::core::difference::{Difference, find_differences, find_moved};
-use crate::core::reply::Subject;
+use crate::core::drift::Subject;
 use crate::core::request::Request;
 
 /// Differences that are shown one by one: as many as a person can page through.

@@ -12,10 +12,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::core::drift::Subject;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::reading::{Progress, Reading};
-use crate::core::reply::{Observation, Subject, compare};
+use crate::core::reply::{Observation, compare};
 use crate::core::roster::Roster;
 use crate::core::schedule::Now;
 use crate::core::track::Track;

@@ -127,10 +127,13 @@ mod tests {
         let suspended = TEXT.replace("  interval: 30s", "  interval: 30s\n  suspend: true");
         let suspended = target(&format!("{}{CORRECT}", suspended.trim_end()));
         let none = json!({});
-        let (drifted, applied) =
-            (("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2]"), ("CorrectionApplied", "correction 2: x"));
+        let (drifted, applied) = (
+            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2]"),
+            ("CorrectionApplied", "correction 2: x"),
+        );
         let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 99]");
-        let in_vain = ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
+        let in_vain =
+            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
         let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
         let orphaned = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER],

@@ -22,8 +22,7 @@ fn observed(status: &str, reason: &str, message: &str) -> Value {
 }
 
 fn drifted(name: &str) -> Row {
-    let message =
-        "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\" [wish 3f2a9c71d04b58e6, correction 4]";
+    let message = "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\" [wish 3f2a9c71d04b58e6, correction 4]";
     let mut conditions = observed("True", "FieldsDiffer", message);
     let note = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": "correction 4, owns \"w\": updated [scope 3f2a9c71]"});
     conditions.as_array_mut().unwrap().push(note);

@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn a_tag_reads_as_documented() {
-        let tag = Tag { wish: Wish::parse("3f2a9c71d04b58e6"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
+        let tag =
+            Tag { wish: Wish::parse("3f2a9c71d04b58e6"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
         assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2]");
         let fields = Tag { fields: DifferingFields::named(["upstream", "members"]), replace: true, ..tag };
         assert_eq!(

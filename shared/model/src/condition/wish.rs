@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_wish() {
-        for text in ["", "3f2a9c71d04b58e", "3f2a9c71d04b58e6a", "3F2A9C71D04B58E6", "+f2a9c71d04b58e6", "3f2a9c71d04b58eg"] {
+        for text in
+            ["", "3f2a9c71d04b58e", "3f2a9c71d04b58e6a", "3F2A9C71D04B58E6", "+f2a9c71d04b58e6", "3f2a9c71d04b58eg"]
+        {
             assert_eq!(Wish::parse(text), None, "{text}");
         }
     }
