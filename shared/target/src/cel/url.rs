@@ -1,7 +1,7 @@
 //! A URL template: each value is percent-encoded for the place where it stands.
 //!
-//! No value can add a segment, leave its segment, or change where the request goes; nor can it where a gateway decodes
-//! the path before it routes.
+//! No value can add a segment, leave its segment, or change where the request goes. A gateway that decodes `%2F` before it routes
+//! still sees two segments in a value with a slash.
 
 use std::borrow::Cow;
 use std::sync::Arc;

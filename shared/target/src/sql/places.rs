@@ -65,7 +65,7 @@ impl Places {
                     length
                 }
                 State::LineComment => {
-                    if letter == '\n' {
+                    if matches!(letter, '\n' | '\r') {
                         self.state = State::Plain;
                     }
                     1

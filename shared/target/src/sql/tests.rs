@@ -32,6 +32,7 @@ fn values_stand_as_literals_and_as_parameters() {
     for (text, expected) in table {
         assert_eq!(statement(text, &object).unwrap(), expected, "{text}");
     }
+    assert_eq!(&*parse("SELECT 1 -- first\r + ${self.n}").unwrap().text, "SELECT 1 -- first\r + $1");
     let query = parse("SELECT 1 WHERE a = ${self.s} AND b = ANY(${self.l}) AND c = ${self.z} -- end\n;").unwrap();
     let query = query.query(&Variables::of_object(&object)).unwrap();
     assert_eq!(&*query.text, "SELECT 1 WHERE a = $1 AND b = ANY($2) AND c = $3 -- end\n");
