@@ -71,12 +71,6 @@ pub const HOSTILE: &[Narrow] = &[
         test: "shared/cluster/src/watch/secrets.rs tenants_secrets_have_a_total",
     },
     Narrow {
-        sequence: "Many large objects",
-        injected: "500 objects of 250 KiB and 1,000 of 20 KiB",
-        held: "the large ones share 40 MiB; small objects are always kept",
-        test: "shared/model/tests/large_objects.rs large_objects_share_one_budget",
-    },
-    Narrow {
         sequence: "An edit of a field that addresses a request",
         injected: "targets whose URL or statement reads a field that the identity lacks",
         held: "the target is refused, unless it says that the field chooses no resource",

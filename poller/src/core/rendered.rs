@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::finding::Failure;
 
 /// What is said of an object of which not even what the target reads may be kept.
-const OVERSIZED: &str = "the fields that the target reads take more than 256 KiB, nest deeper than 64 levels, or find \
-    no room beside other large objects: make the object smaller";
+const OVERSIZED: &str =
+    "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
 const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 
 /// What an object is, seen through its target.

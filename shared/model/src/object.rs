@@ -77,7 +77,7 @@ pub struct LeanObject {
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
     pub view: ObjectView,
-    /// The fields take more than may be kept of one object, or of all: `view` is null.
+    /// The fields take more than may be kept of one object: `view` is null.
     pub is_oversized: bool,
 }
 
@@ -111,11 +111,10 @@ impl LeanObject {
     /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary if there is one.
     #[must_use]
     pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: Option<&Dictionary>) -> Self {
-        let view = (!kept.is_oversized).then(|| ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary));
-        match view.filter(|view| !view.is_too_large()) {
-            Some(view) => Self::of(&kept.json, view),
-            None => Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) },
+        if kept.is_oversized {
+            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
         }
+        Self::of(&kept.json, ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary))
     }
 
     fn of(object: &Value, view: ObjectView) -> Self {

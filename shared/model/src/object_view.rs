@@ -37,12 +37,6 @@ impl ObjectView {
         Self { text: PackedText::new(&tree.to_string(), dictionary) }
     }
 
-    /// Whether the view is too large beside all other large ones of the program.
-    #[must_use]
-    pub fn is_too_large(&self) -> bool {
-        self.text.is_too_large()
-    }
-
     /// A dictionary for views of other objects of the kind; nothing where this one is too small for it.
     #[must_use]
     pub fn to_dictionary(&self) -> Option<Dictionary> {

@@ -4,7 +4,6 @@
 //! the dictionary.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
 use triomphe::ThinArc;
@@ -18,43 +17,11 @@ const MOST_DICTIONARY_BYTES: usize = 4096;
 /// The least: of what texts have in common with a shorter one little is left after the 12 bytes of a pointer to it and of LZ4's length.
 const LEAST_DICTIONARY_BYTES: usize = 64;
 
-/// Up to so many bytes a text is always kept: ten times what people write into a wish.
-const SMALL_BYTES: usize = 4096;
-
-/// What all larger texts of the program take at most: a third of the memory limit of 128 MiB.
-pub const MOST_LARGE_BYTES: usize = 40 * 1024 * 1024;
-
-/// The largest text takes this part of what is left to large ones, so that a few huge ones leave room for many others.
-const PART_OF_THE_REST: usize = 64;
-
-/// What all larger texts of the program take now.
-static LARGE_BYTES: AtomicUsize = AtomicUsize::new(0);
-
 /// A text that is packed. Cheap to clone: one pointer.
 #[derive(Clone)]
 pub struct PackedText {
-    /// The text as LZ4 after its length; without a dictionary the text itself.
-    kept: ThinArc<Header, u8>,
-}
-
-struct Header {
-    dictionary: Option<Dictionary>,
-    /// Bytes that [`LARGE_BYTES`] has of this text.
-    counted: usize,
-}
-
-impl Header {
-    fn of(dictionary: Option<&Dictionary>, bytes: &[u8]) -> Self {
-        let counted = if bytes.len() > SMALL_BYTES { bytes.len() } else { 0 };
-        LARGE_BYTES.fetch_add(counted, Ordering::Relaxed);
-        Self { dictionary: dictionary.cloned(), counted }
-    }
-}
-
-impl Drop for Header {
-    fn drop(&mut self) {
-        LARGE_BYTES.fetch_sub(self.counted, Ordering::Relaxed);
-    }
+    /// The dictionary, and the text as LZ4 after its length; without a dictionary the text itself.
+    kept: ThinArc<Option<Dictionary>, u8>,
 }
 
 /// A text that others are packed against.
@@ -78,22 +45,10 @@ impl PackedText {
             let packed = compress_prepend_size_with_dict(text.as_bytes(), dictionary.0.as_bytes());
             // One that came back as another text would be another object: that is found here, where the text is at hand.
             if packed.len() < text.len() && unpack(&packed, dictionary).is_some_and(|back| back == text) {
-                return Self::keep(Some(dictionary), &packed);
+                return Self { kept: ThinArc::from_header_and_slice(Some(dictionary.clone()), &packed) };
             }
         }
-        Self::keep(None, text.as_bytes())
-    }
-
-    fn keep(dictionary: Option<&Dictionary>, bytes: &[u8]) -> Self {
-        Self { kept: ThinArc::from_header_and_slice(Header::of(dictionary, bytes), bytes) }
-    }
-
-    /// Whether the text is too large beside all other large ones of the program. Small ones never are.
-    #[must_use]
-    pub fn is_too_large(&self) -> bool {
-        let counted = self.kept.header.header.counted;
-        let others = LARGE_BYTES.load(Ordering::Relaxed).saturating_sub(counted);
-        counted > MOST_LARGE_BYTES.saturating_sub(others) / PART_OF_THE_REST && counted > 0
+        Self { kept: ThinArc::from_header_and_slice(None, text.as_bytes()) }
     }
 
     /// The text.
@@ -110,7 +65,7 @@ impl PackedText {
     /// What it is packed against; `None` where it is kept as it is.
     #[must_use]
     pub fn dictionary(&self) -> Option<&Dictionary> {
-        self.kept.header.header.dictionary.as_ref()
+        self.kept.header.header.as_ref()
     }
 
     /// Whether it is just this one, and not only an equal one.
