@@ -1,4 +1,4 @@
-//! Memory for the bodies of answers that are being read and for answers that are kept, and each host's share of it.
+//! Memory for the bodies of answers that are being read, other for answers that are kept, and each host's share of either.
 //!
 //! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than
 //! a share: a few that do so leave room for the others. This file must not know what is read.
@@ -18,14 +18,25 @@ pub(super) const MAX_BYTES_OF_A_HOST: usize = 8 * 1024 * 1024;
 /// Memory that the answers to the earlier requests of one read or one correction may take: what a host may have.
 pub const MAX_BYTES_KEPT: usize = MAX_BYTES_OF_A_HOST;
 
+/// Memory that all answers that are kept may take together, beside the bodies: two hosts with all that one may keep.
+const MAX_BYTES_KEPT_BY_ALL: usize = 2 * MAX_BYTES_KEPT;
+
 /// Of these no host is asked for memory. The limits of polls under way bound them.
 pub(super) const UNASKED_BYTES: usize = 64 * 1024;
 
-/// The memory of all bodies. Each host is told by `host:port`.
+/// The memory of all bodies, and that of all answers that are kept.
 #[derive(Debug)]
 pub(super) struct BodyMemory {
+    bodies: Pool,
+    /// Of its own: whoever keeps answers waits for the next body, which must not wait for what is kept.
+    kept: Pool,
+}
+
+/// Memory of one sort, and each host's share of it. A host is told by `host:port`.
+#[derive(Debug)]
+struct Pool {
     all: Arc<Semaphore>,
-    /// Those of which anything is read or waited for.
+    /// Those that have or wait for any.
     hosts: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
@@ -38,30 +49,44 @@ pub struct Room {
 
 impl Default for BodyMemory {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(MAX_BYTES_UNDER_WAY)), hosts: Mutex::default() }
+        Self { bodies: Pool::of(MAX_BYTES_UNDER_WAY), kept: Pool::of(MAX_BYTES_KEPT_BY_ALL) }
     }
 }
 
 impl BodyMemory {
-    /// Room for so many bytes, if there is any now.
+    /// Room for a body of so many bytes, if there is any now.
     pub(super) fn try_take(&self, host: &str, bytes: usize) -> Option<Room> {
+        self.bodies.try_take(host, bytes)
+    }
+
+    /// Room for answers that are kept while others are waited for; `None` in it where they need none.
+    pub(super) fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
+        if bytes <= UNASKED_BYTES {
+            return Some(None);
+        }
+        self.kept.try_take(host, bytes).map(Some)
+    }
+
+    /// Waits for room for a body; first come, first served.
+    pub(super) async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
+        self.bodies.take(host, bytes).await
+    }
+}
+
+impl Pool {
+    fn of(bytes: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(bytes)), hosts: Mutex::default() }
+    }
+
+    fn try_take(&self, host: &str, bytes: usize) -> Option<Room> {
         let bytes = permits(bytes);
         let of_host = self.share(host).try_acquire_many_owned(bytes).ok()?;
         let of_all = self.all.clone().try_acquire_many_owned(bytes).ok()?;
         Some(Room { _of_host: of_host, _of_all: of_all })
     }
 
-    /// Room for answers that are kept while others are waited for; `None` in it where they need none. They have a share of
-    /// their own: whoever keeps some waits for the next body, and would otherwise wait for itself.
-    pub(super) fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
-        if bytes <= UNASKED_BYTES {
-            return Some(None);
-        }
-        self.try_take(&format!("kept of {host}"), bytes).map(Some)
-    }
-
-    /// Waits for room; first come, first served. A host waits for its own share first, so that it stands in nobody's way.
-    pub(super) async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
+    /// Waits for room. A host waits for its own share first, so that it stands in nobody's way.
+    async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
         let bytes = permits(bytes);
         // Only a closed semaphore gives an error, and nobody closes these.
         let of_host = self.share(host).acquire_many_owned(bytes).await.ok()?;
@@ -101,7 +126,20 @@ mod tests {
         drop(room);
         assert!(memory.try_take("a:1", usize::MAX).is_some(), "as much as a host may have");
         assert!(memory.try_take("c:1", 1).is_some());
-        assert_eq!(memory.hosts.lock().unwrap().len(), 1, "hosts that hold nothing are forgotten");
+        assert_eq!(memory.bodies.hosts.lock().unwrap().len(), 1, "hosts that hold nothing are forgotten");
+    }
+
+    #[test]
+    fn bodies_find_room_beside_all_that_is_kept() {
+        let memory = BodyMemory::default();
+        let keep = |host| memory.try_keep(host, MAX_BYTES_KEPT);
+        let kept = [keep("a:1").unwrap(), keep("b:1").unwrap()];
+        assert!(keep("a:1").is_none() && keep("c:1").is_none(), "a host has a share of it, and there is no more");
+        let bodies = ["a:1", "b:1", "c:1", "d:1"].map(|host| memory.try_take(host, MAX_BYTES_OF_A_HOST));
+        assert!(bodies.iter().all(Option::is_some), "bodies do not wait for what is kept");
+        assert!(memory.try_keep("c:1", UNASKED_BYTES).is_some_and(|room| room.is_none()), "little needs no room");
+        drop(kept);
+        assert!(keep("c:1").is_some());
     }
 
     #[test]
