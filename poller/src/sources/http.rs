@@ -34,6 +34,10 @@ use crate::shared_rate::SharedRate;
 /// timeout, and to ask again each second is no load.
 const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
 
+/// The same after requests that were answered, since these are sent again: so a host that is read in several requests has
+/// them a few times a minute for what is late, and not each second.
+const UNTIL_ALL_IS_ASKED_AGAIN: Duration = Duration::from_secs(10);
+
 /// Requests of one read under way.
 #[derive(Debug)]
 struct HttpRequests<'r> {
@@ -49,6 +53,8 @@ struct HttpRequests<'r> {
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
+    /// Whether some of the requests were answered, and another one follows.
+    goes_on: bool,
     /// Of the answers that are kept.
     room: Option<Room>,
 }
@@ -93,7 +99,7 @@ impl<'r> HttpRequests<'r> {
         uids.truncate(OBJECTS_THAT_COUNT);
         let left = target.timeout;
         let progress = ExchangeProgress::default();
-        Self { outside, target, read, uids, rate: None, told: false, left, progress, room: None }
+        Self { outside, target, read, uids, rate: None, told: false, left, progress, goes_on: false, room: None }
     }
 
     /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
@@ -127,6 +133,7 @@ impl<'r> HttpRequests<'r> {
                 Err(failure) => return Ok((Err(failure), pause)),
                 Ok((Progress::Done(done), _)) => return Ok((done, pause)),
                 Ok((Progress::Ask(next), kept)) => {
+                    self.goes_on = true;
                     self.keep(permit.host(), kept)?;
                     request = Cow::Owned(*next);
                 }
@@ -151,7 +158,8 @@ impl<'r> HttpRequests<'r> {
     fn lacks_memory(&self) -> Postponed {
         let now = clock::now();
         self.outside.troubles.note(&self.target.name, "an answer waits for memory that other answers take", now);
-        Postponed { until: now + UNTIL_THERE_IS_MEMORY, cause: Failure::of(ObservedReason::PollTimedOut) }
+        let pause = if self.goes_on { UNTIL_ALL_IS_ASKED_AGAIN } else { UNTIL_THERE_IS_MEMORY };
+        Postponed { until: now + pause, cause: Failure::of(ObservedReason::PollTimedOut) }
     }
 
     /// A slot for one more request. Whoever waits for its turn keeps nobody's slot meanwhile, and a host that told others to
