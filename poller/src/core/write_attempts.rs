@@ -94,11 +94,9 @@ impl Failures {
         self.lost_races > Series::RACE_LOST.at_once
     }
 
-    /// One more failure, or the first of another sort.
+    /// One more failure, of whatever sort: an API server that fails in two ways in turn is left alone all the longer too.
     fn back_off(&mut self, series: Series, now: Moment) {
-        if self.backoff.series() != series {
-            self.backoff = Backoff::new(series);
-        }
+        self.backoff.follow(series);
         self.backoff.fail(now);
     }
 
@@ -264,6 +262,17 @@ mod tests {
             }
             assert_eq!(attempts.ready_at(), Moment::START + longest, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn failures_of_changing_sorts_back_off_together() {
+        let mut attempts = WriteAttempts::default();
+        let outcomes = [refused(), WriteOutcome::Unavailable].into_iter().cycle();
+        let delays = outcomes.take(8).map(|outcome| {
+            attempts.finish(&outcome, Moment::START);
+            (attempts.ready_at() - Moment::START).as_secs()
+        });
+        assert_eq!(delays.collect::<Vec<_>>(), [1, 2, 4, 8, 16, 30, 64, 30]);
     }
 
     #[test]

@@ -99,6 +99,11 @@ impl Backoff {
         self.ready_at = Moment::START;
     }
 
+    /// It fails in another way now: what failed before counts on.
+    pub const fn follow(&mut self, series: Series) {
+        self.series = series;
+    }
+
     /// How it waits.
     #[must_use]
     pub const fn series(&self) -> Series {
