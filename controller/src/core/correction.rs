@@ -202,6 +202,7 @@ impl Correction {
         if outcome.is_definite() {
             status.correction = self.number;
         }
+        status.replaced = self.action == Action::Replace && *outcome == Outcome::Applied;
         status.claim = self.claim_after(outcome);
         if status.claim.is_none() {
             status.secrets = NotedSecrets::default();

@@ -165,6 +165,8 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {
             cleared()
         }
+        // It helped: what drifts from now on may be replaced.
+        _ if status.replaced => Decision::WriteStatus(CorrectionStatus { replaced: false, ..status.clone() }),
         _ => Decision::Nothing(Held::InSync),
     }
 }

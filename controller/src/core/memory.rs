@@ -222,13 +222,11 @@ impl ObjectMemory {
             self.may_be_gone = false;
         }
         self.give_room_back(now);
-        let corrected =
-            || object.conditions.corrected().and_then(|condition| CorrectedReason::parse(&condition.reason));
-        let used_up =
-            |standing: &Standing| standing.tag.unhealed >= allowed_attempts || standing.replaces_in_vain(corrected());
-        let exhausted = standing.as_ref().is_some_and(used_up) || self.delay.lost_something();
+        let used_up = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
+        // A poll that fails does not say whether a replacement is asked for again.
+        let exhausted = || used_up || self.delay.lost_something() || object.conditions.correction_status().replaced;
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
-        if !(exhausted && drifted || self.delay.could_not_send()) {
+        if !(drifted && exhausted() || self.delay.could_not_send()) {
             self.see_retry_request(object.retry_requested());
         }
     }

@@ -103,7 +103,7 @@ fn decide_timing(
     }
     let unhealed = drift.standing.tag.unhealed;
     let retry = object.retry_requested();
-    let in_vain = drift.action == Action::Replace && drift.standing.replaces_in_vain(status.reason);
+    let in_vain = drift.action == Action::Replace && drift.standing.replaces_in_vain(status);
     if in_vain && !memory.retry_is_requested(retry) {
         let wait = Decision::Nothing(Held::AttemptsExhausted);
         return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
@@ -117,6 +117,8 @@ fn decide_timing(
         Attempts::Exhausted { until } => {
             let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
             let text = "corrections in a row healed nothing; one is tried every hour";
+            // What asks for no other replacement does not speak of the last.
+            let status = &CorrectionStatus { replaced: false, ..status.clone() };
             return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
         }
         Attempts::OneMore => now,

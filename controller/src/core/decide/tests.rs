@@ -1,7 +1,7 @@
 use super::*;
 use crate::core::correction::Correction;
 use crate::core::fixtures::{
-    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, set_corrected, status, target, wish,
+    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, refused, set_corrected, status, target, wish,
 };
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
@@ -686,50 +686,98 @@ fn what_is_not_known_or_not_ours_has_not_moved() {
     assert_eq!(unfinished.decide(), Decision::Nothing(Held::InSync));
 }
 
-/// An object of ours that only a replacement makes fit, after so many corrections that healed nothing.
-fn to_be_replaced(reason: CorrectedReason, unhealed: u32) -> Scene {
+/// An object of ours that only a replacement makes fit, after so many corrections that healed nothing and this last one.
+fn to_be_replaced(last: Action, outcome: &Outcome, unhealed: u32) -> Scene {
+    let last = Correction { number: 7, before: status(6, owns("db")), ..correction(last) };
+    let mut scene = Scene::new().with(|scene| scene.target.actions.replace = true);
+    set_corrected(&mut scene.object.conditions, &last.ended(outcome));
+    asks_again(scene, unhealed)
+}
+
+/// A poll of the last correction finds a field that only a replacement changes.
+fn asks_again(scene: Scene, unhealed: u32) -> Scene {
     let fields = DifferingFields::named(["image"]);
-    let tag = Tag { wish: Some(wish()), correction: 7, unhealed, fields, replace: true, ..Tag::default() };
-    let scene = Scene::new().corrected(reason, 7, owns("db")).observed_with(ObservedReason::FieldsDiffer, tag);
-    scene.with(|scene| scene.target.actions.replace = true)
+    scene.observed_with(ObservedReason::FieldsDiffer, Tag { fields, replace: true, ..tag(7, unhealed) })
+}
+
+/// The same after the status was written that is decided.
+fn after_writing(mut scene: Scene) -> Scene {
+    let Decision::WriteStatus(status) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+    set_corrected(&mut scene.object.conditions, &status);
+    scene
 }
 
 #[test]
 fn a_replacement_in_vain_is_not_repeated() {
-    let fresh = to_be_replaced(CorrectedReason::CorrectionApplied, 0);
-    assert_eq!(acted(fresh.decide()), correct(Action::Replace, false));
-    let refused = to_be_replaced(CorrectedReason::CorrectionFailed, 1);
-    assert_eq!(acted(refused.decide()), correct(Action::Replace, false), "nothing was taken away");
+    // A field that an update never makes fit is no reason, nor is a verdict that another writer lost.
+    let table = [
+        (Action::Update, Outcome::Applied, 3, false),
+        (Action::Create, Outcome::Applied, 1, false),
+        (Action::Replace, refused(422), 1, false),
+        (Action::Replace, Outcome::Applied, 1, true),
+        (Action::Replace, Outcome::Applied, 0, true),
+    ];
+    for (last, outcome, unhealed, in_vain) in table {
+        let scene = to_be_replaced(last, &outcome, unhealed);
+        if !in_vain {
+            assert_eq!(acted(scene.decide()), correct(Action::Replace, false), "{last:?} {outcome:?}");
+            continue;
+        }
+        let Decision::WriteStatus(told) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        assert_eq!((told.reason, told.correction), (Some(CorrectedReason::AttemptsExhausted), 7));
+        assert!(told.text.starts_with("replaced, and image still differs:"), "{}", told.text);
+        assert!(told.text.ends_with("write desired as the external system shows it, or add a rule to compare"));
+    }
+}
 
-    let in_vain = to_be_replaced(CorrectedReason::CorrectionApplied, 1);
-    let Decision::WriteStatus(told) = in_vain.decide() else { unreachable!("{:?}", in_vain.decide()) };
-    assert_eq!((told.reason, told.correction), (Some(CorrectedReason::AttemptsExhausted), 7));
-    assert!(told.text.starts_with("replaced, and image still differs:"), "{}", told.text);
-    assert!(told.text.ends_with("write desired as the external system shows it, or add a rule to compare"));
-
-    // The conditions alone say so, and no hour ends it.
-    let mut told_before = in_vain;
-    set_corrected(&mut told_before.object.conditions, &told);
-    told_before.now = at(1_000_000);
-    assert_eq!(told_before.decide(), Decision::Nothing(Held::AttemptsExhausted));
-    let missing = told_before.clone().observed(ObservedReason::ExternalMissing);
+#[test]
+fn no_hour_repeats_a_replacement_in_vain() {
+    // The conditions alone say so.
+    let told =
+        after_writing(to_be_replaced(Action::Replace, &Outcome::Applied, 1)).with(|scene| scene.now = at(1_000_000));
+    assert_eq!(told.decide(), Decision::Nothing(Held::AttemptsExhausted));
+    let missing = told.clone().observed(ObservedReason::ExternalMissing);
     assert_eq!(acted(missing.decide()), correct(Action::Create, false), "what is missing is made");
-    let updating = told_before.with(|scene| {
-        let tag = Tag { wish: Some(wish()), correction: 7, unhealed: 1, ..Tag::default() };
-        *scene = scene.clone().observed_with(ObservedReason::FieldsDiffer, tag);
-    });
+    let updating = told.observed_with(ObservedReason::FieldsDiffer, tag(7, 1));
     assert_eq!(acted(updating.decide()), correct(Action::Update, false), "an update takes nothing away");
 }
 
 #[test]
+fn a_replacement_that_helped_is_no_bar_to_the_next() {
+    let replaced = to_be_replaced(Action::Replace, &Outcome::Applied, 0);
+    let told = after_writing(replaced.clone());
+    for scene in [replaced.clone(), told] {
+        let helped = after_writing(scene.observed(ObservedReason::InSync));
+        assert_eq!(helped.decide(), Decision::Nothing(Held::InSync), "it is said once");
+        assert_eq!(acted(asks_again(helped, 0).decide()), correct(Action::Replace, false));
+    }
+    // It helped the field that asked for it, and another one has no attempts left.
+    let hourly = after_writing(replaced.clone().observed_with(ObservedReason::FieldsDiffer, tag(7, 10)));
+    assert_eq!(acted(asks_again(hourly, 0).decide()), correct(Action::Replace, false));
+    let edited = asks_again(replaced.clone().with(|scene| scene.object.generation = Some(4)), 0);
+    assert_eq!(acted(edited.decide()), correct(Action::Replace, false));
+    let without = replaced.with(|scene| {
+        scene.object.generation = None;
+        let record = CorrectionStatus { generation: None, ..scene.object.conditions.correction_status() };
+        set_corrected(&mut scene.object.conditions, &record);
+    });
+    assert_eq!(acted(asks_again(without.clone(), 0).decide()), correct(Action::Replace, false), "another wish");
+    assert!(matches!(asks_again(without, 1).decide(), Decision::WriteStatus(_)));
+}
+
+#[test]
 fn a_replacement_in_vain_is_tried_once_when_asked() {
-    let mut scene = to_be_replaced(CorrectedReason::AttemptsExhausted, 1);
+    let mut scene = to_be_replaced(Action::Replace, &Outcome::Applied, 1);
     scene.object.asked.get_or_insert_default().retry = Some("monday".into());
     scene.memory = ObjectMemory::of(&scene.object, at(0));
     let observe = |scene: &mut Scene| scene.memory.observe(&scene.object, Some(wish()), 10, at(1000));
     observe(&mut scene);
     assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "it was there before");
     scene.object.asked.get_or_insert_default().retry = Some("tuesday".into());
+    // It arrives while polls fail.
+    let mut unknown = scene.observed(ObservedReason::ExternalUnreachable);
+    observe(&mut unknown);
+    let mut scene = asks_again(unknown, 1);
     observe(&mut scene);
     assert_eq!(acted(scene.decide()), correct(Action::Replace, false));
     scene.memory.begin(at(1000), Some("tuesday"));

@@ -163,7 +163,7 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
             "correction {} is to be verified by a poll first; driftObserved speaks of correction {}",
             note.correction, standing.tag.correction
         )),
-        Some(standing) if standing.replaces_in_vain(note.reason) => held.push(format!(
+        Some(standing) if standing.replaces_in_vain(&note) => held.push(format!(
             "a replacement was accepted and the same fields differ (AttemptsExhausted): nothing until an edit, or a new value of the \
              annotation {RETRY_REQUESTED_ANNOTATION}; write desired as the external system shows it, or add a rule to compare"
         )),

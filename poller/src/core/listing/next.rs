@@ -74,7 +74,7 @@ impl Next {
             Some(CorrectedReason::NotOurs) => Self::NotOurs,
             Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
             _ if standing.tag.correction != note.correction => Self::Verification,
-            reason if standing.replaces_in_vain(reason) => Self::AttemptsExhausted,
+            _ if standing.replaces_in_vain(&note) => Self::AttemptsExhausted,
             _ if standing.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
             _ => Self::Correction,
         }
@@ -134,6 +134,7 @@ mod tests {
         let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 99]");
         let in_vain =
             ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
+        let replaced = ("CorrectionApplied", "correction 2, owns \"x\": replaced [replaced]");
         let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
         let orphaned = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER],
@@ -147,7 +148,8 @@ mod tests {
             (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),
             (&correcting, &none, drifted, ("IdentityChanged", "correction 2: x"), Some("IdentityChanged")),
             (&correcting, &none, hopeless, applied, Some("HourlyTry")),
-            (&correcting, &none, in_vain, applied, Some("AttemptsExhausted")),
+            (&correcting, &none, in_vain, replaced, Some("AttemptsExhausted")),
+            (&correcting, &none, in_vain, applied, Some("Correction")),
             (&correcting, &paused, ("False", "InSync", "x"), applied, Some("Paused")),
             (&correcting, &deleting, drifted, applied, Some("Deletion")),
             (&correcting, &orphaned, drifted, applied, Some("Deletion")),

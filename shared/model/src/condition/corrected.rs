@@ -1,12 +1,15 @@
 //! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the
-//! secrets that were sent before the last bracket.
+//! secrets that were sent, and `replaced` after a replacement, before the last bracket.
 //!
 //! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
 //! resource is claimed, in which scope. This is the one module that writes and reads the message. It must not know when
 //! what is written.
 
+mod ending;
+
 use std::fmt;
 
+use self::ending::Ending;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
 use crate::shared_text::SharedText;
@@ -93,6 +96,9 @@ pub struct CorrectionStatus {
     pub claim: Option<Claim>,
     /// What is known of secrets that were sent; it stands only beside a claim.
     pub secrets: NotedSecrets,
+    /// Whether the last correction replaced the external resource, of which no poll has said yet that it helped; it stands only
+    /// beside a claim.
+    pub replaced: bool,
     /// The sentence for people.
     pub text: String,
     /// The generation acted on.
@@ -121,11 +127,13 @@ impl CorrectionStatus {
             (0, None) => rest,
             _ => rest.strip_prefix(": ")?,
         };
-        let mut secrets = NotedSecrets::default();
+        let mut ending = Ending::default();
         if let Some(claim) = &mut claim {
-            (text, claim.name_mut().scope, secrets) = split_ending(text);
+            (text, ending) = Ending::split(text);
+            claim.name_mut().scope = ending.scope;
         }
-        Some(Self { correction, claim, secrets, text: text.to_owned(), ..Self::default() })
+        let Ending { secrets, replaced, .. } = ending;
+        Some(Self { correction, claim, secrets, replaced, text: text.to_owned(), ..Self::default() })
     }
 
     /// The message of the condition.
@@ -137,7 +145,9 @@ impl CorrectionStatus {
         let mut message =
             if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
         if let Some(claim) = &self.claim {
-            message.push_str(&ending(claim.name().scope, &self.secrets));
+            let Self { secrets, replaced, .. } = self;
+            let ending = Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced: *replaced };
+            message.push_str(&ending.to_string());
         }
         message
     }
@@ -160,10 +170,11 @@ impl CorrectionStatus {
         self
     }
 
-    /// Another reason and sentence with the same K and claim.
+    /// Another reason and sentence with the same K and claim. Only that no more is tried still speaks of the last replacement.
     #[must_use]
     pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
-        Self { reason: Some(reason), text: text.to_owned(), generation, ..self.clone() }
+        let replaced = self.replaced && reason == CorrectedReason::AttemptsExhausted;
+        Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
     }
 
     /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
@@ -229,34 +240,6 @@ impl fmt::Display for Claim {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.word(), serde_json::Value::from(&*self.name().identity))
     }
-}
-
-/// The ending of a message: where the claim was made, and which secrets were sent.
-fn ending(scope: Option<ScopeId>, secrets: &NotedSecrets) -> String {
-    let mut parts: Vec<_> = scope.map(|scope| format!("scope {scope}")).into_iter().collect();
-    parts.extend(secrets.parts());
-    if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
-}
-
-/// A text without its ending, and what this says; a broken ending is part of the text.
-fn split_ending(text: &str) -> (&str, Option<ScopeId>, NotedSecrets) {
-    let found = text.rfind(" [").and_then(|start| Some((start, parse_ending(&text[start..])?)));
-    match found {
-        Some((start, (scope, secrets))) => (&text[..start], scope, secrets),
-        None => (text, None, NotedSecrets::default()),
-    }
-}
-
-/// Only what [`ending`] writes is one.
-fn parse_ending(text: &str) -> Option<(Option<ScopeId>, NotedSecrets)> {
-    let (mut scope, mut secrets) = (None, NotedSecrets::default());
-    for part in text.strip_prefix(" [")?.strip_suffix(']')?.split(", ") {
-        match part.split_once(' ')? {
-            ("scope", id) => scope = Some(ScopeId::parse(id)?),
-            (word, rest) => secrets.take_part(word, rest)?,
-        }
-    }
-    (ending(scope, &secrets) == text).then_some((scope, secrets))
 }
 
 /// The leading `correction K`, if there is one, and what follows it (its comma consumed where a claim follows).

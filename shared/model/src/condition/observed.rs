@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::condition::text::fit_message;
-use crate::condition::{Condition, ConditionKind, ConditionStatus, CorrectedReason, ObservedReason, Tag, Wish};
+use crate::condition::{Condition, ConditionKind, ConditionStatus, CorrectionStatus, ObservedReason, Tag, Wish};
 
 /// The verdict that stands on an object, as far as it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +47,17 @@ impl Standing {
         }
     }
 
-    /// Whether one more replacement would take the resource away in vain: the external system accepted the last correction, whose
-    /// record says `corrected`, and a poll after that still finds a field that only a replacement changes.
+    /// Whether one more replacement would take the resource away in vain: the record of the last correction says that it was
+    /// replaced for this spec, and a poll after that still finds a field that only a replacement changes.
     #[must_use]
-    pub fn replaces_in_vain(&self, corrected: Option<CorrectedReason>) -> bool {
-        let was_accepted =
-            matches!(corrected, Some(CorrectedReason::CorrectionApplied | CorrectedReason::AttemptsExhausted));
-        was_accepted && self.tag.replace && self.tag.unhealed > 0
+    pub fn replaces_in_vain(&self, record: &CorrectionStatus) -> bool {
+        let asks_again = self.reason.status() == ConditionStatus::True && self.tag.replace;
+        let is_of_spec = match record.generation {
+            // What was replaced for another wish has healed nothing of this one, and does not count as unhealed either.
+            None => self.generation.is_none() && self.tag.unhealed > 0,
+            generation => self.generation == generation,
+        };
+        record.replaced && asks_again && is_of_spec && self.tag.correction == record.correction
     }
 }
 

@@ -26,6 +26,10 @@ fn messages_read_as_documented() {
             r#"correction 7, owns "x": updated [scope 043a7187]"#,
         ),
         (status(0, Some(Claim::Claims(name("x", Some("s")))), "no"), r#"claims "x": no [scope 043a7187]"#),
+        (
+            CorrectionStatus { replaced: true, ..status(7, Some(Claim::Owns(name("x", Some("s")))), "replaced") },
+            r#"correction 7, owns "x": replaced [scope 043a7187, replaced]"#,
+        ),
         (status(7, None, "text [scope 043a7187]"), "correction 7: text [scope 043a7187]"),
         (status(7, None, "refused"), "correction 7: refused"),
         (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
@@ -83,8 +87,14 @@ fn secrets_that_were_sent_stand_at_the_end() {
         assert_eq!(status.message(), message);
         assert_eq!(CorrectionStatus::parse(&message), status);
     }
-    for ending in ["[secrets]", "[secrets 1]", "[moved b a]", "[moved ]", "[scope 043a7187, moved a, secrets 9f31c2d4]"]
-    {
+    for ending in [
+        "[secrets]",
+        "[secrets 1]",
+        "[moved b a]",
+        "[moved ]",
+        "[replaced, scope 043a7187]",
+        "[scope 043a7187, moved a, secrets 9f31c2d4]",
+    ] {
         let text = format!("text {ending}");
         assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), &text), "{ending}");
     }
@@ -144,11 +154,12 @@ proptest! {
     #[test]
     fn a_message_is_read_back_as_it_was_written(
         correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}",
-        secrets in "[ab]{0,3}", now in "[12]",
+        secrets in "[ab]{0,3}", now in "[12]", replaced: bool,
     ) {
         prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
         let names: Vec<_> = secrets.split("").filter(|name| claim.is_some() && !name.is_empty()).collect();
-        let status = CorrectionStatus { secrets: sent(&names, &now), ..status(correction, claim, &text) };
+        let (secrets, replaced) = (sent(&names, &now), replaced && claim.is_some());
+        let status = CorrectionStatus { secrets, replaced, ..status(correction, claim, &text) };
         prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
     }
 

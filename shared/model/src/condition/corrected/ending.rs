@@ -1,0 +1,50 @@
+//! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets 9f31c2d4, replaced]`.
+//!
+//! A text that it did not write is no ending. This file must not know what is said before it.
+
+use std::fmt;
+
+use crate::condition::NotedSecrets;
+use crate::condition::text::spells;
+use crate::identity::ScopeId;
+
+/// What the ending says. Parts that say nothing are left out of the text.
+#[derive(Default)]
+pub(super) struct Ending {
+    /// Where the claim was made.
+    pub(super) scope: Option<ScopeId>,
+    /// Which secrets were sent.
+    pub(super) secrets: NotedSecrets,
+    /// Whether the last correction was a replacement that was accepted.
+    pub(super) replaced: bool,
+}
+
+impl Ending {
+    /// A text without its ending, and what this says; a broken ending is part of the text.
+    pub(super) fn split(text: &str) -> (&str, Self) {
+        let found = text.rfind(" [").and_then(|start| Some((&text[..start], Self::parse(&text[start..])?)));
+        found.unwrap_or_else(|| (text, Self::default()))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut ending = Self::default();
+        for part in text.strip_prefix(" [")?.strip_suffix(']')?.split(", ") {
+            match part.split_once(' ') {
+                Some(("scope", id)) => ending.scope = Some(ScopeId::parse(id)?),
+                Some((word, rest)) => ending.secrets.take_part(word, rest)?,
+                None if part == "replaced" => ending.replaced = true,
+                None => return None,
+            }
+        }
+        spells(text, &ending).then_some(ending)
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<_> = self.scope.map(|scope| format!("scope {scope}")).into_iter().collect();
+        parts.extend(self.secrets.parts());
+        parts.extend(self.replaced.then(|| "replaced".to_owned()));
+        if parts.is_empty() { Ok(()) } else { write!(formatter, " [{}]", parts.join(", ")) }
+    }
+}
