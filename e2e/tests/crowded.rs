@@ -136,7 +136,7 @@ async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()>
         let poller = world.start_poller().await?;
 
         bed.wait_until_excepted(world).await?;
-        let line = format!("too many verdicts cannot be renewed in the namespaces {}", world.objects_namespace());
+        let line = format!("too many verdicts are not the poller's own in the namespaces {}", world.objects_namespace());
         wait::until("the line in /readyz", wait::DEADLINE, async || {
             let (_, text) = poller.page("/readyz").await?;
             Ok(if text.contains(&line) { Seen::Met(()) } else { Seen::Instead(text) })

@@ -55,7 +55,8 @@ impl InForceList {
     }
 }
 
-/// The Lease's annotations for a list. If it is too long, the targets with the longest words are not listed.
+/// The Lease's annotations for a list. If it is too long, the targets with the longest words are not listed: those with
+/// the most exceptions first, but without any exception it can be too long by the number of targets.
 #[must_use]
 pub fn annotations(list: &InForce) -> BTreeMap<String, String> {
     let mut words: BTreeMap<&str, String> =
@@ -63,15 +64,22 @@ pub fn annotations(list: &InForce) -> BTreeMap<String, String> {
     // Quotes, colon and comma around each.
     let length = |target: &str, word: &str| target.len() + word.len() + 6;
     let mut left: usize = words.iter().map(|(target, word)| length(target, word)).sum();
+    let mut dropped = Vec::new();
     while left > MOST_BYTES {
         let longest = words.iter().max_by_key(|(target, word)| (length(target, word), **target));
         let Some((target, size)) = longest.map(|(target, word)| (*target, length(target, word))) else { break };
-        tracing::error!(
-            target_name = target,
-            "not vouched for: the exceptions of all targets are too many for the Lease"
-        );
         words.remove(target);
+        dropped.push(target);
         left -= size;
+    }
+    if !dropped.is_empty() {
+        tracing::error!(
+            targets = dropped.join(", "),
+            "not vouched for, and nothing of them is corrected: the names of all {} targets with what is excepted from them \
+             take more than {MOST_BYTES} bytes of the Lease; mend what keeps the verdicts from being renewed (/readyz and \
+             Events WriteRefused name it), or load fewer targets",
+            list.len(),
+        );
     }
     BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
 }

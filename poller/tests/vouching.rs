@@ -140,11 +140,10 @@ impl World {
         match event {
             Event::Arrives(number, standing) if !self.objects.contains_key(&number) => {
                 self.objects.insert(number, (left_behind(number, standing), false));
-                // What speaks of another wish may be one of many that come over from another target.
+                // What comes after the first list is its own affair, whatever its verdict speaks of.
                 let is_awaited = match standing {
                     Standing::Nothing => false,
-                    Standing::True | Standing::False => !self.listed,
-                    Standing::OfAnotherWish => true,
+                    Standing::True | Standing::False | Standing::OfAnotherWish => !self.listed,
                 };
                 if is_awaited {
                     self.awaited.insert(number);

@@ -28,11 +28,16 @@ pub struct Vouching {
 }
 
 impl Vouching {
-    /// Reads the annotation: a JSON object of target name to [`Voucher`]. What is no such thing vouches for nothing.
+    /// Reads the annotation: a JSON object of target name to [`Voucher`]. What is no such thing vouches for nothing, a
+    /// single word for nothing of its target.
     #[must_use]
     pub fn parse_in_force(annotation: Option<&str>) -> BTreeMap<String, Voucher> {
         let words: Option<BTreeMap<String, String>> = annotation.and_then(|text| serde_json::from_str(text).ok());
-        words.unwrap_or_default().into_iter().map(|(target, word)| (target, Voucher::parse(&word))).collect()
+        words
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|(target, word)| Some((target, Voucher::parse(&word)?)))
+            .collect()
     }
 
     /// Whether a poller lives, as far as we can tell.
@@ -84,10 +89,20 @@ mod tests {
 
     #[test]
     fn an_excepted_namespace_alone_is_not_vouched_for() {
-        let word = Some(r#"{"roles":"abc except-namespaces a b except u1"}"#);
+        let word = Some(r#"{"roles":"abc except-namespaces a,b except u1"}"#);
         let vouches =
             |namespace: &str, uid: &str| vouching(word).vouches_for(&object(namespace, uid), ("roles", "abc"), at(3));
         assert!(vouches("c", "u0") && !vouches("c", "u1") && !vouches("a", "u0") && !vouches("b", "u0"));
+    }
+
+    #[test]
+    fn a_word_of_unknown_shape_vouches_for_nothing() {
+        for word in ["abc except-kinds Pod", "abc except u1 except-kinds Pod", "abc except-namespaces b c", "abc x"] {
+            let annotation = serde_json::json!({"roles": word, "others": "abc"}).to_string();
+            let vouching = vouching(Some(&annotation));
+            assert!(!vouches(&vouching, "roles", "abc", at(3)), "{word}");
+            assert!(vouches(&vouching, "others", "abc", at(3)), "{word}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
@@ -65,7 +66,7 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	expect := func(what, target string, seconds int, want bool) {
 		t.Helper()
-		if got := vouching.For(target, "u1", at(seconds)); got != want {
+		if got := vouching.For(target, "team-a", "u1", at(seconds)); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
@@ -74,11 +75,47 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	vouching.Observe(lease("2", "a"), at(3))
 	expect("a renewed record", "buckets", 4, true)
 	expect("another target", "proxies", 4, false)
-	if vouching.For("buckets", "u9", at(4)) {
+	if vouching.For("buckets", "team-a", "u9", at(4)) {
 		t.Error("an object that is excepted")
 	}
 	vouching.Observe(lease("2", "a"), at(30))
 	expect("a record that did not change", "buckets", 44, false)
 	vouching.Observe(lease("3", ""), at(45))
 	expect("a released one", "buckets", 45, false)
+}
+
+func TestAWordHoldsForWhatItDoesNotExcept(t *testing.T) {
+	for _, row := range []struct {
+		word, namespace string
+		uid             types.UID
+		want            bool
+	}{
+		{"3f2a", "team-a", "u1", true},
+		{"3f2a", "", "u1", true},
+		{"3f2a except u1 u2", "team-a", "u2", false},
+		{"3f2a except u1 u2", "team-a", "u3", true},
+		{"3f2a except-namespaces team-a,team-b", "team-b", "u1", false},
+		{"3f2a except-namespaces team-a,team-b", "team-c", "u1", true},
+		{"3f2a except-namespaces team-a,team-b", "", "u1", true},
+		{"3f2a except-namespaces team-a except u1", "team-c", "u1", false},
+		{"3f2a except-namespaces team-a except u1", "team-c", "u2", true},
+		{"3f2a except-namespaces except except u1", "except", "u2", false},
+		{"3f2a except-namespaces except except u1", "team-a", "u1", false},
+		{"3f2a except-namespaces except,except-namespaces", "except-namespaces", "u1", false},
+		// What is not known wholly holds for nothing.
+		{"", "team-c", "u3", false},
+		{"3f2a ", "team-c", "u3", false},
+		{"3f2a u1", "team-c", "u3", false},
+		{"3f2a except", "team-c", "u3", false},
+		{"3f2a except u1  u2", "team-c", "u3", false},
+		{"3f2a except u1 except-kinds Bucket", "team-c", "u3", false},
+		{"3f2a except-kinds Bucket", "team-c", "u3", false},
+		{"3f2a except-namespaces", "team-c", "u3", false},
+		{"3f2a except-namespaces team-a team-b", "team-c", "u3", false},
+		{"3f2a except-namespaces team-a,", "team-c", "u3", false},
+	} {
+		if holds(row.word, row.namespace, row.uid) != row.want {
+			t.Errorf("%q for %s in %q: want %v", row.word, row.uid, row.namespace, row.want)
+		}
+	}
 }

@@ -45,13 +45,34 @@ func (vouching *Vouching) Observe(lease *coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// For tells whether the verdict of this target on the object of this uid is kept up to date now.
-func (vouching *Vouching) For(target string, uid types.UID, now time.Time) bool {
+// For tells whether the verdict of this target on the object of this namespace (none for a cluster-scoped kind) and uid is kept
+// up to date now.
+func (vouching *Vouching) For(target, namespace string, uid types.UID, now time.Time) bool {
 	vouching.mutex.Lock()
 	defer vouching.mutex.Unlock()
 	word, isListed := vouching.targets[target]
-	// "HASH", or "HASH except UID UID".
-	_, except, _ := strings.Cut(word, " except ")
-	isExcepted := slices.Contains(strings.Fields(except), string(uid))
-	return isListed && !isExcepted && !vouching.changed.IsZero() && now.Sub(vouching.changed) <= FreshFor
+	isFresh := !vouching.changed.IsZero() && now.Sub(vouching.changed) <= FreshFor
+	return isListed && isFresh && holds(word, namespace, uid)
+}
+
+// holds reads "HASH", "HASH except UID UID", or "HASH except-namespaces NAMESPACE,NAMESPACE" with or without "except UID UID"
+// behind. A word of another shape may except anything, and holds for nothing.
+func holds(word, namespace string, uid types.UID) bool {
+	words := strings.Split(word, " ")
+	hash, rest := words[0], words[1:]
+	if len(rest) > 1 && rest[0] == "except-namespaces" {
+		names := strings.Split(rest[1], ",")
+		if slices.Contains(names, "") || slices.Contains(names, namespace) {
+			return false
+		}
+		rest = rest[2:]
+	}
+	if len(rest) == 0 {
+		return hash != ""
+	}
+	isUnknown := func(uid string) bool { return uid == "" || strings.HasPrefix(uid, "except") }
+	if hash == "" || rest[0] != "except" || len(rest) == 1 || slices.ContainsFunc(rest[1:], isUnknown) {
+		return false
+	}
+	return !slices.Contains(rest[1:], string(uid))
 }

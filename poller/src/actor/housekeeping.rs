@@ -42,7 +42,9 @@ impl TargetActor {
             false => "nothing is corrected there",
         };
         let sentence = format!(
-            "too many verdicts cannot be renewed in the namespaces {}: {what} until they can be; Events WriteRefused say why",
+            "too many verdicts are not the poller's own in the namespaces {}: {what} until they are renewed; either the API \
+             server refuses them (Events WriteRefused say why), or another writer of their status called the objects \
+             drifted, before or after they came into the selection",
             named.join(", ")
         );
         tracing::warn!(target_name = name, "{sentence}");

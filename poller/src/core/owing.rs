@@ -1,8 +1,8 @@
 //! Objects that owe their verdict, and the exceptions from the poller's word that come of them.
 //!
 //! After a start or an edit the breaker is to see all verdicts before anything is corrected, so of late ones few are
-//! excepted. A verdict that the API server refuses, or that somebody else wrote, is the affair of its object: whoever may
-//! do that to many objects of a namespace keeps back that namespace alone.
+//! excepted. A verdict that the API server refuses, that somebody else wrote, or with which an object came later, is the
+//! affair of its object: whoever may do that to many objects of a namespace keeps back that namespace alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use drift_model::voucher::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS
 pub enum Affair {
     /// The target's: it is late since a start or an edit.
     OfTarget,
-    /// Its own: its verdict is refused, or somebody else wrote it.
+    /// Its own: its verdict is refused, somebody else wrote it, or the object came later with it.
     OfObject,
 }
 

@@ -52,8 +52,8 @@ enum Owing {
     /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
     /// them all before any is corrected.
     Since(Moment),
-    /// It came later with a verdict of drift, or somebody else wrote it. That may happen again and again, and is the
-    /// object's own affair.
+    /// It came later with a verdict of drift or of another wish, or somebody else wrote it. That may happen again and
+    /// again, and is the object's own affair.
     ForItself,
 }
 
@@ -113,9 +113,9 @@ impl Track {
         let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
-            // It may be one of many that come over from another target.
-            Arrival::Later if !means_something_else => Owing::ForItself,
-            Arrival::Later | Arrival::Listed => Owing::Since(now.moment),
+            // Its verdict may speak of another wish. An edit of the target is no such case: it begins with a new list.
+            Arrival::Later => Owing::ForItself,
+            Arrival::Listed => Owing::Since(now.moment),
         };
         let basis = Basis::of(&object, rendered.wish);
         let mut track = Self {

@@ -2,9 +2,8 @@
 //!
 //! It says for which text of the target every verdict is the poller's own, and for which objects that does not hold, so
 //! that an object whose verdict cannot be renewed keeps nobody but itself from being corrected. One text, read and
-//! written here alone: `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE except UID UID`. A controller
-//! that does not know one of the words takes it for a part of the hash, finds another text of the target, and acts for
-//! none of its objects.
+//! written here alone: `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE,NAMESPACE except UID UID`, where
+//! either exception may be missing. A text of another shape vouches for nothing: whatever it excepts, nobody may act on it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,12 +19,11 @@ pub const MOST_EXCEPTIONS: usize = 20;
 /// letters take less than 1.5 KiB.
 pub const MOST_EXCEPTED_NAMESPACES: usize = 20;
 
-/// What stands between hash and excepted namespaces. An older reader must not find [`EXCEPT`] in it, since it would take
-/// the names for uids.
-const EXCEPT_NAMESPACES: &str = " except-namespaces ";
+/// What stands before the names of excepted namespaces, which commas join: a namespace may be called like [`EXCEPT`].
+const EXCEPT_NAMESPACES: &str = "except-namespaces";
 
 /// What stands before the uids of excepted objects.
-const EXCEPT: &str = " except ";
+const EXCEPT: &str = "except";
 
 /// The poller's word for one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,31 +65,48 @@ impl FromIterator<Uid> for Exceptions {
 }
 
 impl Voucher {
-    /// Reads it. What stands there is a hash, whatever it is: one that fits no target vouches for none.
+    /// Reads it; `None` if it is not known wholly. The hash may be any word: one that fits no target vouches for none.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
-        let (head, objects) = text.split_once(EXCEPT).unwrap_or((text, ""));
-        let (hash, namespaces) = head.split_once(EXCEPT_NAMESPACES).unwrap_or((head, ""));
-        let objects = objects.split_whitespace().map(Uid::from).collect();
-        let namespaces = namespaces.split_whitespace().map(str::to_owned).collect();
-        Self { hash: hash.to_owned(), except: Exceptions { objects, namespaces } }
+    pub fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let (hash, rest) = words.split_first()?;
+        let (namespaces, rest) = match rest {
+            [EXCEPT_NAMESPACES, names, rest @ ..] => (names.split(',').collect(), rest),
+            rest => (Vec::new(), rest),
+        };
+        let objects = match rest {
+            [] => &[],
+            [EXCEPT, first, others @ ..] if is_uid(first) && others.iter().all(|uid| is_uid(uid)) => &rest[1..],
+            _ => return None,
+        };
+        if hash.is_empty() || namespaces.iter().any(|name| name.is_empty()) {
+            return None;
+        }
+        let namespaces = namespaces.into_iter().map(str::to_owned).collect();
+        let objects = objects.iter().copied().map(Uid::from).collect();
+        Some(Self { hash: (*hash).to_owned(), except: Exceptions { objects, namespaces } })
     }
+}
+
+/// Whether it is no exception of another sort.
+fn is_uid(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with(EXCEPT)
 }
 
 impl fmt::Display for Voucher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Exceptions { objects, namespaces } = &self.except;
         formatter.write_str(&self.hash)?;
-        let mut before = EXCEPT_NAMESPACES;
-        for namespace in &self.except.namespaces {
-            write!(formatter, "{before}{namespace}")?;
-            before = " ";
+        for (number, namespace) in namespaces.iter().enumerate() {
+            match number {
+                0 => write!(formatter, " {EXCEPT_NAMESPACES} {namespace}")?,
+                _ => write!(formatter, ",{namespace}")?,
+            }
         }
-        before = EXCEPT;
-        for uid in &self.except.objects {
-            write!(formatter, "{before}{uid}")?;
-            before = " ";
+        if !objects.is_empty() {
+            write!(formatter, " {EXCEPT}")?;
         }
-        Ok(())
+        objects.iter().try_for_each(|uid| write!(formatter, " {uid}"))
     }
 }
 
@@ -110,20 +125,52 @@ mod tests {
         for (objects, namespaces, text) in [
             (&[][..], &[][..], "3f2a"),
             (&["u2", "u1"], &[], "3f2a except u1 u2"),
-            (&[], &["team-b", "team-a"], "3f2a except-namespaces team-a team-b"),
+            (&[], &["team-b", "team-a"], "3f2a except-namespaces team-a,team-b"),
             (&["u1"], &["team-a"], "3f2a except-namespaces team-a except u1"),
+            // Both are names that a namespace may have.
+            (&[], &["except"], "3f2a except-namespaces except"),
+            (&["u1", "u2"], &["except"], "3f2a except-namespaces except except u1 u2"),
+            (&["u1"], &["except-namespaces", "except"], "3f2a except-namespaces except,except-namespaces except u1"),
         ] {
             let voucher = Voucher { hash: "3f2a".to_owned(), except: except(objects, namespaces) };
             assert_eq!(voucher.to_string(), text);
-            assert_eq!(Voucher::parse(text), voucher);
+            assert_eq!(Voucher::parse(text), Some(voucher));
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_wholly_is_no_word() {
+        for text in [
+            "",
+            " ",
+            "3f2a ",
+            " 3f2a",
+            "3f2a u1",
+            "3f2a except",
+            "3f2a except ",
+            "3f2a except u1  u2",
+            "3f2a except u1 except u2",
+            "3f2a except u1 except-namespaces team-a",
+            "3f2a except u1 except-kinds Pod",
+            "3f2a except-kinds Pod",
+            "3f2a except-namespaces",
+            "3f2a except-namespaces ",
+            "3f2a except-namespaces team-a,",
+            "3f2a except-namespaces team-a team-b",
+            "3f2a except-namespaces team-a except-namespaces team-b",
+            "3f2a  except u1",
+        ] {
+            assert_eq!(Voucher::parse(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn a_reader_without_namespaces_finds_another_hash() {
-        let text = Voucher { hash: "3f2a".to_owned(), except: except(&["u1"], &["team-a"]) }.to_string();
-        let (hash, _) = text.split_once(" except ").unwrap_or((&text, ""));
-        assert_eq!(hash, "3f2a except-namespaces team-a");
+        for namespace in ["team-a", "except"] {
+            let text = Voucher { hash: "3f2a".to_owned(), except: except(&["u1"], &[namespace]) }.to_string();
+            let (hash, _) = text.split_once(" except ").unwrap_or((&text, ""));
+            assert!(hash.starts_with("3f2a except-namespaces"), "{hash}");
+        }
     }
 
     #[test]
@@ -141,11 +188,11 @@ mod tests {
         fn what_is_written_is_read(
             hash in "[0-9a-f]{16}",
             objects in proptest::collection::btree_set("[0-9a-f-]{1,36}", 0..5),
-            namespaces in proptest::collection::btree_set("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", 0..5),
+            namespaces in proptest::collection::btree_set("except|except-namespaces|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", 0..5),
         ) {
             let objects = objects.iter().map(|uid| Uid::from(uid.as_str())).collect();
             let voucher = Voucher { hash, except: Exceptions { objects, namespaces } };
-            prop_assert_eq!(Voucher::parse(&voucher.to_string()), voucher);
+            prop_assert_eq!(Voucher::parse(&voucher.to_string()), Some(voucher));
         }
 
         #[test]

@@ -217,7 +217,7 @@ pub fn vouchers(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String
     let text =
         lease.pointer("/metadata/annotations").and_then(|all| all.get(IN_FORCE_ANNOTATION)).and_then(Value::as_str);
     let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    Some(list.into_iter().map(|(target, text)| (target, Voucher::parse(&text))).collect())
+    Some(list.into_iter().filter_map(|(target, text)| Some((target, Voucher::parse(&text)?))).collect())
 }
 
 /// Why the poller does not vouch for what stands on the object.
