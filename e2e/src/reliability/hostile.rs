@@ -97,7 +97,7 @@ pub const HOSTILE: &[Narrow] = &[
     Narrow {
         sequence: "Many objects to read live at once",
         injected: "500 objects after an etcd restore; the first 32 reads are refused",
-        held: "at most 32 reads are under way; all objects are read",
+        held: "at most 16 reads are under way; all objects are read, and a write waits for none of them",
         test: "shared/cluster/src/object_writer.rs objects_are_read_anew_within_the_slots",
     },
     Narrow {

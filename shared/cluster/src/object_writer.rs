@@ -24,6 +24,10 @@ use crate::process::clock;
 /// its 600 status patches a second, and far below its limit of requests in flight.
 pub const CONCURRENT_CALLS: usize = 32;
 
+/// Objects that are read anew at once, over all targets of a program. After a restore of the API server's store nearly all
+/// are, and calls are served in turn: writes are to wait for a part of the slots alone.
+pub const CONCURRENT_READS_ANEW: usize = CONCURRENT_CALLS / 2;
+
 /// The longest that an API server's Retry-After is obeyed: it names 32 s at most, and nothing is to wait for long once it
 /// is back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -32,6 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct CallSlots {
     free: Arc<Semaphore>,
+    /// Of those who read anew, so many wait for a slot or have one.
+    reads_anew: Arc<Semaphore>,
     /// The API server asked for no calls until then.
     paused_until: Arc<Mutex<Moment>>,
 }
@@ -53,7 +59,11 @@ impl CallSlots {
     /// So many at once.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(count)), paused_until: Arc::new(Mutex::new(Moment::START)) }
+        Self {
+            free: Arc::new(Semaphore::new(count)),
+            reads_anew: Arc::new(Semaphore::new(CONCURRENT_READS_ANEW)),
+            paused_until: Arc::new(Mutex::new(Moment::START)),
+        }
     }
 
     /// Waits for a slot, and until the API server takes calls again.
@@ -81,10 +91,11 @@ impl CallSlots {
         (until > clock::now()).then_some(until)
     }
 
-    /// Gives the answer back, and makes no further call for as long as it asks.
+    /// Gives the answer back, and makes no further call for as long as the API server itself asks. A refusal of a webhook or
+    /// an aggregated API is about one kind: it delays its own object alone.
     fn heed<T>(&self, answer: Result<T, WriteError>) -> Result<T, WriteError> {
         if let Err(WriteError::Unavailable(error)) = &answer
-            && let Some(pause) = error.retry_after()
+            && let Some(pause) = error.pause_of_all_calls()
         {
             let until = clock::now() + pause.min(LONGEST_PAUSE);
             let mut paused_until = self.lock();
@@ -124,16 +135,17 @@ impl ObjectWriter {
 
     /// Reads live, until the API server answers, an object of which a list and what is known say different things.
     /// `None` where it is gone, which the watch tells too. After a restore of the API server's store nearly all objects may
-    /// be read so at once: each try takes a slot of its own, and none while it waits.
+    /// be read so at once: few of them stand in line for a slot, each try takes one of its own, and none while it waits.
     pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
         let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
         loop {
+            let turn = self.slots.reads_anew.acquire().await;
             let slot = self.slots.enter().await;
             match self.read(&slot, &known.id).await {
                 Ok(live) => return live.map(|live| live.read_after(known)),
                 Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
             }
-            drop(slot);
+            drop((slot, turn));
             tokio::time::sleep(backoff.fail(clock::now())).await;
         }
     }
@@ -220,13 +232,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use axum::body::Body;
     use drift_model::condition::{ObservedReason, Tag, Verdict};
     use futures::FutureExt;
+    use http::{Response, StatusCode};
     use kube::core::ApiResource;
     use serde_json::json;
 
     use super::*;
-    use crate::client::fake_api::{client, refuse, reply};
+    use crate::client::fake_api::{client, refuse, reply, scripted};
 
     fn writer(client: kube::Client) -> ObjectWriter {
         let resource = ApiResource {
@@ -271,9 +285,17 @@ mod tests {
             let (writer, known) = (writer.clone(), LeanObject::prune(&known, &FieldPaths::default()));
             async move { writer.read_anew(&known).await.is_some() }
         });
-        let read = futures::future::join_all(reads).await;
+        let slots = writer.slots.clone();
+        let write = async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let before = clock::now();
+            drop(slots.enter().await);
+            clock::now() - before
+        };
+        let (read, waited) = futures::join!(futures::future::join_all(reads), write);
+        assert!(waited < Duration::from_millis(50), "a write waits for {waited:?}");
         assert_eq!(read.into_iter().filter(|is_there| *is_there).count(), OBJECTS);
-        assert_eq!(MOST.load(Ordering::SeqCst), CONCURRENT_CALLS, "in {} requests", log.lines().len());
+        assert_eq!(MOST.load(Ordering::SeqCst), CONCURRENT_READS_ANEW, "in {} requests", log.lines().len());
         assert!(log.lines().len() > OBJECTS, "none was refused");
     }
 
@@ -302,22 +324,46 @@ mod tests {
         assert_eq!(log.lines(), Vec::<String>::new());
     }
 
+    /// As priority and fairness of the API server refuses.
+    fn too_busy(seconds: u64) -> Response<Body> {
+        let mut answer = Response::new(Body::from("Too many requests, please try again later.\n"));
+        *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        answer.headers_mut().insert("retry-after", seconds.into());
+        answer
+    }
+
+    fn id() -> ObjectId {
+        ObjectId { namespace: Some("a".into()), name: "o".into(), uid: "u".into() }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_api_server_that_asks_for_a_pause_gets_it() {
-        let slots = CallSlots::new(2);
-        let held = slots.enter().await;
         for (asked, expected) in [(vec![7], 7), (vec![7, 3], 7), (vec![3600], LONGEST_PAUSE.as_secs())] {
-            for seconds in asked {
-                let status = json!({"status": "Failure", "code": 429, "details": {"retryAfterSeconds": seconds}});
-                let refused = CallError::Answered(serde_json::from_value(status).unwrap_or_default());
-                assert!(slots.heed::<()>(Err(WriteError::Unavailable(refused))).is_err());
+            let (client, _) = scripted(asked.iter().map(|seconds| too_busy(*seconds)).collect());
+            let writer = writer(client);
+            let slot = writer.slots.enter().await;
+            for _ in asked {
+                assert!(matches!(writer.read(&slot, &id()).await, Err(WriteError::Unavailable(_))));
             }
-            assert!(slots.try_enter().is_none(), "a call is made at once");
+            assert!(writer.slots.try_enter().is_none(), "a call is made at once");
             let before = clock::now();
-            drop(slots.enter().await);
+            drop(writer.slots.enter().await);
             assert_eq!(clock::now() - before, Duration::from_secs(expected));
-            assert!(slots.try_enter().is_some());
+            assert!(writer.slots.try_enter().is_some());
         }
-        drop(held);
+    }
+
+    /// A webhook and an aggregated API answer so.
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_of_one_kind_pauses_no_other() {
+        for code in [429, 503] {
+            let status = json!({"kind": "Status", "status": "Failure", "code": code,
+                "message": "admission webhook \"w\" denied the request", "details": {"retryAfterSeconds": 30}});
+            let (client, _) = scripted(vec![reply(code, &status)]);
+            let writer = writer(client);
+            let slot = writer.slots.enter().await;
+            assert!(matches!(writer.read(&slot, &id()).await, Err(WriteError::Unavailable(_))));
+            assert!(writer.slots.try_enter().is_some(), "{code} pauses all calls");
+        }
     }
 }

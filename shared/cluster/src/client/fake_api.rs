@@ -9,7 +9,11 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use kube::client::ClientBuilder;
 use serde_json::{Value, json};
+use tower::util::MapResponseLayer;
+
+use crate::client::retry_after;
 
 /// One request as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +82,8 @@ where
             answer(sent).await
         }
     };
-    (kube::Client::new(axum::Router::new().fallback(handler), "default"), log)
+    let builder = ClientBuilder::new(axum::Router::new().fallback(handler), "default");
+    (builder.with_layer(&MapResponseLayer::new(retry_after::with_status)).build(), log)
 }
 
 /// A client whose API server answers at once.

@@ -101,6 +101,14 @@ impl CallError {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
+    /// How long the API server asked to be left alone by all calls: its priority and fairness refused, not a webhook or
+    /// an aggregated API, which speak for one kind.
+    #[must_use]
+    pub fn pause_of_all_calls(&self) -> Option<Duration> {
+        let Self::Answered(status) = self else { return None };
+        retry_after::is_too_busy(status).then(|| self.retry_after()).flatten()
+    }
+
     /// Whether the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
     #[must_use]
     pub fn is_passing(&self) -> bool {

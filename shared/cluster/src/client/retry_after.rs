@@ -7,7 +7,12 @@ use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
+use kube::core::Status;
 use serde_json::json;
+
+/// The message of a `Status` made of the plain text with which the API server refuses whatever comes. What webhooks say
+/// begins otherwise.
+const TOO_BUSY: &str = "the API server takes no more requests at the moment";
 
 /// The type of every `Status` of the API server.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -26,11 +31,17 @@ where
         return Response::from_parts(head, Body::new(body));
     };
     let reason = head.status.canonical_reason().unwrap_or_default().replace(' ', "");
+    let message = if head.status == StatusCode::TOO_MANY_REQUESTS { TOO_BUSY } else { "" };
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason,
-        "code": head.status.as_u16(), "message": "", "details": {"retryAfterSeconds": seconds}});
+        "code": head.status.as_u16(), "message": message, "details": {"retryAfterSeconds": seconds}});
     head.headers.insert(CONTENT_TYPE, JSON);
     head.headers.remove(CONTENT_LENGTH);
     Response::from_parts(head, Body::from(status.to_string()))
+}
+
+/// Whether the API server itself refused, before it looked at what was asked for: a plain text 429.
+pub(super) fn is_too_busy(status: &Status) -> bool {
+    status.code == StatusCode::TOO_MANY_REQUESTS.as_u16() && status.message == TOO_BUSY
 }
 
 #[cfg(test)]
@@ -63,12 +74,16 @@ mod tests {
         let error = met(429, Some("7"), text).await;
         assert_eq!((error.code(), error.retry_after()), (Some(429), Some(Duration::from_secs(7))));
         assert_eq!(error.to_string(), "429 TooManyRequests");
+        assert_eq!(error.pause_of_all_calls(), Some(Duration::from_secs(7)));
+        let error = met(503, Some("7"), "service unavailable\n").await;
+        assert_eq!((error.retry_after(), error.pause_of_all_calls()), (Some(Duration::from_secs(7)), None));
         // A date is nothing that the API server sends.
         for (code, header) in [(429, None), (429, Some("Wed, 21 Oct 2026 07:28:00 GMT")), (500, Some("7"))] {
             let error = met(code, header, text).await;
             assert_eq!((error.code(), error.retry_after()), (Some(code), None), "{header:?}");
         }
         let own = r#"{"kind": "Status", "status": "Failure", "code": 429, "details": {"retryAfterSeconds": 3}}"#;
-        assert_eq!(met(429, Some("7"), own).await.retry_after(), Some(Duration::from_secs(3)));
+        let error = met(429, Some("7"), own).await;
+        assert_eq!((error.retry_after(), error.pause_of_all_calls()), (Some(Duration::from_secs(3)), None));
     }
 }
