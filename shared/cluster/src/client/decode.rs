@@ -4,16 +4,17 @@
 //! requests are made.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-use serde_json::{Error, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Error, Value, json};
 
 use crate::client::json_parts::Parts;
 use crate::kinds::ResolvedKind;
 use drift_model::field_paths::FieldPaths;
-use drift_model::kept_fields::KeptFields;
+use drift_model::kept_fields::{KeptFields, KeptObject};
 use drift_model::object::{LeanObject, SeenObject};
 use drift_model::packed_text::Dictionary;
 
@@ -27,6 +28,11 @@ pub(crate) trait Decode: Clone + Send + Sync + 'static {
 
     /// Decodes one.
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
+
+    /// What can be kept of one that cannot be decoded, so that it does not look like one that is gone.
+    fn remains(&self, _json: &[u8]) -> Option<Self::Object> {
+        None
+    }
 
     /// Its `metadata.resourceVersion`.
     fn version(object: &Self::Object) -> Option<Cow<'_, str>>;
@@ -79,8 +85,41 @@ impl Decode for LeanObjects {
         Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
 
+    fn remains(&self, json: &[u8]) -> Option<SeenObject> {
+        let kept = KeptFields::new(FieldPaths::default()).decode(&mut serde_json::Deserializer::from_slice(json));
+        let json =
+            kept.map(|kept| kept.json).or_else(|_| serde_json::from_slice::<Remains>(json).map(Remains::into_json));
+        let mut kept = KeptObject { json: json.ok()?, is_oversized: true };
+        let object = LeanObject::of_kept(&kept, self.kept.fields(), None);
+        let is_known = !object.id.uid.is_empty() && !object.id.name.is_empty();
+        is_known.then(|| SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
+    }
+
     fn version(seen: &SeenObject) -> Option<Cow<'_, str>> {
         Some(seen.object.resource_version.to_string().into())
+    }
+}
+
+/// The little that is looked for in an object of which not even the metadata and the conditions can be decoded.
+#[derive(Deserialize)]
+struct Remains {
+    metadata: RemainingMetadata,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RemainingMetadata {
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Remains {
+    fn into_json(self) -> Value {
+        json!({ "metadata": self.metadata })
     }
 }
 
@@ -123,7 +162,7 @@ pub(crate) enum WatchAnswer<T> {
     Error(Box<kube::core::Status>),
 }
 
-/// Parses a page. An item that cannot be decoded is left out, and the log names it.
+/// Parses a page. Of an item that cannot be decoded what remains is kept, if anything, and the log names it.
 pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswer<K::Object>, Error> {
     let mut answer = ListAnswer { items: Vec::new(), metadata: ListMetadata::default() };
     Parts::of(json).for_each_field(|field, part| {
@@ -140,7 +179,7 @@ pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswe
     Ok(answer)
 }
 
-/// Parses an event. An object that cannot be decoded is left out, and the log names it.
+/// Parses an event. Of an object that cannot be decoded what remains is kept, if anything, and the log names it.
 pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAnswer<K::Object>, Error> {
     let (mut kind, mut object) = (String::new(), None);
     Parts::of(json).for_each_field(|field, part| {
@@ -170,15 +209,17 @@ pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAns
 
 /// Decodes one object. One that cannot be decoded must not keep the others of its kind from their consumers.
 fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
-    let object = decode.decode(&mut serde_json::Deserializer::from_slice(json));
-    if let Err(error) = &object {
-        let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| metadata_text(json, field));
-        let at = error.column();
-        // The error's own text quotes the object.
-        let error = error.classify();
-        tracing::warn!(kind, namespace, name, "an object cannot be read and is ignored: {error:?} error at byte {at}");
-    }
-    object.ok()
+    let error = match decode.decode(&mut serde_json::Deserializer::from_slice(json)) {
+        Ok(object) => return Some(object),
+        Err(error) => error,
+    };
+    let remains = decode.remains(json);
+    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| metadata_text(json, field));
+    let (at, is_ignored) = (error.column(), remains.is_none());
+    // The error's own text quotes the object.
+    let error = error.classify();
+    tracing::warn!(kind, namespace, name, is_ignored, "an object cannot be read: {error:?} error at byte {at}");
+    remains
 }
 
 /// A text in the metadata of an object that cannot be decoded, or its kind.
@@ -201,7 +242,6 @@ mod tests {
     use super::*;
     use crate::client::ObjectNames;
     use drift_model::kept_fields::MAX_KEPT_BYTES;
-    use serde_json::json;
 
     fn services(field: &str) -> LeanObjects {
         let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
@@ -261,7 +301,42 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_item_is_left_out() {
+    fn an_unreadable_object_is_not_gone() {
+        let decode = services("spec");
+        let metadata = |more: &str| {
+            format!(r#"{{"uid":"u","name":"n","namespace":"a","resourceVersion":"2","labels":{{"l":"v"}}{more}}}"#)
+        };
+        let condition = r#"{"type":"driftObserved","status":"True","reason":"InSync"}"#;
+        let in_spec = format!(
+            r#"{{"metadata":{},"spec":1e999,"status":{{"conditions":[{condition}]}}}}"#,
+            metadata(r#","finalizers":["f"]"#)
+        );
+        let in_metadata = format!(r#"{{"metadata":{}}}"#, metadata(r#","generation":1e999"#));
+        for (object, has_condition) in [(in_spec, true), (in_metadata, false)] {
+            let seen = parse_list(&decode, list(std::slice::from_ref(&object)).as_bytes()).unwrap().items.remove(0);
+            assert!(seen.object.is_oversized && seen.object.view.open().is_null());
+            let id = &seen.object.id;
+            assert_eq!((&*id.uid, &*id.name, id.namespace.as_deref()), ("u", "n", Some("a")));
+            assert_eq!(seen.labels, Some(json!({"l": "v"})));
+            assert_eq!(
+                (seen.object.conditions.observed.is_some(), seen.object.finalizers.len()),
+                match has_condition {
+                    true => (true, 1),
+                    false => (false, 0),
+                }
+            );
+            let event = format!(r#"{{"type":"MODIFIED","object":{object}}}"#);
+            let WatchAnswer::Changed(changed) = parse_event(&decode, event.as_bytes()).unwrap() else {
+                panic!("no change")
+            };
+            assert_eq!(changed, seen);
+        }
+        let nameless = r#"{"metadata":{"uid":"u"},"spec":1e999}"#.to_owned();
+        assert!(parse_list(&decode, list(&[nameless]).as_bytes()).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn an_item_without_a_name_is_left_out() {
         let strange = r#"{"metadata":{"name":7,"resourceVersion":{}}}"#.to_owned();
         let items = [item("a", 1, "1"), item("deep", 2, &nested(200)), strange, "7".to_owned(), item("b", 3, "1")];
         let whole = parse_list(&WholeObjects, list(&items).as_bytes()).unwrap();
