@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base64::Engine;
@@ -15,6 +16,7 @@ use kube::api::GetParams;
 use kube::core::{Request, Resource};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client;
@@ -36,6 +38,9 @@ const MOST_VALUE_BYTES: usize = 64 * 1024;
 /// limit of the program is 128 MiB.
 const MOST_NAMESPACE_BYTES: usize = 1024 * 1024;
 
+/// How long after room returned the Secrets that were left out are listed again: tenants choose how often it returns.
+const ROOM_PAUSE: Duration = Duration::from_secs(30);
+
 /// What a Secret takes beside its keys and values: name, version and nodes of maps.
 const SECRET_BYTES: usize = 256;
 
@@ -52,6 +57,8 @@ pub struct SecretWatch {
     is_failing: bool,
     /// Some are left out, and the log says so.
     is_full: bool,
+    /// Room returned for those that are left out: when they are listed anew.
+    list_at: Option<Instant>,
 }
 
 impl SecretWatch {
@@ -68,8 +75,8 @@ impl SecretWatch {
         let collection = Collection { path, label_selector: Some(format!("{label}={value}")), heard: None };
         let published = Arc::new(ArcSwap::default());
         let readers = Arc::clone(&published);
-        let (keys, store, is_failing, is_full) = (None, Store::default(), false, false);
-        (Self { client, collection, part, keys, store, published, is_failing, is_full }, readers)
+        let (keys, store, is_failing, is_full) = (None, Store::weighed(bytes_of), false, false);
+        (Self { client, collection, part, keys, store, published, is_failing, is_full, list_at: None }, readers)
     }
 
     /// The same for Secrets that tenants write: keeps only the values of these keys, within limits.
@@ -80,17 +87,33 @@ impl SecretWatch {
 
     /// Follows them until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
-        let (sender, receiver) = mpsc::channel(BUFFER);
-        let following = follow(self.client.clone(), (self.collection.clone(), WholeObjects), 0, sender);
+        let following = async {
+            loop {
+                let (sender, receiver) = mpsc::channel(BUFFER);
+                let followed = follow(self.client.clone(), (self.collection.clone(), WholeObjects), 0, sender);
+                tokio::select! {
+                    () = followed => return,
+                    () = self.keep(receiver) => {}
+                }
+            }
+        };
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}
-            () = self.keep(receiver) => {}
         }
     }
 
+    /// Hears changes until all are to be listed anew.
     async fn keep(&mut self, mut changes: mpsc::Receiver<Heard>) {
-        while let Some((_, change)) = changes.recv().await {
+        loop {
+            let heard = match self.list_at {
+                Some(at) => tokio::time::timeout_at(at, changes.recv()).await.ok().flatten(),
+                None => changes.recv().await,
+            };
+            let Some((_, change)) = heard else {
+                self.list_at = None;
+                return;
+            };
             self.hear(change);
         }
     }
@@ -98,10 +121,14 @@ impl SecretWatch {
     fn hear(&mut self, change: Change) {
         let left_out = Cell::new(None);
         let keys = self.keys.as_ref();
-        self.is_full &= !matches!(change, Change::ListBegan);
+        if matches!(change, Change::ListBegan) {
+            (self.is_full, self.list_at) = (false, None);
+        }
+        let is_listed = matches!(change, Change::ListEnded);
+        let before = self.store.bytes();
         let effect = self.store.hear(change, |object, others| {
             let secret = Arc::new(kept(object, keys));
-            let has_room = keys.is_none() || bytes_of(others.values().chain([&secret])) <= MOST_NAMESPACE_BYTES;
+            let has_room = keys.is_none() || others + bytes_of(&secret) <= MOST_NAMESPACE_BYTES;
             if !has_room {
                 left_out.set(Some(text_of(object, "name")));
             }
@@ -109,6 +136,9 @@ impl SecretWatch {
         });
         if let Some(name) = left_out.take() {
             self.tell_that_full(&name);
+        }
+        if self.is_full && !is_listed && self.store.bytes() < before {
+            self.list_at.get_or_insert_with(|| Instant::now() + ROOM_PAUSE);
         }
         match effect {
             Effect::Changed => {
@@ -191,8 +221,8 @@ fn text_of(object: &Value, field: &str) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-fn bytes_of<'s>(secrets: impl Iterator<Item = &'s Arc<LabelledSecret>>) -> usize {
-    secrets.map(|secret| SECRET_BYTES + secret.bytes()).sum()
+fn bytes_of(secret: &Arc<LabelledSecret>) -> usize {
+    SECRET_BYTES + secret.bytes()
 }
 
 #[cfg(test)]
@@ -203,7 +233,7 @@ mod tests {
     use crate::telemetry::health::Health;
     use secrecy::ExposeSecret;
     use serde_json::json;
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn secret(hosts: &str, token: &str) -> Value {
         json!({"metadata": {"name": "api", "resourceVersion": "1", "annotations": {HOSTS_ANNOTATION: hosts}},
@@ -315,6 +345,44 @@ mod tests {
         for number in 0..10_000 {
             watch.hear(Change::Changed(of_tenant(&format!("t-{number}"), &[])));
         }
-        assert!(bytes_of(watch.store.present().values()) <= MOST_NAMESPACE_BYTES, "also of empty ones");
+        let bytes: usize = watch.store.present().values().map(bytes_of).sum();
+        assert!(bytes <= MOST_NAMESPACE_BYTES && bytes == watch.store.bytes(), "also of empty ones: {bytes}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_secret_left_out_is_found_once_there_is_room() {
+        let names: Vec<String> = (0..16).map(|number| format!("s-{number:02}")).collect();
+        let is_first = Arc::new(AtomicBool::new(true));
+        let (client, log) = client(move |sent| {
+            let (names, is_first) = (names.clone(), Arc::clone(&is_first));
+            Box::pin(async move {
+                if !sent.uri.contains("watch=true") {
+                    let there = if is_first.load(Ordering::SeqCst) { &names[..] } else { &names[1..] };
+                    let items: Vec<_> = there.iter().map(|name| of_tenant(name, &[("a", MOST_VALUE_BYTES)])).collect();
+                    return reply(200, &json!({"metadata": {"resourceVersion": "1"}, "items": items}));
+                }
+                if !is_first.swap(false, Ordering::SeqCst) {
+                    return std::future::pending().await;
+                }
+                let deleted = json!({"type": "DELETED", "object": of_tenant("s-00", &[])});
+                http::Response::new(format!("{deleted}\n").into())
+            })
+        });
+        let (watch, secrets) = SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None);
+        let stop = CancellationToken::new();
+        let looking = async {
+            while secrets.load().secret("s-15").is_err() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            assert!(secrets.load().secret("s-00").is_err());
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            stop.cancel();
+        };
+        let limited = tokio::time::timeout(Duration::from_secs(3600), looking);
+        let watch = watch.of_tenants(BTreeSet::from(["a".to_owned()]));
+        let ((), looked) = tokio::join!(watch.run(stop.clone()), limited);
+        looked.unwrap();
+        let lists = log.lines().iter().filter(|line| !line.contains("watch=true")).count();
+        assert_eq!(lists, 2, "{:?}", log.lines());
     }
 }

@@ -12,8 +12,16 @@ use crate::watch::collection::Change;
 /// What is there, by name.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
-    present: BTreeMap<String, T>,
-    listing: BTreeMap<String, T>,
+    present: Kept<T>,
+    listing: Kept<T>,
+    bytes_of: fn(&T) -> usize,
+}
+
+/// Objects, and the bytes that they take: summed as they come and go, since there may be many.
+#[derive(Debug)]
+struct Kept<T> {
+    all: BTreeMap<String, T>,
+    bytes: usize,
 }
 
 /// What a change meant for the store.
@@ -31,26 +39,52 @@ pub(crate) enum Effect {
 
 impl<T> Default for Store<T> {
     fn default() -> Self {
-        Self { present: BTreeMap::new(), listing: BTreeMap::new() }
+        Self::weighed(|_| 0)
+    }
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self { all: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    fn put(&mut self, object: &Value, bytes_of: fn(&T) -> usize, keep: impl Fn(&Value, usize) -> Option<T>) {
+        self.remove(object, bytes_of);
+        if let Some(kept) = keep(object, self.bytes) {
+            self.bytes += bytes_of(&kept);
+            self.all.insert(name_of(object), kept);
+        }
+    }
+
+    fn remove(&mut self, object: &Value, bytes_of: fn(&T) -> usize) {
+        let bytes = self.all.remove(&name_of(object)).map_or(0, |kept| bytes_of(&kept));
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
 impl<T> Store<T> {
-    /// Takes in a change; `keep` takes what is needed of an object, given the others that are kept.
-    pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value, &BTreeMap<String, T>) -> Option<T>) -> Effect {
+    /// Empty, with what each object takes.
+    pub(crate) fn weighed(bytes_of: fn(&T) -> usize) -> Self {
+        Self { present: Kept::default(), listing: Kept::default(), bytes_of }
+    }
+
+    /// Takes in a change; `keep` takes what is needed of an object, given the bytes of the others that are kept.
+    pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value, usize) -> Option<T>) -> Effect {
         match change {
-            Change::ListBegan => self.listing.clear(),
-            Change::Found(object, _) => put(&mut self.listing, &object, keep),
+            Change::ListBegan => self.listing = Kept::default(),
+            Change::Found(object, _) => self.listing.put(&object, self.bytes_of, keep),
             Change::ListEnded => {
                 self.present = std::mem::take(&mut self.listing);
                 return Effect::Changed;
             }
             Change::Changed(object) => {
-                put(&mut self.present, &object, keep);
+                self.present.put(&object, self.bytes_of, keep);
                 return Effect::Changed;
             }
             Change::Deleted(object) => {
-                self.present.remove(&name_of(&object));
+                self.present.remove(&object, self.bytes_of);
                 return Effect::Changed;
             }
             Change::Bookmark | Change::Connected => return Effect::Same,
@@ -61,15 +95,12 @@ impl<T> Store<T> {
 
     /// What is there; empty until the first whole list.
     pub(crate) const fn present(&self) -> &BTreeMap<String, T> {
-        &self.present
+        &self.present.all
     }
-}
 
-fn put<T>(all: &mut BTreeMap<String, T>, object: &Value, keep: impl Fn(&Value, &BTreeMap<String, T>) -> Option<T>) {
-    let name = name_of(object);
-    all.remove(&name);
-    if let Some(kept) = keep(object, all) {
-        all.insert(name, kept);
+    /// What all that is there takes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.present.bytes
     }
 }
 
