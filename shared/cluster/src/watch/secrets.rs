@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, WholeObjects};
+use crate::process::clock;
 use crate::telemetry::health::Part;
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};
@@ -138,7 +139,7 @@ impl SecretWatch {
             self.tell_that_full(&name);
         }
         if self.is_full && !is_listed && self.store.bytes() < before {
-            self.list_at.get_or_insert_with(|| Instant::now() + ROOM_PAUSE);
+            self.list_at.get_or_insert_with(|| clock::instant_of(clock::now() + ROOM_PAUSE));
         }
         match effect {
             Effect::Changed => {
