@@ -5,9 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use http::Method;
+
 use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode, STEPS};
 use crate::checked::Target;
 use crate::correct::{Destination, HttpStep, SqlStatement};
+use crate::http::body::Body;
 use crate::raw::Reader;
 use crate::yaml::Node;
 use drift_model::field_paths::FieldPaths;
@@ -72,6 +75,12 @@ fn is_fixed(field: &[String]) -> bool {
     )
 }
 
+/// The body of a POST that deletes: as in JSON-RPC it says what is deleted, and the URL does not.
+fn body_of_call<'a>(place: &str, step: &'a HttpStep) -> Option<&'a Body> {
+    let is_call = place == "delete" && step.request.method == Method::POST && !step.looks_up();
+    step.request.body.as_ref().filter(|_| is_call)
+}
+
 impl Target {
     fn writes_outside(&self) -> bool {
         !matches!(self.correct.destination, None | Some(Destination::Nudge(_)))
@@ -87,9 +96,12 @@ impl Target {
             Some(Destination::Http(http)) => {
                 for (place, steps) in [("update", &http.update), ("replace", &http.replace), ("delete", &http.delete)] {
                     // What is looked up leads nowhere else, unless an address is made of it.
-                    let is_led = steps.iter().any(|step| !step.looks_up() && step.request.url.reads(STEPS));
+                    let reads_steps = |step: &HttpStep| {
+                        step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
+                    };
+                    let is_led = steps.iter().any(|step| !step.looks_up() && reads_steps(step));
                     let leading = steps.iter().filter(|step| is_led || !step.looks_up());
-                    found.extend(leading.map(|step| (place, self.address_of_step(step))));
+                    found.extend(leading.map(|step| (place, self.address_of_step(place, step))));
                 }
             }
             Some(Destination::Postgres(sql)) => {
@@ -102,14 +114,17 @@ impl Target {
         found
     }
 
-    /// A write's URL; a look-up has nothing else to say, so all of it.
-    fn address_of_step(&self, step: &HttpStep) -> FieldPaths {
+    /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
+    fn address_of_step(&self, place: &str, step: &HttpStep) -> FieldPaths {
         let (request, url) = (&step.request, &step.request.url);
         if step.looks_up() {
-            self.with_wish(request.fields(), |variable| request.reads(variable))
-        } else {
-            self.with_wish(url.fields(), |variable| url.reads(variable))
+            return self.with_wish(request.fields(), |variable| request.reads(variable));
         }
+        let mut fields = self.with_wish(url.fields(), |variable| url.reads(variable));
+        if let Some(body) = body_of_call(place, step) {
+            fields.extend(&self.with_wish(body.fields(), |variable| body.reads(variable)));
+        }
+        fields
     }
 
     fn address_of_statement(&self, statement: &SqlStatement) -> FieldPaths {

@@ -107,6 +107,38 @@ fn a_look_up_counts_where_it_leads_a_write() {
     }
 }
 
+/// As in JSON-RPC, where the URL says nothing.
+#[test]
+fn the_body_of_a_deleting_post_is_an_address() {
+    let found = "{name: f, method: POST, reads: true, url: \"https://h/\", body: {z: \"${self.spec.zone}\"}}";
+    let table: &[(&str, String, &[&str])] = &[
+        (
+            "delete",
+            "{method: POST, url: \"https://h/\", body: {id: \"${self.spec.zone}\"}}".to_owned(),
+            &["self.spec.zone"],
+        ),
+        (
+            "delete",
+            "{method: POST, url: \"https://h/\", body: {id: \"${desired.zone}\"}}".to_owned(),
+            &["self.spec.zone"],
+        ),
+        ("delete", "{method: POST, url: \"https://h/\", text: \"${self.metadata.name}\"}".to_owned(), &[]),
+        (
+            "delete",
+            format!("{found}, {{method: POST, url: \"https://h/\", body: {{id: \"${{steps.f.body.id}}\"}}}}"),
+            &["self.spec.zone"],
+        ),
+        ("delete", format!("{found}, {{method: POST, url: \"https://h/\", body: {{id: 1}}}}"), &[]),
+        ("delete", "{method: PUT, url: \"https://h/\", body: {id: \"${self.spec.zone}\"}}".to_owned(), &[]),
+        ("update", "{method: POST, url: \"https://h/\", body: {id: \"${self.spec.zone}\"}}".to_owned(), &[]),
+    ];
+    for (action, steps, fields) in table {
+        let rest = format!("{HTTP}\ncorrect: {{http: {{{action}: [{steps}]}}}}");
+        let expected: Vec<_> = fields.iter().map(|field| format!("{field} in {action}")).collect();
+        assert_eq!(missing("${self.metadata.name}", WISH, &rest), expected, "{steps}");
+    }
+}
+
 #[test]
 fn a_read_asks_for_the_identity_alone() {
     let name = "${self.metadata.name}";
@@ -149,6 +181,15 @@ fn a_statement_changes_what_it_names_first() {
         ("DELETE FROM t WHERE zone = ${self.spec.zone}", &["self.spec.zone in update"]),
         ("UPDATE ${ident(self.spec.zone)} SET a = ${self.spec.a}", &["self.spec.zone in update"]),
         ("UPDATE t SET zone = ${self.spec.zone}", &[]),
+        ("UPDATE t SET a = ${self.spec.a} WHERE zone = ${self.spec.zone}", &["self.spec.zone in update"]),
+        (
+            "update t set a = ${self.spec.a} from u\\nwhere(u.b = ${self.spec.b}) and zone = ${desired.zone}",
+            &["self.spec.b in update", "self.spec.zone in update"],
+        ),
+        ("UPDATE t SET elsewhere = 'a', zone = ${self.spec.zone} WHERE n = ${self.metadata.name}", &[]),
+        ("/* x */ DELETE FROM t WHERE zone = ${self.spec.zone}", &["self.spec.zone in update"]),
+        ("/* a /* b */ c */ -- d\\n/**/DROP ROLE ${ident(self.spec.zone)}", &["self.spec.zone in update"]),
+        ("-- x\\rUPDATE t SET a = 1 WHERE zone = ${self.spec.zone}", &["self.spec.zone in update"]),
         ("GRANT ${idents(self.spec.zone)} TO ${ident(self.metadata.name)}", &[]),
     ];
     for (statement, expected) in table {

@@ -201,6 +201,46 @@ fn begins_with(rest: &[char], beginning: &str) -> bool {
     beginning.chars().all(|letter| rest.next() == Some(&letter))
 }
 
+/// The text without the white space and comments that it begins with.
+pub(super) fn behind_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        rest = if rest.starts_with("--") {
+            rest.trim_start_matches(|letter| !matches!(letter, '\n' | '\r')).trim_start()
+        } else if let Some(inside) = rest.strip_prefix("/*") {
+            behind_block_comment(inside).trim_start()
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// The text behind the `*/` that ends the comment that it begins in.
+fn behind_block_comment(inside: &str) -> &str {
+    let (mut rest, mut depth) = (inside, 1);
+    while depth > 0 {
+        let Some(at) = rest.find(['/', '*']) else { return "" };
+        rest = &rest[at..];
+        rest = match (rest.strip_prefix("/*"), rest.strip_prefix("*/")) {
+            (Some(behind), _) => {
+                depth += 1;
+                behind
+            }
+            (_, Some(behind)) => {
+                depth -= 1;
+                behind
+            }
+            _ => &rest[1..],
+        };
+    }
+    rest
+}
+
+/// Whether a word stands in the text, written in any case. Quotes and comments count as text.
+pub(super) fn has_word(text: &str, word: &str) -> bool {
+    text.split(|letter| !is_of_word(letter)).any(|known| known.eq_ignore_ascii_case(word))
+}
+
 /// Whether a character may be in a word.
 fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' || !letter.is_ascii()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cel::limits::MAX_RENDERED_BYTES;
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables, pieces};
 use crate::sql::literal;
-use crate::sql::places::Places;
+use crate::sql::places::{Places, behind_comments, has_word};
 use crate::sql::words::{Role, take_word};
 use drift_model::field_paths::FieldPaths;
 use drift_model::sql_query::SqlQuery;
@@ -68,10 +68,10 @@ impl SqlTemplate {
         if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
     }
 
-    /// Whether it begins with one of these words, written in any case.
+    /// Whether it begins with one of these words, written in any case, behind comments.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let Some(Part::Text(text)) = self.parts.first() else { return false };
-        let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+        let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
     }
 
@@ -102,19 +102,21 @@ impl SqlTemplate {
     }
 
     /// The expressions that name what it changes: all of a DELETE, and of what alters, drops, updates or empties one thing the first
-    /// name, which may be of several parts.
+    /// name, which may be of several parts. An UPDATE changes the rows that it chooses, so all behind its first WHERE counts too.
     pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
         let is_whole = self.begins_with(&["delete"]);
         let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
+        let (chooses_rows, mut has_where) = (self.begins_with(&["update"]), false);
         let (mut is_open, mut has_begun) = (is_whole || named, false);
         self.parts.iter().filter_map(move |part| match part {
             Part::Text(text) => {
                 is_open &= is_whole || !has_begun || text == ".";
+                has_where |= chooses_rows && has_word(text, "where");
                 None
             }
             Part::Expression(role, expression) => {
                 has_begun |= *role == Role::Ident || *role == Role::Idents;
-                (is_open && (is_whole || has_begun)).then_some(expression)
+                (has_where || is_open && (is_whole || has_begun)).then_some(expression)
             }
         })
     }
