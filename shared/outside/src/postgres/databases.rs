@@ -41,7 +41,7 @@ pub struct ConnectionPlace {
 impl ConnectionPlace {
     /// Keeps the connection for the next use, unless this one's failure ends it.
     fn keep(&mut self, session: Session, failure: Option<&SqlFailure>) {
-        if !failure.is_some_and(SqlFailure::ends_session) && !session.line.has_ended() {
+        if !failure.is_some_and(|failure| failure.ends_session(session.age())) && !session.line.has_ended() {
             *self.session = Some(session);
         }
     }

@@ -3,6 +3,7 @@
 //! The server's own messages carry values, names and addresses; only its SQLSTATE goes on. This file judges nothing.
 
 use std::io;
+use std::time::Duration;
 
 use drift_model::labelled_secrets::CredentialError;
 use drift_model::sql_state::SqlState;
@@ -40,6 +41,10 @@ pub(super) const TOO_LARGE: &str = "larger than maxBytes";
 
 /// Said of a result whose types consist of too many others.
 pub(super) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
+
+/// A session opened so short a time ago is taken for one of the role that is there now: a denial says nothing of an old one, and a
+/// role that simply lacks a right costs no more than one connection in that time.
+const YOUNG: Duration = Duration::from_secs(10);
 
 /// More than the allowance of a connection.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -100,10 +105,10 @@ impl SqlFailure {
         }
     }
 
-    /// Whether the next use needs a new connection. Where the role lacks a right, the role may have been dropped and made
-    /// again since: a session of the old one never gets the rights of the new one.
-    pub(super) fn ends_session(&self) -> bool {
-        self.is_loss() || matches!(self, Self::Answered(state) if state.is_denial())
+    /// Whether the next use needs a new connection in the place of one of this age. Where the role lacks a right, the role may
+    /// have been dropped and made again since: a session of the old one never gets the rights of the new one.
+    pub(super) fn ends_session(&self, age: Duration) -> bool {
+        self.is_loss() || age > YOUNG && matches!(self, Self::Answered(state) if state.is_denial())
     }
 
     /// Whether the connection itself is lost, and not only this statement.
