@@ -108,11 +108,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The first of the names that no row has; none where rows are left out for what stands on them.
+    /// The first of the names that no row has.
     #[must_use]
     pub fn missing_in(&self, rows: &[Row]) -> Option<&str> {
-        let is_missing = |name: &&String| !self.drifted && !self.unknown && rows.iter().all(|row| row.name != **name);
-        self.names.iter().find(is_missing).map(String::as_str)
+        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
     }
 
     /// The sentence in the place of rows, if none of those that were found is asked for.

@@ -99,9 +99,10 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
         for one in &looked.known {
             whole &= add_rows(&client, (one, &looked), namespace, &mut rows).await?;
         }
-        let found = rows.len();
-        let rows = arrange(rows, &wanted);
-        let missing = wanted.missing_in(&rows).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
+        let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
+        let found = named.len();
+        let missing = wanted.missing_in(&named).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
+        let rows = arrange(named, &wanted);
         if let Some(missing) = missing {
             // What was found is told all the same.
             if !rows.is_empty() {

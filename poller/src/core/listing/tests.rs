@@ -127,6 +127,18 @@ fn an_empty_list_says_why() {
 }
 
 #[test]
+fn a_misspelt_name_is_missing_whatever_is_asked() {
+    let rows = [row("good", &observed("False", "InSync", "x"))];
+    let missing = |name: &str, drifted, unknown| {
+        Wanted { drifted, unknown, names: [name.to_owned()].into() }.missing_in(&rows).map(str::to_owned)
+    };
+    for (drifted, unknown) in [(false, false), (true, false), (false, true), (true, true)] {
+        assert_eq!(missing("good", drifted, unknown), None);
+        assert_eq!(missing("god", drifted, unknown).as_deref(), Some("god"));
+    }
+}
+
+#[test]
 fn ages_are_short() {
     let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
     for (since, expected) in [
