@@ -18,7 +18,7 @@ async fn an_object_leads_to_no_forbidden_network() -> Result<()> {
         );
         let guarded = Target::shipped(world, outside.url())?
             .with("/spec/read/http/url", json!(url))
-            .with("/spec/notIdentifying", json!(["self.spec.upstream"]))
+            .with("/spec/notIdentifying", json!(["spec.upstream"]))
             .with("/spec/allowHosts", json!(["*.example", "127.0.0.1"]));
         world.apply_target(&guarded).await?;
         let poller = world.start_poller().await?;

@@ -62,7 +62,7 @@ impl Load {
         let mut excused = Vec::new();
         if self.reads_more {
             target = target.with("/spec/read/http/headers", json!({"x-part": "${self.metadata.labels.part}"}));
-            excused.push("self.metadata.labels.part");
+            excused.push("metadata.labels.part");
         }
         if self.with_hosts {
             let address =
@@ -71,7 +71,7 @@ impl Load {
                 .with("/spec/read/http/url", json!(address))
                 .with("/spec/allowHosts", json!(hosts(server)?))
                 .with("/spec/allowNetworks", json!(["127.0.0.0/8"]));
-            excused.push("self.metadata.labels.host");
+            excused.push("metadata.labels.host");
         }
         if !excused.is_empty() {
             target = target.with("/spec/notIdentifying", json!(excused));

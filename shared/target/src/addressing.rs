@@ -18,22 +18,19 @@ use drift_model::field_paths::FieldPaths;
 /// Entries of `notIdentifying`: more would say that the identity is the wrong one.
 const MAX_ENTRIES: usize = 20;
 
+/// Fields of an object under which an entry may lie. No `self.` is before them, which would look like an expression without `${…}`.
+const FIRST: [&str; 2] = ["spec", "metadata"];
+
 /// Reads `notIdentifying`: fields that stand in an address and do not choose the resource.
 pub(super) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<FieldPaths> {
     let mut fields = FieldPaths::default();
     for item in reader.items(node, place, 1..=MAX_ENTRIES)? {
         let text = reader.literal(item, place)?;
         let path: Vec<String> = text.split('.').map(str::to_owned).collect();
-        match path.as_slice() {
-            [first, below @ ..] if first == "self" && !below.is_empty() && !below.iter().any(String::is_empty) => {
-                fields.insert(below.to_vec());
-            }
-            _ => {
-                let message =
-                    format!("{place}: `{text}` is no field; write it as templates do, such as self.spec.format");
-                return reader.refuse(item.at, message);
-            }
+        if !FIRST.contains(&&*path[0]) || path.iter().any(String::is_empty) {
+            return reader.refuse(item.at, format!("{place}: `{text}` is no field; write it such as spec.format"));
         }
+        fields.insert(path);
     }
     Some(fields)
 }
@@ -54,14 +51,14 @@ pub(super) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Ta
         let message = format!(
             "identity: `self.{field}` stands in the address of {places} and not in the identity, so an edit of it would lead \
              a correction to a resource that the object never claimed; add it to the identity, or write \
-             notIdentifying: [self.{field}] if it does not choose the resource"
+             notIdentifying: [{field}] if it does not choose the resource"
         );
         reader.refuse::<()>(spec.get("identity").map_or(spec.at, |identity| identity.at), message);
     }
     let is_needed = |entry: &[String]| lacking.keys().any(|field| field.starts_with(entry));
     for entry in excused.iter().filter(|entry| target.writes_outside() && !is_needed(entry)) {
         let message =
-            format!("notIdentifying: no address needs `self.{}` beside the identity: leave it out", entry.join("."));
+            format!("notIdentifying: no address needs `{}` beside the identity: leave it out", entry.join("."));
         reader.refuse::<()>(spec.get("notIdentifying").map_or(spec.at, |entries| entries.at), message);
     }
 }

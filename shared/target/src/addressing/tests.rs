@@ -205,14 +205,14 @@ fn a_target_says_which_fields_do_not_identify() {
     let put = "correct: {http: {update: [{method: PUT, url: \"https://h/${self.spec.view.kind}\"}]}}";
     let with =
         |entries: &str| told("${self.metadata.name}", WISH, &format!("notIdentifying: {entries}\n{HTTP}\n{put}"));
-    for good in ["[self.spec.view.kind]", "[self.spec.view]", "[self.spec]"] {
+    for good in ["[spec.view.kind]", "[spec.view]", "[spec]"] {
         assert_eq!(with(good), [""; 0], "{good}");
     }
-    let unneeded = with("[self.spec.view, self.spec.viw]");
-    assert_eq!(unneeded, ["8:19 notIdentifying: no address needs `self.spec.viw` beside the identity: leave it out"]);
-    for wrong in ["spec.view", "self", "self..view", "/spec/view"] {
+    let unneeded = with("[spec.view, spec.viw]");
+    assert_eq!(unneeded, ["8:19 notIdentifying: no address needs `spec.viw` beside the identity: leave it out"]);
+    for wrong in ["self.spec.view", "view", "spec..view", "/spec/view"] {
         let said = with(&format!("[\"{wrong}\"]"));
-        let expected = format!("`{wrong}` is no field; write it as templates do, such as self.spec.format");
+        let expected = format!("`{wrong}` is no field; write it such as spec.format");
         assert!(matches!(&*said, [only] if only.ends_with(&expected)), "{wrong}: {said:?}");
     }
     let [said] = &*told("${self.metadata.name}", WISH, &format!("{HTTP}\n{put}")) else { panic!("it is one field") };
@@ -220,6 +220,6 @@ fn a_target_says_which_fields_do_not_identify() {
         said,
         "6:13 identity: `self.spec.view.kind` stands in the address of update and not in the identity, so an edit of it would lead a \
          correction to a resource that the object never claimed; add it to the identity, or write notIdentifying: \
-         [self.spec.view.kind] if it does not choose the resource"
+         [spec.view.kind] if it does not choose the resource"
     );
 }

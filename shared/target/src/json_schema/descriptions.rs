@@ -15,7 +15,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("objects.namespaces", "Only in these namespaces; default all."),
     ("objects.labelSelector", "Only with these labels, as kubectl takes them: tier=prod,env in (a, b)."),
     ("identity", "What the external resource of an object is called, for example ${self.metadata.name}."),
-    ("notIdentifying", "Fields that stand in an address and do not choose the resource, such as self.spec.format."),
+    ("notIdentifying", "Fields that stand in an address and do not choose the resource, such as spec.format."),
     (
         "scope",
         "Where identities name one resource; default the request of the read. Targets with the same scope share their resources.",
