@@ -4,6 +4,7 @@
 //! its note, and a note that somebody holds is not struck out. This file must not know what is written to objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -24,6 +25,8 @@ pub struct NotedSelections {
 
 #[derive(Debug, Default)]
 struct Notes {
+    /// What stood on the Lease when the term was begun by which these notes go; each term has its own.
+    found: Arc<BTreeMap<String, String>>,
     wanted: Selections,
     standing: BTreeSet<Selection>,
     holders: BTreeMap<Selection, usize>,
@@ -44,17 +47,22 @@ impl Default for NotedSelections {
 }
 
 impl NotedSelections {
-    /// Begins a term with the notes that stood on the Lease when it was taken.
+    /// Begins a term with the notes that stood on the Lease when it was taken. Work that is begun again within a term keeps
+    /// its notes: what was noted and struck out meanwhile counts.
     pub fn begin(&self, lease: &LeaseHandle) {
-        let found = lease.leadership().found_annotations();
+        let annotations = lease.leadership().found_annotations();
+        if Arc::ptr_eq(&annotations, &self.notes.borrow().found) {
+            return;
+        }
         let (found, unreadable) =
-            found.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
+            annotations.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
         if unreadable > 0 {
             tracing::warn!(unreadable, "the Lease has notes that cannot be read: what they speak of is not cleaned up");
         }
         self.notes.send_modify(|notes| {
             notes.standing = found.iter().map(|(selection, _)| selection.clone()).collect();
             notes.wanted = found;
+            notes.found = annotations;
         });
     }
 

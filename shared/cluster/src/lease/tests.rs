@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cleanup::{NotedSelections, Selection};
+use crate::cleanup::{NotedSelections, Selection, Selections};
 use crate::client::fake_api;
 use crate::client::fake_api::{Log, Sent, refuse, reply};
 use crate::config::Configuration;
@@ -387,6 +387,49 @@ async fn a_target_waits_until_its_note_stands() {
     let next = NotedSelections::default();
     next.begin(&second.handle);
     assert!(tokio::time::timeout(SECOND, next.hold(&target)).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn notes_outlive_work_that_is_begun_again() {
+    let store = Store::default();
+    let found = Selections::parse(&noting(&target("done")).to_string()).0;
+    let annotations = BTreeMap::from([(names::SELECTIONS_ANNOTATION, found.to_string())]);
+    store.0.lock().unwrap().0 =
+        Some(json!({"metadata": {"resourceVersion": "0", "annotations": annotations}, "spec": {}}));
+    let first = leader(&store, "a").await;
+    let (stop, leadership, board) = (CancellationToken::new(), first.handle.leadership(), NotedSelections::default());
+    let (new, mut runs) = (target("new"), 0);
+    let configuration =
+        Configuration { targets: BTreeMap::from([("new".to_owned(), new.clone())]), ..Configuration::default() };
+    let work = async |term: CancellationToken| {
+        runs += 1;
+        board.begin(&first.handle);
+        let playing = async {
+            if runs == 1 {
+                assert_eq!(board.all(), found, "what stood on the Lease");
+                board.arrange(configuration.in_force());
+                assert!(board.forget(&[Selection::of(&target("done"))]));
+            } else {
+                stop.cancel();
+            }
+            drop(tokio::time::timeout(SECOND, board.hold(&new)).await.unwrap());
+        };
+        tokio::select! {
+            () = board.keep(&first.handle) => panic!("it ended by itself"),
+            () = playing => {}
+        }
+        assert!(!term.is_cancelled(), "the term goes on");
+        assert_eq!(board.all(), noting(&new), "run {runs}");
+    };
+    leadership.in_each_term(&stop, work).await;
+    let stands = store.lease()["metadata"]["annotations"][names::SELECTIONS_ANNOTATION].clone();
+    assert_eq!((runs, stands), (2, json!(noting(&new).to_string())));
+}
+
+fn noting(target: &Target) -> Selections {
+    let mut notes = Selections::default();
+    notes.add(target);
+    notes
 }
 
 #[tokio::test(start_paused = true)]
