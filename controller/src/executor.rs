@@ -62,6 +62,8 @@ pub struct Executor {
 pub struct Question {
     /// The object as it was read.
     pub object: Box<LeanObject>,
+    /// It was: nothing could be sent for an object that was not.
+    pub was_read: bool,
     /// Where the answer goes.
     pub answer: oneshot::Sender<Answer>,
 }
@@ -181,7 +183,8 @@ impl Run<'_> {
     async fn decide(&mut self) -> Event {
         let (answer, answered) = oneshot::channel();
         let object = Box::new(self.execution.object().clone());
-        if self.supervision.questions.send(Question { object, answer }).is_err() {
+        let question = Question { object, was_read: !self.is_unread, answer };
+        if self.supervision.questions.send(question).is_err() {
             return Event::Dismissed;
         }
         let Ok(Answer { object, decision, taken, holding }) = answered.await else { return Event::Dismissed };

@@ -113,12 +113,12 @@ impl TargetActor {
     }
 
     /// Decides on the very state that will be acted on: the watch may know a newer one than was read.
-    pub(super) fn take_question(&mut self, Question { object, answer }: Question) {
+    pub(super) fn take_question(&mut self, Question { object, was_read, answer }: Question) {
         let (uid, now) = (object.id.uid.clone(), clock::now());
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
             self.roster.pace.call_off(place);
         }
-        if self.unreadable.remove(&uid) {
+        if was_read && self.unreadable.remove(&uid) {
             tracing::info!(target_name = %self.name, "objects can be read again");
         }
         // What left the selection meanwhile is not brought back by what was read.
