@@ -139,13 +139,15 @@ async fn no_program_creates_the_other_ones_lease() -> Result<()> {
                 let parameters = PostParams { dry_run: true, ..PostParams::default() };
                 leases.create(&parameters, &DynamicObject::new(name, &kind)).await.err().map(|error| error.to_string())
             };
+            let words = "the Lease of its own name only";
             wait::until("the admission policy to be in force", wait::DEADLINE, async || {
                 let said = create(other.name()).await.unwrap_or_else(|| "it was taken".to_owned());
-                let is_refused = said.contains("the Lease of its own name only");
-                Ok(if is_refused { Seen::Met(()) } else { Seen::Instead(said) })
+                Ok(if said.contains(words) { Seen::Met(()) } else { Seen::Instead(said) })
             })
             .await?;
-            ensure!(create("drift-spare").await.is_some() && create(which.name()).await.is_none(), "{}", which.name());
+            let (spare, own) = (create("drift-spare").await, create(which.name()).await);
+            let is_refused = spare.as_ref().is_some_and(|said| said.contains(words));
+            ensure!(is_refused && own.is_none(), "{}: {spare:?}, {own:?}", which.name());
         }
         Ok(())
     })

@@ -76,7 +76,9 @@ async fn story(own: &Cluster<'_>, tenant: &Tenant<'_>, controller: &Program) -> 
     tenant.proxies.delete("old", &Default::default()).await?;
     tenant
         .wait_for("old", "being deleted", |object| {
-            object.is_some_and(|object| object["metadata"]["finalizers"][0] == FINALIZER)
+            object.map(|object| &object["metadata"]).is_some_and(|metadata| {
+                metadata["deletionTimestamp"].is_string() && metadata["finalizers"][0] == FINALIZER
+            })
         })
         .await?;
     tenant.cluster.complete("delete").await?;
