@@ -19,7 +19,7 @@ pub const HOSTILE: &[Narrow] = &[
     Narrow {
         sequence: "A PostgreSQL role that is dropped and made again",
         injected: "each session that is older than the role is refused (42501)",
-        held: "the next poll or correction opens a new session and succeeds",
+        held: "once the session is over 10 s old, the next poll or correction opens a new one and succeeds",
         test: "shared/outside/src/postgres/tests/mod.rs a_refused_query_is_asked_anew",
     },
     Narrow {
