@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use drift_cluster::cleanup::Cleaner;
-use drift_cluster::client::WriteError;
-use drift_cluster::kinds::{KindName, ResolvedKind};
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::field_paths::FieldPaths;
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::Cleaner;
+use drift_kube::client::WriteError;
+use drift_kube::kinds::{KindName, ResolvedKind};
+use drift_kube::process::kill_point::{KillPoint, reach};
 
 use crate::context::Context;
 use crate::core::finalizer::release_patch;

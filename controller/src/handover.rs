@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::moment::Moment;
-use drift_target::{ObjectSelection, Target};
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+use drift_language::{ObjectSelection, Target};
 
 use crate::core::attempts::RETRY_EVERY;
 use crate::core::roster::Handover;
@@ -83,7 +83,7 @@ spec:
   compare: {{desired: {{login: "${{self.spec.login}}"}}}}
 "#
         );
-        Arc::new(drift_target::fixtures::target(&text))
+        Arc::new(drift_language::fixtures::target(&text))
     }
 
     fn kept(handovers: &Handovers) -> usize {

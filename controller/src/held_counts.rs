@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use drift_model::identity::Uid;
+use drift_api::identity::Uid;
 
 use crate::core::held::Held;
 use crate::metrics::{HeldLabels, Metrics};

@@ -7,8 +7,8 @@ use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use drift_cluster::process::clock;
-use drift_cluster::telemetry::questions;
+use drift_kube::process::clock;
+use drift_kube::telemetry::questions;
 use serde_json::{Value, json};
 
 use crate::core::held::Held;

@@ -3,13 +3,13 @@
 //! The texts are closed; what an external system answered is not in them. Whether something is a transition is
 //! decided by whoever calls. It must not know how anything was done.
 
-use drift_cluster::access::missing::RightsNews;
-use drift_cluster::cleanup::Selection;
-use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_cluster::kinds::{KindNews, ResolvedKind};
-use drift_model::condition::{CorrectedReason, CorrectionStatus};
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::object::LeanObject;
+use drift_kube::access::missing::RightsNews;
+use drift_kube::cleanup::Selection;
+use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
+use drift_kube::kinds::{KindNews, ResolvedKind};
+use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::core::breaker::Transition;

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use drift_cluster::jobs::JobClient;
-use drift_cluster::lease::Leadership;
-use drift_cluster::process::clock;
-use drift_cluster::resources::ResourceClient;
-use drift_outside::{
+use drift_kube::jobs::JobClient;
+use drift_kube::lease::Leadership;
+use drift_kube::process::clock;
+use drift_kube::resources::ResourceClient;
+use drift_systems::before_deadline;
+use drift_systems::heard;
+use drift_systems::{
     Databases, ExchangeProgress, Heard, HostGate, HttpFailure, HttpReply, HttpSender, StatementFailure,
-    before_deadline, heard,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -7,11 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_cluster::watch::ReadableSecrets;
-use drift_model::condition::SecretMarks;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_model::object::LeanObject;
-use drift_target::{DeclaredSecret, Target};
+use drift_api::condition::SecretMarks;
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_kube::watch::ReadableSecrets;
+use drift_language::{DeclaredSecret, Target};
 
 use crate::core::secrets::{Known, ObjectSecrets, OwnVersions, own_versions, watched_marks};
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use drift_cluster::access::Right;
-use drift_cluster::access::target_rights::{rights_of_controller, rights_on_resource};
-use drift_target::{Destination, Mode, Source, Target};
+use drift_kube::access::Right;
+use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_language::{Destination, Mode, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

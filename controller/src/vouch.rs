@@ -2,8 +2,8 @@
 //!
 //! This file must not know what vouching allows.
 
-use drift_cluster::lease::ObservedLease;
-use drift_model::names::IN_FORCE_ANNOTATION;
+use drift_api::names::IN_FORCE_ANNOTATION;
+use drift_kube::lease::ObservedLease;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

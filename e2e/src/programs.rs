@@ -6,8 +6,8 @@ mod build;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use drift_cluster::process::kill_point;
-use drift_cluster::process::kill_point::KillPoint;
+use drift_kube::process::kill_point;
+use drift_kube::process::kill_point::KillPoint;
 use tokio::sync::Mutex;
 
 pub use build::{Built, built};
@@ -92,7 +92,7 @@ impl Options {
 }
 
 /// What the programs log in tests: enough to see afterwards why something was done.
-const LOG_LEVEL: &str = "info,drift_poller=debug,drift_controller=debug,drift_cluster=debug,drift_outside=debug";
+const LOG_LEVEL: &str = "info,drift_poller=debug,drift_controller=debug,drift_kube=debug,drift_systems=debug";
 
 /// A running program. The world that started it ends it; a test may before.
 #[derive(Debug)]

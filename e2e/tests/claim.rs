@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_cluster::process::kill_point::KillPoint;
+use drift_api::condition::CorrectionStatus;
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
 use drift_e2e::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{History, Target, World, condition, describe};
-use drift_model::condition::CorrectionStatus;
-use drift_model::names::{DRIFT_CORRECTED, FINALIZER};
+use drift_kube::process::kill_point::KillPoint;
 use serde_json::{Value, json};
 
 /// Long, so that every poll has a cause.

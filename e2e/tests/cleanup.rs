@@ -6,6 +6,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
 use drift_e2e::control_plane::AuditRecord;
 use drift_e2e::outside::Outside;
 use drift_e2e::programs::{Options, Program, Which, built};
@@ -13,7 +14,6 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified};
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
 use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::process::Command;

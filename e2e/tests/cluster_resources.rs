@@ -4,11 +4,11 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message, right};
-use drift_model::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! Lists of a real system: a set and a keyed list are in sync in any order, and a change names the element.
 
 use anyhow::{Result, ensure};
+use drift_api::condition::Tag;
+use drift_api::names::DRIFT_OBSERVED;
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, message};
-use drift_model::condition::Tag;
-use drift_model::names::DRIFT_OBSERVED;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::DRIFT_OBSERVED;
 use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message};
-use drift_model::names::DRIFT_OBSERVED;
 use kube::api::DeleteParams;
 use serde_json::json;
 

@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use drift_api::names;
 use drift_e2e::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, note, tag};
-use drift_model::names;
 use serde_json::{Value, json};
 
 /// Where the shipped target creates, and where it updates the object `web`.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use drift_api::names;
 use drift_e2e::outside::{Documents, Outside};
 use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
-use drift_model::names;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::POLL_REQUESTED_ANNOTATION;
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World};
-use drift_model::names::POLL_REQUESTED_ANNOTATION;
 use serde_json::json;
 
 /// What happens at once happens within this on two busy cores; a regular poll would come hours later.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names;
 use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
-use drift_model::names;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 

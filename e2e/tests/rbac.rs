@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::{READABLE_LABEL, TRUE};
 use drift_e2e::manifests::parse_stream;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, right};
-use drift_model::names::{READABLE_LABEL, TRUE};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! One external resource that two targets name, and targets whose scope is edited.
 
 use anyhow::{Result, ensure};
+use drift_api::identity::ScopeId;
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_e2e::outside::Outside;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World, describe, message, note};
-use drift_model::identity::ScopeId;
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use serde_json::json;
 
 /// Long, so that every poll has a cause.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use drift_api::names;
 use drift_e2e::outside::{Answer, Outside};
 use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message, right};
-use drift_model::names;
 use serde_json::{Value, json};
 
 /// What is not waited for takes less than this: half of the pause that there is then, and above what two busy cores take.

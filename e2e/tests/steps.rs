@@ -1,9 +1,9 @@
 //! Corrections of several steps: what is looked up decides what is written, and what a refusal says is shown.
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names;
 use drift_e2e::outside::{Answer, Outside, Request};
 use drift_e2e::world::{Target, World, message, note};
-use drift_model::names;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use drift_outside::{HttpReply, ReplyBody};
+use drift_language::Target;
 use drift_poller::core::difference::find_differences;
 use drift_poller::core::drift::Drift;
 use drift_poller::core::drift::Subject;
@@ -18,7 +18,7 @@ use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::Progress;
 use drift_poller::core::reply::compare as compare_observed;
 use drift_poller::core::traversal::{Traversal, observe_item};
-use drift_target::Target;
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn target_of(read: &str, rules: &str) -> Target {
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
          read: {{http: {{{read}}}}}\n  compare: {{desired: \"${{self.spec}}\"{rules}}}\n"
     );
-    drift_target::fixtures::target(&text)
+    drift_language::fixtures::target(&text)
 }
 
 /// About 2 KB of JSON.

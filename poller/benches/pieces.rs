@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use drift_model::identity::Uid;
-use drift_model::kept_fields::KeptFields;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::object_view::ObjectView;
-use drift_model::packed_text::Dictionary;
-use drift_model::work_queue::WorkQueue;
-use drift_outside::{HttpReply, ReplyBody};
+use drift_api::collections::packed_text::Dictionary;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::object::kept_fields::KeptFields;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
+use drift_language::Target;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::known_finding::SeenAnswers;
 use drift_poller::core::prepared::Prepared;
@@ -27,7 +27,7 @@ use drift_poller::core::rendered::appraise;
 use drift_poller::core::reply::compare;
 use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
-use drift_target::Target;
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ spec:
 const QUEUED: u64 = 10_000;
 
 fn target() -> Arc<Target> {
-    Arc::new(drift_target::fixtures::target(TEXT))
+    Arc::new(drift_language::fixtures::target(TEXT))
 }
 
 fn spec() -> Value {

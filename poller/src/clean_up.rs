@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use drift_cluster::cleanup::Cleaner;
-use drift_cluster::client::WriteError;
-use drift_cluster::kinds::ResolvedKind;
-use drift_model::field_paths::FieldPaths;
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::Cleaner;
+use drift_kube::client::WriteError;
+use drift_kube::kinds::ResolvedKind;
 
 use crate::context::Context;
 

@@ -5,21 +5,21 @@
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use drift_cluster::access::rights::RightsNeeded;
-use drift_cluster::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
-use drift_cluster::client::ObjectClient;
-use drift_cluster::config::Configuration;
-use drift_cluster::events::EventWriter;
-use drift_cluster::identities::Identities;
-use drift_cluster::kinds::{KindSearch, ResolvedKind};
-use drift_cluster::lease::Leadership;
-use drift_cluster::object_writer::{CallSlots, ObjectWriter};
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::{HeardVersions, KindWatches};
-use drift_model::field_paths::FieldPaths;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_model::names::POLLER_MANAGER;
+use drift_api::names::POLLER_MANAGER;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_kube::access::rights::RightsNeeded;
+use drift_kube::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
+use drift_kube::client::ObjectClient;
+use drift_kube::config::Configuration;
+use drift_kube::events::EventWriter;
+use drift_kube::identities::Identities;
+use drift_kube::kinds::{KindSearch, ResolvedKind};
+use drift_kube::lease::Leadership;
+use drift_kube::object_writer::{CallSlots, ObjectWriter};
+use drift_kube::telemetry::health::Health;
+use drift_kube::under_way::UnderWay;
+use drift_kube::watch::{HeardVersions, KindWatches};
 use tokio::sync::watch;
 
 use crate::core::slow_lane::SlowLane;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use drift_model::names::IN_FORCE_ANNOTATION;
-use drift_model::voucher::{Exceptions, Voucher};
+use drift_api::names::IN_FORCE_ANNOTATION;
+use drift_api::voucher::{Exceptions, Voucher};
 use tokio::sync::watch;
 
 /// The most bytes of the annotation: all annotations of an object together may have 256 KiB, of which the notes of what

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use drift_cluster::client::install_crypto;
+use drift_kube::client::install_crypto;
 use drift_poller::app::{read_command_line, run};
 
 fn main() -> anyhow::Result<ExitCode> {

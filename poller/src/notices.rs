@@ -3,12 +3,12 @@
 //!
 //! Which transition is worth an Event is the core's business.
 
-use drift_cluster::access::Right;
-use drift_cluster::access::missing::RightsNews;
-use drift_cluster::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_cluster::kinds::{KindNews, ResolvedKind};
-use drift_model::object::ObjectId;
-use drift_target::Target;
+use drift_api::object::ObjectId;
+use drift_kube::access::Right;
+use drift_kube::access::missing::RightsNews;
+use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
+use drift_kube::kinds::{KindNews, ResolvedKind};
+use drift_language::Target;
 
 use crate::context::Context;
 use crate::core::announcement::Announcement;

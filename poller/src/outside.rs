@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use drift_cluster::resources::ResourceClient;
-use drift_model::condition::ObservedReason;
-use drift_model::moment::Moment;
-use drift_outside::{Databases, HostGate, HttpSender, Pause, PauseCause};
-use drift_target::{Source, Target};
+use drift_api::condition::ObservedReason;
+use drift_api::timing::moment::Moment;
+use drift_kube::resources::ResourceClient;
+use drift_language::{Source, Target};
+use drift_systems::{Databases, HostGate, HttpSender, Pause, PauseCause};
 
 use crate::core::finding::Failure;
 use crate::core::request::Request;

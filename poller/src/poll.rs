@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
-use drift_model::object_view::ObjectView;
-use drift_target::Target;
-use drift_target::cel::SecretValues;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
+use drift_language::Target;
+use drift_language::cel::SecretValues;
 
 use crate::core::credentials::Credentials;
 use crate::core::drift::Subject;

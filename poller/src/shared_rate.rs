@@ -6,9 +6,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::moment::Moment;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
+use drift_kube::process::clock;
 
 /// A rate. Clones share it.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use drift_cluster::access::target_rights::rights_of_poller;
-use drift_target::Target;
+use drift_kube::access::target_rights::rights_of_poller;
+use drift_language::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

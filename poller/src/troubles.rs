@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_model::condition::ObservedReason;
-use drift_model::moment::Moment;
+use drift_api::condition::ObservedReason;
+use drift_api::timing::moment::Moment;
 
 use crate::core::finding::Finding;
 

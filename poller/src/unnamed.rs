@@ -11,9 +11,9 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_outside::SentCredentials;
-use drift_target::Target;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_language::Target;
+use drift_systems::SentCredentials;
 use serde_json::{Value, json};
 
 use crate::core::credentials::Credentials;

@@ -3,10 +3,10 @@
 //! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
 //! there. Thin: whether and when to write is the core's business.
 
-use drift_cluster::client::WriteError;
-use drift_cluster::object_writer::{CallSlot, ObjectWriter};
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_kube::client::WriteError;
+use drift_kube::object_writer::{CallSlot, ObjectWriter};
+use drift_kube::process::kill_point::{KillPoint, reach};
 
 use crate::core::track::BegunWrite;
 use crate::core::write_attempts::WriteOutcome;

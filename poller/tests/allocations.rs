@@ -11,21 +11,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use drift_cluster::access::rights::RightsNeeded;
-use drift_cluster::cleanup::{CleanedObjects, NotedSelections};
-use drift_cluster::config::document_counts::DocumentCounts;
-use drift_cluster::events::event_writer;
-use drift_cluster::identities::Identities;
-use drift_cluster::kinds::{KindSearch, ResolvedKind};
-use drift_cluster::lease::Leadership;
-use drift_cluster::object_writer::CallSlots;
-use drift_cluster::process::tasks::spawn;
-use drift_cluster::resources::ResourceClient;
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::watch::{HeardVersions, KindWatches, ObjectEvent};
-use drift_model::names::POLLER_MANAGER;
-use drift_model::object::LeanObject;
-use drift_outside::{Databases, HttpSender};
+use drift_api::names::POLLER_MANAGER;
+use drift_api::object::LeanObject;
+use drift_kube::access::rights::RightsNeeded;
+use drift_kube::cleanup::{CleanedObjects, NotedSelections};
+use drift_kube::config::document_counts::DocumentCounts;
+use drift_kube::events::event_writer;
+use drift_kube::identities::Identities;
+use drift_kube::kinds::{KindSearch, ResolvedKind};
+use drift_kube::lease::Leadership;
+use drift_kube::object_writer::CallSlots;
+use drift_kube::process::tasks::spawn;
+use drift_kube::resources::ResourceClient;
+use drift_kube::telemetry::health::Health;
+use drift_kube::watch::{HeardVersions, KindWatches, ObjectEvent};
+use drift_language::Target;
 use drift_poller::actor::TargetActor;
 use drift_poller::context::Context;
 use drift_poller::core::finding::Finding;
@@ -35,7 +35,7 @@ use drift_poller::metrics::{Metrics, of_outcome};
 use drift_poller::outside::Outside;
 use drift_poller::page::Board;
 use drift_poller::unnamed::UnnamedEntries;
-use drift_target::Target;
+use drift_systems::{Databases, HttpSender};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ spec:
   compare: {{desired: {{listen: "${{self.spec.listen}}", upstream: "${{self.spec.upstream}}"}}}}
 "#
     );
-    Arc::new(drift_target::fixtures::target(&text))
+    Arc::new(drift_language::fixtures::target(&text))
 }
 
 /// An object on which it stands already that it is in sync.
@@ -167,7 +167,7 @@ fn context() -> Arc<Context> {
 fn a_poll_that_changes_nothing_allocates_little() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _in_runtime = runtime.enter();
-    drift_cluster::client::install_crypto();
+    drift_kube::client::install_crypto();
     let (target, context) = (target(&serve()), context());
     let resource =
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("demo.driftpoller.dev", "v1", "Proxy"), "proxies");
@@ -208,7 +208,7 @@ spec:
   compare: {{desired: "{desired}", rules: {rules}}}
 "#
     );
-    drift_target::fixtures::target(&text)
+    drift_language::fixtures::target(&text)
 }
 
 /// Bytes that are allocated at once to compare an answer with a wish, and what is said of it.
@@ -266,7 +266,7 @@ fn comparing_inside_a_text_allocates_in_proportion() {
     let changed = json!({"l": [{"k": 1, "more": [{}], "long": long}]}).to_string();
     let named = json!({"m": {long: {}}}).to_string();
     for (wish, inside) in wished.into_iter().zip([zero, changed, named]) {
-        let parsed = allocation_counter::measure(|| drop(drift_target::json_of(&inside))).bytes_max;
+        let parsed = allocation_counter::measure(|| drop(drift_language::json_of(&inside))).bytes_max;
         let answer = json!({"text": inside}).to_string();
         let (bytes, said) = allocated(&json!({"text": wish}), &answer);
         println!("{bytes} bytes, {parsed} of the text, {}", answer.len());

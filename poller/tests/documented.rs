@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use drift_language::Target;
 use drift_poller::core::drift::Drift;
 use drift_poller::core::drift::Subject;
-use drift_target::Target;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/targets.md");
@@ -35,7 +35,7 @@ fn target(compare: &str) -> Target {
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
          read: {{http: {{url: \"http://h/x\"}}}}\n{indented}"
     );
-    drift_target::fixtures::target(&text)
+    drift_language::fixtures::target(&text)
 }
 
 #[test]

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use drift_model::condition::{
+use drift_api::condition::{
     ConditionStatus, ObservedReason, PatchBase, Standing, StatusFields, Verdict, Wish, condition_patch,
 };
-use drift_model::field_paths::FieldPaths;
-use drift_model::moment::Moment;
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
-use drift_model::object::LeanObject;
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::timing::moment::Moment;
+use drift_language::Confirm;
 use drift_poller::core::announcement::Announcement;
 use drift_poller::core::finding::{Failure, Finding};
 use drift_poller::core::pace::Pace;
@@ -17,7 +18,6 @@ use drift_poller::core::rendered::Rendered;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{Arrival, BegunPoll, NextWrite, SILENT_INTERVALS, Track};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::Confirm;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

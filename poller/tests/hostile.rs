@@ -4,13 +4,13 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::object_view::ObjectView;
-use drift_outside::{HttpReply, ReplyBody};
+use drift_api::object::object_view::ObjectView;
+use drift_kube::process::clock;
+use drift_language::Target;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::reading::{Progress, Reading};
 use drift_poller::core::reply::{Observation, compare};
-use drift_target::Target;
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ spec:
     - {path: '/map/*/secret', redact: true}
 "#;
 
-static TARGET: LazyLock<Target> = LazyLock::new(|| drift_target::fixtures::target(TEXT));
+static TARGET: LazyLock<Target> = LazyLock::new(|| drift_language::fixtures::target(TEXT));
 
 fn object() -> Value {
     let spec = json!({

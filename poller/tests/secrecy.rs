@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_model::object::LeanObject;
-use drift_model::object_view::ObjectView;
-use drift_outside::{HttpReply, ReplyBody, SentCredentials};
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
+use drift_language::{Source, Target};
 use drift_poller::core::credentials::Credentials;
 use drift_poller::core::drift::Subject;
 use drift_poller::core::explanation::{Explanation, Facts, Poll, Shown, differing, observed, steps};
@@ -19,8 +20,7 @@ use drift_poller::core::rows::observe_one;
 use drift_poller::core::traversals::Unnamed;
 use drift_poller::core::verdict::{Basis, reach_verdict};
 use drift_poller::unnamed::UnnamedEntries;
-use drift_target::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
-use drift_target::{Source, Target};
+use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -75,7 +75,7 @@ spec:
   compare: {{desired: "${{self.spec}}", rules: [{comparison}]}}
 "#
     );
-    drift_target::fixtures::target(&text)
+    drift_language::fixtures::target(&text)
 }
 
 /// The Secret `s`.

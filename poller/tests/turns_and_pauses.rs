@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_outside::host_health::{HostHealth, LONGEST_ASKED_PAUSE, SPEAK_FOR_HOST, TOLD_WITHIN};
-use drift_outside::{Heard, PauseCause};
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 use drift_poller::core::poll_turns::{PROMPT_TURNS, PollTurns};
+use drift_systems::guard::host_health::{HostHealth, LONGEST_ASKED_PAUSE, SPEAK_FOR_HOST, TOLD_WITHIN};
+use drift_systems::{Heard, PauseCause};
 use proptest::prelude::*;
 
 fn uid(number: u8) -> Uid {

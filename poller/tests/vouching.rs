@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, ObservedReason, PatchBase, StatusFields, Wish, condition_patch};
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::voucher::Exceptions;
+use drift_api::condition::{ConditionStatus, ObservedReason, PatchBase, StatusFields, Wish, condition_patch};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::Exceptions;
+use drift_language::Target;
 use drift_poller::core::finding::Finding;
 use drift_poller::core::roster::{Roster, WATCH_ALIVE_FOR};
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::NextWrite;
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::Target;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| Arc::new(drift_target::fixtures::target(TEXT)));
+        static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| Arc::new(drift_language::fixtures::target(TEXT)));
         let target = TARGET.clone();
         let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
         let roster = Roster::new(target.clone());

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use drift_model::moment::Moment;
+use drift_api::timing::moment::Moment;
 
 use super::memory::ObjectMemory;
 

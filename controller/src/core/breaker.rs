@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, Conditions, Standing};
-use drift_model::moment::Moment;
+use drift_api::condition::{ConditionStatus, Conditions, Standing};
+use drift_api::timing::moment::Moment;
 
-use drift_model::identity::Uid;
+use drift_api::identity::Uid;
 
 /// Objects that turned count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);

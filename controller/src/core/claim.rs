@@ -3,9 +3,9 @@
 //! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts,
 //! least of all that it looks as the spec wishes. This file must not know how a claim is written.
 
-use drift_model::condition::Claim;
-use drift_model::identity::ResourceName;
-use drift_target::Existing;
+use drift_api::condition::Claim;
+use drift_api::identity::ResourceName;
+use drift_language::Existing;
 
 /// What a correction does outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_claim_without_scope_is_of_the_present_one() {
-        let claim = Claim::Owns(drift_model::condition::ClaimedName { identity: "db".into(), scope: None });
+        let claim = Claim::Owns(drift_api::condition::ClaimedName { identity: "db".into(), scope: None });
         for resource in [resource("db"), elsewhere("db")] {
             let permission = permit(Action::Update, Some(&claim), &resource, Existing::Refuse);
             assert_eq!(permission, Permission::Granted { claim_first: false });

@@ -3,10 +3,10 @@
 //! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the claim are kept wherever
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
-use drift_model::condition::{
+use drift_api::condition::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, Wish,
 };
-use drift_model::identity::ResourceName;
+use drift_api::identity::ResourceName;
 
 use super::claim::Action;
 use super::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};

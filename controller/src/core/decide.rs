@@ -8,11 +8,11 @@
 mod drifted;
 mod noting;
 
-use drift_model::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
-use drift_model::identity::ResourceName;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::{Existing, Mode};
+use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
+use drift_api::identity::ResourceName;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::{Existing, Mode};
 
 use self::drifted::{Drift, decide_drifted};
 use self::noting::write_among_all;

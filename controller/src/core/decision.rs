@@ -2,8 +2,8 @@
 //!
 //! It must not know why anything is decided, nor how it is done.
 
-use drift_model::condition::CorrectionStatus;
-use drift_model::moment::Moment;
+use drift_api::condition::CorrectionStatus;
+use drift_api::timing::moment::Moment;
 
 use super::correction::Correction;
 use super::held::Held;

@@ -4,8 +4,8 @@
 //! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
 //! wish. This file must not know how anything is done.
 
-use drift_model::condition::CorrectionStatus;
-use drift_model::identity::ResourceName;
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::ResourceName;
 
 use super::claim::{Action, Permission, permit};
 use super::decision::Decision;
@@ -66,8 +66,8 @@ mod tests {
         Scene, at, claims, correction, doubtful, doubtful_until, moved, owns, refused, resource, wish,
     };
     use crate::core::outcome::{Doubt, Outcome};
-    use drift_model::condition::{CorrectedReason, ObservedReason};
-    use drift_target::Mode;
+    use drift_api::condition::{CorrectedReason, ObservedReason};
+    use drift_language::Mode;
 
     fn deleting() -> Scene {
         Scene::new().with_finalizer().with(|scene| {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
-use drift_model::object::LeanObject;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 
 /// Objects that are being deleted and carry our finalizer.
 #[derive(Debug, Default)]
@@ -49,8 +49,8 @@ impl Deletions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_model::field_paths::FieldPaths;
-    use drift_model::names::FINALIZER;
+    use drift_api::names::FINALIZER;
+    use drift_api::object::field_paths::FieldPaths;
     use serde_json::{Value, json};
 
     fn object(uid: &str, deleted: &Value, finalizer: &str) -> LeanObject {

@@ -13,8 +13,8 @@ mod recording;
 mod sending;
 mod step;
 
-use drift_model::condition::CorrectionStatus;
-use drift_model::object::LeanObject;
+use drift_api::condition::CorrectionStatus;
+use drift_api::object::LeanObject;
 
 use super::correction::Correction;
 use super::decision::Decision;

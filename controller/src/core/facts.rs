@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use drift_model::condition::Wish;
-use drift_model::identity::{ResourceName, ScopeId};
-use drift_model::object::LeanObject;
-use drift_model::shared_text::SharedText;
-use drift_target::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::Wish;
+use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::object::LeanObject;
+use drift_language::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! taking off tests that ours still stands at its index. Neither tests the resourceVersion, which every writer of
 //! anything else on the object moves. This file must not know when either is due.
 
-use drift_model::names::FINALIZER;
-use drift_model::object::LeanObject;
+use drift_api::names::FINALIZER;
+use drift_api::object::LeanObject;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn into_patch(operations: Vec<Value>) -> Patch {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_model::field_paths::FieldPaths;
+    use drift_api::object::field_paths::FieldPaths;
     use json_patch::PatchOperation;
 
     fn object(finalizers: &Value) -> Value {

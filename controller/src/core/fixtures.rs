@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use drift_model::condition::{
+use drift_api::condition::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Placed, SecretMarks, Tag,
     Verdict, Wish,
 };
-use drift_model::field_paths::FieldPaths;
-use drift_model::identity::{ResourceName, ScopeId};
-use drift_model::moment::Moment;
-use drift_model::names::FINALIZER;
-use drift_model::object::LeanObject;
-use drift_model::object_view::ObjectView;
-use drift_target::{Actions, CorrectLimits, Destination, Existing, Mode};
+use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::names::FINALIZER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
+use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
 
 use super::claim::Action;
@@ -182,7 +182,7 @@ spec:
               args: ["${correction}", "${desired.login}"]
               securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 "#;
-    let target = drift_target::fixtures::target(text);
+    let target = drift_language::fixtures::target(text);
     let Some(Destination::Job(job)) = &target.correct.destination else { return Err(Unrenderable::new("no Job")) };
     let (mut object, mut correction) = (bare_object(), correction(Action::Update));
     object.view = ObjectView::of(&json!({"spec": {"login": true}}));

@@ -2,7 +2,7 @@
 //!
 //! This file knows only the words.
 
-use drift_model::job::JobStage;
+use drift_api::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {

@@ -15,8 +15,8 @@ mod world;
 
 use std::time::Duration;
 
-use drift_model::condition::CorrectedReason;
-use drift_target::{Existing, Mode};
+use drift_api::condition::CorrectedReason;
+use drift_language::{Existing, Mode};
 use proptest::prelude::*;
 
 use event::{Answer, Event, Meanwhile, Mishap};

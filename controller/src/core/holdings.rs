@@ -2,10 +2,10 @@
 //!
 //! It must not know how it is shown, nor who asks.
 
-use drift_model::first::first;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object::ObjectId;
+use drift_api::collections::first::first;
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 
 use super::held::Held;
 

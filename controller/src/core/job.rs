@@ -9,12 +9,12 @@ mod words;
 
 use std::time::Duration;
 
-use drift_model::condition::TransitionTime;
-use drift_model::job::JobStage;
-use drift_model::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
-use drift_model::object::LeanObject;
-use drift_target::cel::Variables;
-use drift_target::{JobCorrect, JobTemplate, Target};
+use drift_api::condition::TransitionTime;
+use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
+use drift_api::object::LeanObject;
+use drift_api::requests::job::JobStage;
+use drift_language::cel::Variables;
+use drift_language::{JobCorrect, JobTemplate, Target};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -9,10 +9,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::shared_text::SharedText;
-use drift_target::CorrectLimits;
+use drift_api::collections::shared_text::SharedText;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::CorrectLimits;
 
 /// The span that `perMinute` speaks of.
 const MINUTE: Duration = Duration::from_secs(60);

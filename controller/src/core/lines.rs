@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use drift_model::fifo::Fifo;
-use drift_model::identity::Uid;
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
 
 use super::limits::Line;
 

@@ -4,12 +4,12 @@
 //! of the object that it was made for, and without that it is neither changed nor deleted, unless the target adopts. This file
 //! must not know how a manifest is sent, nor what follows on an outcome.
 
-use drift_model::cluster_resource::{ClusterResource, ResourceError};
-use drift_model::identity::Uid;
-use drift_model::names::MADE_FOR_ANNOTATION;
-use drift_model::object::LeanObject;
-use drift_target::cel::Variables;
-use drift_target::{Existing, KubernetesCorrect, Source, Target};
+use drift_api::identity::Uid;
+use drift_api::names::MADE_FOR_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_language::cel::Variables;
+use drift_language::{Existing, KubernetesCorrect, Source, Target};
 use serde_json::Value;
 
 use super::api_refusal::{ApiRefusal, judge_refusal};

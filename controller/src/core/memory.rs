@@ -10,12 +10,12 @@ mod writes;
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use drift_model::condition::{
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{
     Condition, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing, TransitionTime, Wish,
 };
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::shared_text::SharedText;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::claim::Action;
 use super::correction::Correction;

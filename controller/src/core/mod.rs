@@ -1,7 +1,7 @@
 //! What the controller decides, as functions over values.
 //!
 //! The shell observes, asks [`decide::decide`], and does what it is told. Nothing here knows a client, a task, a
-//! clock or the environment; time comes in as a [`drift_model::moment::Moment`].
+//! clock or the environment; time comes in as a [`drift_api::timing::moment::Moment`].
 
 pub mod api_refusal;
 pub mod attempts;

@@ -4,10 +4,10 @@
 //! that this very nudge was done before, by a process that did not live to note it. This file must not know how a patch is
 //! sent, nor what follows on an answer.
 
-use drift_model::object::LeanObject;
-use drift_model::resource_version::ResourceVersion;
-use drift_target::cel::Variables;
-use drift_target::{NudgeCorrect, Target};
+use drift_api::object::LeanObject;
+use drift_api::object::resource_version::ResourceVersion;
+use drift_language::cel::Variables;
+use drift_language::{NudgeCorrect, Target};
 use serde_json::{Map, Value, json};
 
 use super::api_refusal::{ApiRefusal, judge_refusal};
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::core::claim::Action;
     use crate::core::fixtures::{Scene, correction};
-    use drift_target::Destination;
+    use drift_language::Destination;
 
     fn nudge(correct: &str) -> Result<Nudge, Unrenderable> {
         let text = format!(
@@ -125,13 +125,14 @@ spec:
   correct: {{mode: Correct, nudge: {correct}}}
 "#
         );
-        let target = drift_target::fixtures::target(&text);
+        let target = drift_language::fixtures::target(&text);
         let Some(Destination::Nudge(nudge)) = &target.correct.destination else {
             return Err(Unrenderable::new("no nudge"));
         };
         let mut object = Scene::new().object;
-        object.view =
-            drift_model::object_view::ObjectView::of(&json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}));
+        object.view = drift_api::object::object_view::ObjectView::of(
+            &json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}),
+        );
         Nudge::new(&target, nudge, &object, &correction(Action::Nudge))
     }
 

@@ -10,9 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::job::JobStage;
-use drift_model::sql_state::SqlState;
-use drift_target::StatusSet;
+use drift_api::requests::job::JobStage;
+use drift_api::requests::sql_state::SqlState;
+use drift_language::StatusSet;
 
 pub use super::doubt::Doubt;
 

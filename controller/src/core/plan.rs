@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use drift_model::condition::SecretMarks;
+use drift_api::condition::SecretMarks;
 
 /// The steps of one correction, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_model::by_uid::{ByUid, OfObject};
-use drift_model::condition::SecretMarks;
-use drift_model::identity::{Claimant, ResourceName, Rights, Uid};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::collections::by_uid::{ByUid, OfObject};
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, ResourceName, Rights, Uid};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::decide;

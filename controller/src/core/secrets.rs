@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_model::condition::{SecretMark, SecretMarks};
-use drift_model::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_model::names::CREDENTIAL_CONTROLLER;
-use drift_model::object::LeanObject;
-use drift_outside::credentials_of_correct;
-use drift_target::cel::SecretValues;
-use drift_target::{DeclaredSecret, SecretSource, Target};
+use drift_api::condition::{SecretMark, SecretMarks};
+use drift_api::names::CREDENTIAL_CONTROLLER;
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+use drift_language::cel::SecretValues;
+use drift_language::{DeclaredSecret, SecretSource, Target};
+use drift_systems::credentials_of_correct;
 use secrecy::{ExposeSecret, SecretString};
 
 /// Where secrets are found.

@@ -2,10 +2,10 @@
 //!
 //! This file must not know what is decided from it.
 
-use drift_model::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
-use drift_model::identity::ResourceName;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
+use drift_api::identity::ResourceName;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::claim::Action;
 use super::correction::Correction;

@@ -8,12 +8,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use drift_model::labelled_secrets::CredentialError;
-use drift_model::object::LeanObject;
-use drift_model::sql_state::SqlState;
-use drift_outside::{SqlFailure, StatementFailure};
-use drift_target::cel::Variables;
-use drift_target::{PostgresCorrect, SqlStatement, Target};
+use drift_api::object::LeanObject;
+use drift_api::requests::sql_state::SqlState;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::cel::Variables;
+use drift_language::{PostgresCorrect, SqlStatement, Target};
+use drift_systems::{SqlFailure, StatementFailure};
 
 use super::claim::Action;
 use super::correction::Correction;
@@ -179,7 +179,7 @@ fn doubt_of(state: SqlState) -> Option<Doubt> {
 mod tests {
     use super::*;
     use crate::core::fixtures::correction;
-    use drift_target::Destination;
+    use drift_language::Destination;
     use serde_json::json;
 
     fn statements(correct: &str, action: Action) -> Result<Statements, Unrenderable> {
@@ -200,13 +200,14 @@ spec:
       {correct}
 "#
         );
-        let target = drift_target::fixtures::target(&text);
+        let target = drift_language::fixtures::target(&text);
         let Some(Destination::Postgres(postgres)) = &target.correct.destination else {
             return Err(Unrenderable::new("no statements"));
         };
         let mut object = crate::core::fixtures::Scene::new().object;
-        object.view =
-            drift_model::object_view::ObjectView::of(&json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}));
+        object.view = drift_api::object::object_view::ObjectView::of(
+            &json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}),
+        );
         let correction = Correction { action, ..correction(action) };
         Statements::new(&target, postgres, (&object, &correction), ObjectSecrets::default())
     }

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_model::moment::Moment;
-use drift_model::object::ObjectId;
-use drift_model::voucher::Voucher;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::Voucher;
 
 /// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
 /// for a slow API server.

@@ -3,8 +3,8 @@
 //!
 //! This file must not know what is done there.
 
-use drift_cluster::identities::HeldClaim;
-use drift_cluster::object_writer::CallSlot;
+use drift_kube::identities::HeldClaim;
+use drift_kube::object_writer::CallSlot;
 
 use super::{Executor, Run};
 use crate::core::execution::Execution;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_kube::process::clock;
 
 use super::{Executor, Run};
 use crate::core::correction::Correction;

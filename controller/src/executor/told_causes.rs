@@ -9,7 +9,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use drift_model::identity::Uid;
+use drift_api::identity::Uid;
 
 /// The causes that were told last, by object. Cheap to clone.
 #[derive(Clone, Debug, Default)]

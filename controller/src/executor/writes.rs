@@ -2,12 +2,12 @@
 //!
 //! This file must not know when which is due.
 
-use drift_cluster::client::WriteError;
-use drift_cluster::object_writer::CallSlot;
-use drift_cluster::process::clock;
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::{CorrectedReason, CorrectionStatus, StatusFields};
-use drift_model::object::LeanObject;
+use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
+use drift_api::object::LeanObject;
+use drift_kube::client::WriteError;
+use drift_kube::object_writer::CallSlot;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
 
 use super::{Executor, Run};
 use crate::core::execution::{Event, Failure, Purpose, Write};

@@ -2,8 +2,8 @@
 //!
 //! It must not know how a finalizer is taken off.
 
-use drift_cluster::cleanup::Selections;
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_kube::cleanup::Selections;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use drift_cluster::cleanup::{Selections, namespaces_of};
-use drift_cluster::client::ObjectPages;
-use drift_cluster::kinds::{KindError, KindName, ResolvedKind};
-use drift_model::field_paths::FieldPaths;
-use drift_model::object::LeanObject;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::{Selections, namespaces_of};
+use drift_kube::client::ObjectPages;
+use drift_kube::kinds::{KindError, KindName, ResolvedKind};
 
 /// Where one kind is looked for.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use drift_model::moment::Moment;
-use drift_outside::{HostGate, Permit, Probe};
+use drift_api::timing::moment::Moment;
+use drift_systems::{HostGate, Permit, Probe};
 
 /// A place among the requests to one host.
 #[derive(Debug)]

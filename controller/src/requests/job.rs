@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
-use drift_cluster::client::CallError;
-use drift_cluster::jobs::JobClient;
-use drift_cluster::object_writer::CallSlots;
-use drift_cluster::process::clock;
-use drift_model::job::{Job, JobStage};
-use drift_model::moment::Moment;
+use drift_api::requests::job::{Job, JobStage};
+use drift_api::timing::moment::Moment;
+use drift_kube::client::CallError;
+use drift_kube::jobs::JobClient;
+use drift_kube::object_writer::CallSlots;
+use drift_kube::process::clock;
 
 use super::nudge::refusal_of;
 use crate::core::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};

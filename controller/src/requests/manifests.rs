@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use drift_cluster::resources::ResourceClient;
-use drift_model::cluster_resource::ResourceError;
-use drift_outside::Heard;
+use drift_api::object::cluster_resource::ResourceError;
+use drift_kube::resources::ResourceClient;
+use drift_systems::Heard;
 use serde_json::Value;
 
 use super::{Reply, STEP_DEADLINE, Sent};

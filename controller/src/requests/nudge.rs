@@ -2,10 +2,10 @@
 //!
 //! What it is and what the answer means is the core's to say. This file must not know of conditions or claims.
 
-use drift_cluster::client::CallError;
-use drift_cluster::object_writer::{CallSlot, ObjectWriter};
-use drift_model::names::NUDGE_MANAGER;
-use drift_model::object::ObjectId;
+use drift_api::names::NUDGE_MANAGER;
+use drift_api::object::ObjectId;
+use drift_kube::client::CallError;
+use drift_kube::object_writer::{CallSlot, ObjectWriter};
 
 use crate::core::api_refusal::ApiRefusal;
 use crate::core::nudge::{Nudge, NudgeReply};

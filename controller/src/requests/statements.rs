@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::labelled_secrets::CredentialError;
-use drift_outside::{ConnectionParameters, Databases, Heard, RunOptions, StatementFailure, Way};
-use drift_target::{PostgresCorrect, Target};
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::{PostgresCorrect, Target};
+use drift_systems::{ConnectionParameters, Databases, Heard, RunOptions, StatementFailure, Way};
 
 use super::{Reply, STEP_DEADLINE, Sent};
 use crate::core::outcome::{Doubt, StepOutcome};

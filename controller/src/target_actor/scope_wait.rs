@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 use super::TargetActor;
 use crate::core::held::Held;

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use drift_cluster::process::{clock, tasks};
-use drift_model::backoff::{Backoff, Series};
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_kube::process::{clock, tasks};
 use tokio_util::sync::CancellationToken;
 
 use super::{LOOK_AGAIN, TargetActor, WRITES_AT_ONCE};

@@ -2,13 +2,13 @@
 //!
 //! What is left on an object that leaves the selection is none of its business.
 
-use drift_cluster::identities::Wake;
-use drift_cluster::process::clock;
-use drift_cluster::watch::ObjectEvent;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::Mode;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_kube::identities::Wake;
+use drift_kube::process::clock;
+use drift_kube::watch::ObjectEvent;
+use drift_language::Mode;
 
 use super::{Report, TargetActor};
 use crate::core::facts::{ObjectFacts, TargetFacts};

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use drift_cluster::process::{clock, tasks};
+use drift_api::identity::ScopeId;
+use drift_api::names::FINALIZER;
+use drift_api::secrets::labelled_secrets::LabelledSecret;
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
-use drift_model::identity::ScopeId;
-use drift_model::labelled_secrets::LabelledSecret;
-use drift_model::names::FINALIZER;
-use drift_outside::Heard;
+use drift_kube::process::{clock, tasks};
+use drift_systems::Heard;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

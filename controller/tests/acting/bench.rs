@@ -9,18 +9,12 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use drift_cluster::access::rights::RightsNeeded;
-use drift_cluster::cleanup::{CleanedObjects, NotedSelections};
-use drift_cluster::config::document_counts::DocumentCounts;
-use drift_cluster::events::event_writer;
-use drift_cluster::identities::Identities;
-use drift_cluster::kinds::{KindSearch, ResolvedKind};
-use drift_cluster::lease::{LeaseSettings, lease};
-use drift_cluster::object_writer::CallSlots;
-use drift_cluster::resources::ResourceClient;
-use drift_cluster::telemetry::health::Health;
-use drift_cluster::under_way::UnderWay;
-use drift_cluster::watch::{KindWatches, ReadableSecrets};
+use drift_api::condition::DifferingFields;
+use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::timing::moment::Moment;
 use drift_controller::context::Context;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
@@ -34,14 +28,20 @@ use drift_controller::held_objects::Board;
 use drift_controller::metrics::Metrics;
 use drift_controller::notices::Announcer;
 use drift_controller::secrets::Secrets;
-use drift_model::condition::DifferingFields;
-use drift_model::identity::{ResourceName, ScopeId};
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_model::moment::Moment;
-use drift_model::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
-use drift_model::object::LeanObject;
-use drift_outside::{Databases, HttpSender};
-use drift_target::Target;
+use drift_kube::access::rights::RightsNeeded;
+use drift_kube::cleanup::{CleanedObjects, NotedSelections};
+use drift_kube::config::document_counts::DocumentCounts;
+use drift_kube::events::event_writer;
+use drift_kube::identities::Identities;
+use drift_kube::kinds::{KindSearch, ResolvedKind};
+use drift_kube::lease::{LeaseSettings, lease};
+use drift_kube::object_writer::CallSlots;
+use drift_kube::resources::ResourceClient;
+use drift_kube::telemetry::health::Health;
+use drift_kube::under_way::UnderWay;
+use drift_kube::watch::{KindWatches, ReadableSecrets};
+use drift_language::Target;
+use drift_systems::{Databases, HttpSender};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ impl Bench {
 
     /// A bench whose target has the first line as the first step of `create`, and the second in `correct.http`.
     pub(crate) async fn with_lines(object: Value, existing: &str, lines: &[&str; 2]) -> Self {
-        drift_cluster::client::install_crypto();
+        drift_kube::client::install_crypto();
         let replace: Replace = Box::new(|_, _| None);
         let state = Arc::new(Mutex::new(State {
             object: Some(object),
@@ -178,7 +178,7 @@ impl Bench {
     pub(crate) async fn execute_on(&self, object: LeanObject, decision: Decision) -> (LeanObject, ExecutionEnd) {
         let (supervision, questions) = supervision();
         let answering = answer(questions, object.clone(), decision.clone());
-        drift_cluster::process::tasks::spawn("judge", CancellationToken::new(), answering);
+        drift_kube::process::tasks::spawn("judge", CancellationToken::new(), answering);
         self.executor.execute(object, decision, supervision).await
     }
 
@@ -234,7 +234,7 @@ pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: &str) -
 }
 
 pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
-    let wish = drift_model::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
+    let wish = drift_api::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
     let correction = if correction > 0 { format!(", correction {correction}") } else { String::new() };
     condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
 }
@@ -267,7 +267,7 @@ spec:
       delete: [{{method: DELETE, url: "http://{outside}/proxies/${{self.metadata.name}}", accept: [204, 404]}}]
 "#
     );
-    Arc::new(drift_target::fixtures::target(&text))
+    Arc::new(drift_language::fixtures::target(&text))
 }
 
 async fn executor(
@@ -279,8 +279,8 @@ async fn executor(
     let mut registry = Registry::default();
     let (events, _task) = event_writer(client.clone(), CONTROLLER_MANAGER, "test", &mut registry);
     let (lease, task) = lease(lease_settings(), stop.clone());
-    drift_cluster::process::tasks::spawn("turning", CancellationToken::new(), task.turning().keep());
-    drift_cluster::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
+    drift_kube::process::tasks::spawn("turning", CancellationToken::new(), task.turning().keep());
+    drift_kube::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
     let context = Context {
         home: "drift-system".to_owned(),
@@ -372,7 +372,7 @@ async fn serve_outside(state: Arc<Mutex<State>>) -> String {
             Response::builder().status(status).body(repeated.map_or_else(Body::empty, Body::from)).unwrap()
         }
     });
-    drift_cluster::process::tasks::spawn("outside", CancellationToken::new(), async move {
+    drift_kube::process::tasks::spawn("outside", CancellationToken::new(), async move {
         axum::serve(listener, router).await.unwrap();
     });
     address

@@ -6,11 +6,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use drift_cluster::object_writer::CONCURRENT_CALLS;
+use drift_api::condition::CorrectedReason;
+use drift_api::names;
 use drift_e2e::programs::Which;
 use drift_e2e::world::World;
-use drift_model::condition::CorrectedReason;
-use drift_model::names;
+use drift_kube::object_writer::CONCURRENT_CALLS;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};

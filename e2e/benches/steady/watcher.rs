@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use drift_api::names;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, condition};
-use drift_model::names;
 use futures::TryStreamExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use tokio::task::JoinHandle;

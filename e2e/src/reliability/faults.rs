@@ -55,7 +55,7 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         fault: "410 Gone again and again, and within a list",
         tests: &[
-            "shared/cluster/src/watch/collection.rs a_forgotten_version_is_listed_again",
+            "shared/kube/src/watch/collection.rs a_forgotten_version_is_listed_again",
             "e2e/tests/api_server.rs forgotten_versions_end_no_poll",
         ],
         missing: "memory over hours",
@@ -113,7 +113,7 @@ pub const FAULTS: &[Fault] = &[
         fault: "Hosts that hang beside hosts that answer",
         tests: &[
             "e2e/tests/host_outage.rs an_outage_is_told_slowly_and_delays_nobody",
-            "shared/outside/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
+            "shared/systems/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
         ],
         missing: "50 of 100 hosts",
     },
@@ -130,8 +130,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         fault: "TLS that fails, and certificates that rotate",
         tests: &[
-            "shared/outside/src/http/tests/tls.rs a_certificate_for_another_name_is_refused",
-            "shared/outside/src/http/tests/client_certificate.rs a_rotated_certificate_is_shown_from_the_next_request_on",
+            "shared/systems/src/http/tests/tls.rs a_certificate_for_another_name_is_refused",
+            "shared/systems/src/http/tests/client_certificate.rs a_rotated_certificate_is_shown_from_the_next_request_on",
         ],
         missing: "",
     },

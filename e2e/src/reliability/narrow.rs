@@ -41,7 +41,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A version of a kind that is no longer served",
         injected: "the API server serves the kind in another version only",
         held: "clean-up and release ask that one, and report nothing as gone",
-        test: "shared/cluster/src/cleanup/collector_tests.rs a_kind_served_in_another_version_is_not_gone",
+        test: "shared/kube/src/cleanup/collector_tests.rs a_kind_served_in_another_version_is_not_gone",
     },
     Narrow {
         sequence: "A deletion while status writes are refused",
@@ -53,7 +53,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A deletion that finds nothing",
         injected: "404 and 410",
         held: "count as gone, whatever `doneOn` says",
-        test: "shared/target/src/tests.rs a_deletion_takes_what_is_gone_whatever_it_says",
+        test: "shared/language/src/tests.rs a_deletion_takes_what_is_gone_whatever_it_says",
     },
     Narrow {
         sequence: "SIGTERM between two steps of a correction",
@@ -71,7 +71,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "Values that lead out of their segment",
         injected: "`..` and `.` between slashes, plain, encoded and doubly encoded",
         held: "RuleError, and nothing is sent",
-        test: "shared/target/src/cel/tests.rs no_value_leads_out_of_its_segment",
+        test: "shared/language/src/cel/tests.rs no_value_leads_out_of_its_segment",
     },
     Narrow {
         sequence: "etcd restored to an older revision",
@@ -83,25 +83,25 @@ pub const NARROW: &[Narrow] = &[
         sequence: "Lists of large objects",
         injected: "pages of objects of a megabyte",
         held: "the next page asks for fewer; no page is held whole",
-        test: "shared/cluster/src/client/pages.rs pages_of_large_objects_have_few",
+        test: "shared/kube/src/client/pages.rs pages_of_large_objects_have_few",
     },
     Narrow {
         sequence: "Templates that cost too much",
         injected: "large texts, lists, patterns and loops chosen by an object's owner",
         held: "charged before they are spent, then RuleError",
-        test: "shared/target/src/cel/tests.rs what_would_cost_too_much_is_refused",
+        test: "shared/language/src/cel/tests.rs what_would_cost_too_much_is_refused",
     },
     Narrow {
         sequence: "A worker that is blocked",
         injected: "an evaluation holds up the program's threads",
         held: "the Lease is renewed by a thread of its own",
-        test: "shared/cluster/src/lease/tests.rs a_worker_that_is_blocked_stops_no_renewal",
+        test: "shared/kube/src/lease/tests.rs a_worker_that_is_blocked_stops_no_renewal",
     },
     Narrow {
         sequence: "One object told to wait",
         injected: "429 with a long `Retry-After` from the URL of one object",
         held: "that object waits; the host only after three within ten seconds",
-        test: "shared/outside/src/host_health.rs three_objects_told_within_ten_seconds_pause_the_host",
+        test: "shared/systems/src/host_health.rs three_objects_told_within_ten_seconds_pause_the_host",
     },
     Narrow {
         sequence: "Objects that ask for polls without rest",
@@ -119,7 +119,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A host that hangs",
         injected: "three different objects in a row get no answer",
         held: "the host is paused for 1 to 30 s, with one probe",
-        test: "shared/outside/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
+        test: "shared/systems/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
     },
     Narrow {
         sequence: "Many corrections wait for a silent host",
@@ -149,7 +149,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "Large answers that trickle",
         injected: "four at once from one host; then from four hosts, while another answer waits for memory",
         held: "a host has a share of the memory; who waits is late, and no host is held to be silent because of it",
-        test: "shared/outside/src/http/tests/memory.rs a_host_that_trickles_keeps_no_other_waiting",
+        test: "shared/systems/src/http/tests/memory.rs a_host_that_trickles_keeps_no_other_waiting",
     },
     Narrow {
         sequence: "Live reads that fail",
@@ -173,13 +173,13 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A leader whose work hangs",
         injected: "the main threads stand still for over eight seconds",
         held: "it loses the Lease, and the term does not come back",
-        test: "shared/cluster/src/lease/tests.rs a_leader_whose_work_hangs_loses_the_lease",
+        test: "shared/kube/src/lease/tests.rs a_leader_whose_work_hangs_loses_the_lease",
     },
     Narrow {
         sequence: "A machine that is suspended",
         injected: "the boot clock runs ahead of the monotonic one",
         held: "the time counts for Leases and vouching",
-        test: "shared/cluster/src/process/clock.rs suspended_time_counts_and_slow_readings_do_not",
+        test: "shared/kube/src/process/clock.rs suspended_time_counts_and_slow_readings_do_not",
     },
     Narrow {
         sequence: "A Lease that goes stale during a request",

@@ -2,8 +2,8 @@
 //!
 //! Tests read them with the contract's own parsers. It knows nothing else of the programs.
 
-use drift_model::condition::{CorrectionStatus, Tag};
-use drift_model::names;
+use drift_api::condition::{CorrectionStatus, Tag};
+use drift_api::names;
 use serde_json::Value;
 
 use super::history::condition;

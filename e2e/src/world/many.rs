@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
-use drift_model::names;
+use drift_api::names;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 

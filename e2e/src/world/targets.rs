@@ -4,7 +4,7 @@
 //! what users are given.
 
 use anyhow::{Context, Result};
-use drift_model::names;
+use drift_api::names;
 use serde_json::{Value, json};
 
 use super::World;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use drift_model::names;
+use drift_api::names;
 use serde_json::Value;
 
 use super::{World, history};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::DRIFT_OBSERVED;
 use drift_e2e::api_gate::{ApiGate, Asked};
 use drift_e2e::outside::{Documents, Outside};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, is_verified};
-use drift_model::names::DRIFT_OBSERVED;
 use serde_json::{Value, json};
 
 use crate::staleness::pause;

@@ -5,6 +5,11 @@
 
 use std::sync::Arc;
 
+use drift_api::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
+use drift_api::object::LeanObject;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::timing::moment::Moment;
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::{
@@ -15,13 +20,8 @@ use drift_controller::core::job::CorrectionJob;
 use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
 use drift_controller::core::secrets::{Known, ObjectSecrets};
-use drift_model::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
-use drift_model::http_request::HttpRequest;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_outside::{HttpReply, ReplyBody};
-use drift_target::{Destination, Target};
+use drift_language::{Destination, Target};
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;

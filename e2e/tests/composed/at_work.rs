@@ -6,6 +6,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
 use drift_controller::core::decision::Decision;
 use drift_controller::core::execution::ExecutionEnd;
 use drift_controller::core::facts::{ObjectFacts, TargetFacts};
@@ -15,14 +21,8 @@ use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::roster::{Around, Handover, Roster, claimant_of};
 use drift_controller::core::secrets::{Known, watched_marks};
 use drift_controller::core::vouching::Vouching;
-use drift_model::backoff::{Backoff, Series};
-use drift_model::identity::Uid;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::work_queue::WorkQueue;
+use drift_language::Target;
 use drift_poller::core::deletion::{Ending, ending_of};
-use drift_target::Target;
 
 use crate::act::Acting;
 use crate::resources::Resources;

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use drift_model::moment::Moment;
-use drift_target::Target;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};

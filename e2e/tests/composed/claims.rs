@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use drift_model::identity::Uid;
-use drift_model::names::DRIFT_CORRECTED;
-use drift_target::Target;
+use drift_api::identity::Uid;
+use drift_api::names::DRIFT_CORRECTED;
+use drift_language::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::condition::{PatchBase, removal_patch};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::timing::moment::Moment;
 use drift_controller::core::finalizer::release_patch;
-use drift_model::condition::{PatchBase, removal_patch};
-use drift_model::field_paths::FieldPaths;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_language::Target;
 use serde_json::Value;
 
 use crate::calls::Scene;

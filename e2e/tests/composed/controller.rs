@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use drift_api::identity::{Selected, Uid};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_controller::core::limits::Room;
 use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
-use drift_model::identity::{Selected, Uid};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::{Mode, Target};
+use drift_language::{Mode, Target};
 
 use crate::at_work::{AtWork, Task};
 use crate::calls::{Clock, Dispatch, Scene};

@@ -2,7 +2,7 @@
 //!
 //! An event that cannot happen now does nothing. It must not know what the programs make of it.
 
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, PAUSED_ANNOTATION};
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, PAUSED_ANNOTATION};
 use serde_json::{Value, json};
 
 use crate::jobs::JobEvent;

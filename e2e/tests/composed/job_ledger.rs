@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
+use drift_api::identity::Uid;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::AskedFor;
-use drift_model::identity::Uid;
 
 /// The Jobs that were begun, by their names.
 #[derive(Default)]

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_model::identity::Uid;
-use drift_model::job::{Job, JobProgress, JobStage};
-use drift_model::moment::Moment;
+use drift_api::identity::Uid;
+use drift_api::requests::job::{Job, JobProgress, JobStage};
+use drift_api::timing::moment::Moment;
 use serde_json::{Value, json};
 
 use crate::calls::{Clock, Scene};

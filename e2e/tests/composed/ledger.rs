@@ -6,15 +6,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Wish};
+use drift_api::identity::Uid;
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_api::object::LeanObject;
+use drift_api::requests::http_request::HttpRequest;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
-use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Wish};
-use drift_model::http_request::HttpRequest;
-use drift_model::identity::Uid;
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
-use drift_model::object::LeanObject;
+use drift_language::Target;
 use drift_poller::core::verdict::Basis;
-use drift_target::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drift_api::identity::Uid;
+use drift_api::requests::http_request::HttpRequest;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
-use drift_model::http_request::HttpRequest;
-use drift_model::identity::Uid;
-use drift_outside::{HttpReply, ReplyBody};
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_model::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
-use drift_model::http_request::HttpRequest;
-use drift_model::identity::{Selected, Uid};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::object_view::{ObjectView, OpenView};
-use drift_model::voucher::Voucher;
-use drift_outside::HttpReply;
+use drift_api::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
+use drift_api::identity::{Selected, Uid};
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::{ObjectView, OpenView};
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::Voucher;
+use drift_language::{Mode, Target};
 use drift_poller::core::drift::Subject;
 use drift_poller::core::finding::{Finding, Found};
 use drift_poller::core::known_finding::{Fingerprint, KnownFinding};
@@ -24,7 +24,7 @@ use drift_poller::core::roster::Roster;
 use drift_poller::core::schedule::Now;
 use drift_poller::core::track::{BegunPoll, NextWrite};
 use drift_poller::core::write_attempts::WriteOutcome;
-use drift_target::{Mode, Target};
+use drift_systems::HttpReply;
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};

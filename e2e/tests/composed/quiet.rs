@@ -2,8 +2,8 @@
 //!
 //! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
 
-use drift_model::identity::Uid;
-use drift_model::names::{DRIFT_CORRECTED, FINALIZER};
+use drift_api::identity::Uid;
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use drift_model::identity::{Claimant, IdentityIndex, Rights, Selected, Uid};
-use drift_target::Target;
+use drift_api::identity::{Claimant, IdentityIndex, Rights, Selected, Uid};
+use drift_language::Target;
 
 /// The resources of one program's objects. Cheap to clone.
 #[derive(Clone, Default)]

@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_target::{DocumentName, Target, parse_document};
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
+use drift_language::parse_document;
+use drift_language::{DocumentName, Target};
 use serde_json::Value;
 
 use crate::jobs::TTL;

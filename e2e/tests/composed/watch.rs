@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_model::identity::Uid;
+use drift_api::identity::Uid;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::identity::Uid;
+use drift_api::voucher::Voucher;
 use drift_controller::core::vouching::Vouching;
-use drift_model::identity::Uid;
-use drift_model::voucher::Voucher;
-use drift_target::Target;
+use drift_language::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
@@ -296,7 +296,7 @@ impl World {
         self.checked = self.api.log.len();
         self.ledger.note_changes(&self.api);
         for object in self.api.objects.values() {
-            let observed = crate::ledger::entry(object, drift_model::names::DRIFT_OBSERVED);
+            let observed = crate::ledger::entry(object, drift_api::names::DRIFT_OBSERVED);
             if let Some(observed) = observed.filter(|observed| observed["status"] == "True") {
                 self.verdicts.insert(crate::watch::uid_of(object), observed.clone());
             }

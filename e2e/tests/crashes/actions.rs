@@ -1,12 +1,12 @@
 //! The actions whose every step a program may die in: how each is brought about, and when it has come to rest.
 
 use anyhow::{Context as _, Result};
+use drift_api::condition::CorrectionStatus;
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use drift_e2e::outside::Outside;
 use drift_e2e::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified, message};
-use drift_model::condition::CorrectionStatus;
-use drift_model::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
 use serde_json::{Value, json};
 
 /// What one of the programs is in the midst of when it dies.

@@ -2,11 +2,11 @@
 //! begins a second one.
 
 use anyhow::{Result, ensure};
-use drift_cluster::process::kill_point::KillPoint::{self, *};
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::world::World;
+use drift_kube::process::kill_point::KillPoint::{self, *};
 use serde_json::json;
 
 use super::{Cluster, grant_jobs, target};

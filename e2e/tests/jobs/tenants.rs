@@ -1,11 +1,11 @@
 //! A tenant whose Jobs never get a Pod holds up its own corrections, and neither those of others nor any deletion.
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::FINALIZER;
 use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, is_verified};
-use drift_model::names::FINALIZER;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 

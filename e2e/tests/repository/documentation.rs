@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason};
 use drift_e2e::pages::{code, yaml_blocks};
-use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason};
-use drift_target::{DocumentName, find_documents, parse_document};
+use drift_language::DocumentName;
+use drift_language::find_documents;
+use drift_language::parse_document;
 use serde_json::{Value, json};
 
 use crate::root;

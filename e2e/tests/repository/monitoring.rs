@@ -10,7 +10,7 @@ use crate::root;
 
 /// Where metrics are registered, with what their names begin with.
 const SOURCES: [(&str, &str); 3] =
-    [("poller/src", "drift_poller_"), ("controller/src", "drift_controller_"), ("shared/cluster/src", "drift_")];
+    [("poller/src", "drift_poller_"), ("controller/src", "drift_controller_"), ("shared/kube/src", "drift_")];
 
 /// What the text form puts behind a name.
 const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use drift_api::requests::sql_query::SqlQuery;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::postgres::{PASSWORD, Postgres};
 use drift_e2e::run_folder;
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_model::sql_query::SqlQuery;
-use drift_outside::{Databases, QueryOptions, Way};
-use drift_target::Connection;
+use drift_language::Connection;
+use drift_systems::{Databases, QueryOptions, Way};
 use serde_json::{Value, json};
 
 /// Our connections to one server, as a role of it.

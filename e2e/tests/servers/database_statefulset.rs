@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, describe, right};
-use drift_model::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 

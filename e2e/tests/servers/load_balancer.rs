@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_cluster::process::kill_point::KillPoint;
+use drift_api::names;
 use drift_e2e::load_balancers::LoadBalancers;
 use drift_e2e::outside::Answer;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::world::{Target, World};
-use drift_model::names;
+use drift_kube::process::kill_point::KillPoint;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use drift_api::names;
 use drift_e2e::manifests::{NAMESPACE, parse_stream};
 use drift_e2e::pages::yaml_blocks;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{History, World, condition, describe, right, tag, yaml};
-use drift_model::names;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! docs/cookbook/postgres.md: a role of a PostgreSQL cluster.
 
 use anyhow::{Result, ensure};
+use drift_api::names::{READABLE_LABEL, TRUE};
 use drift_e2e::postgres::Postgres;
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, condition, describe, message, right};
-use drift_model::names::{READABLE_LABEL, TRUE};
 use serde_json::{Value, json};
 
 use crate::page::{self, Subject};

@@ -7,13 +7,13 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use drift_api::names::POLL_REQUESTED_ANNOTATION;
 use drift_e2e::pages::blocks;
 use drift_e2e::postgres::Postgres;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::progress;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, describe};
-use drift_model::names::POLL_REQUESTED_ANNOTATION;
 use futures::StreamExt as _;
 use kube::api::{WatchEvent, WatchParams};
 use serde_json::json;

@@ -2,7 +2,7 @@
 //!
 //! What a hint does is the core's business.
 
-use drift_cluster::process::clock;
+use drift_kube::process::clock;
 use tokio::sync::mpsc;
 
 use super::TargetActor;

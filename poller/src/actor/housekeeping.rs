@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use drift_cluster::process::clock;
-use drift_model::moment::Moment;
-use drift_model::voucher::{MOST_EXCEPTED_NAMESPACES, Voucher};
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::{MOST_EXCEPTED_NAMESPACES, Voucher};
+use drift_kube::process::clock;
 
 use super::{TargetActor, read_clock};
 use crate::core::overview::overview;

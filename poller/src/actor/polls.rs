@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
 use futures::{FutureExt, StreamExt};
 
 use super::{TargetActor, read_clock};

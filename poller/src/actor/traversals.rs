@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use drift_model::object_view::ObjectView;
+use drift_api::object::object_view::ObjectView;
 
 use super::TargetActor;
 use crate::core::finding::{Finding, Found};

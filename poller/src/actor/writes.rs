@@ -4,11 +4,11 @@
 
 use std::sync::PoisonError;
 
-use drift_cluster::object_writer::CONCURRENT_CALLS;
-use drift_cluster::process::clock;
-use drift_model::condition::Verdict;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
+use drift_api::condition::Verdict;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_kube::object_writer::CONCURRENT_CALLS;
+use drift_kube::process::clock;
 
 use super::{TargetActor, read_clock};
 use crate::core::track::Track;

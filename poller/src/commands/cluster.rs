@@ -4,14 +4,14 @@
 
 use std::io::Write as _;
 
-use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
-use drift_cluster::config::list_config_maps;
-use drift_cluster::kinds::{KindError, ResolvedKind, locate_served_kind};
-use drift_cluster::process::settings::{parse_lease_name, parse_namespace};
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::POLLER_LEASE;
-use drift_model::object::SeenObject;
-use drift_target::ObjectSelection;
+use drift_api::names::POLLER_LEASE;
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
+use drift_kube::config::list_config_maps;
+use drift_kube::kinds::{KindError, ResolvedKind, locate_served_kind};
+use drift_kube::process::settings::{parse_lease_name, parse_namespace};
+use drift_language::ObjectSelection;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::GetParams;
 use kube::core::{DynamicObject, Request, Resource};

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use drift_cluster::cleanup::{Selection, Selections};
-use drift_cluster::config::documents_in;
-use drift_cluster::kinds::ResolvedKind;
-use drift_cluster::process::clock;
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::SELECTIONS_ANNOTATION;
-use drift_model::object::LeanObject;
-use drift_target::{LabelSelector, ObjectSelection};
+use drift_api::names::SELECTIONS_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::{Selection, Selections};
+use drift_kube::config::documents_in;
+use drift_kube::kinds::ResolvedKind;
+use drift_kube::process::clock;
+use drift_language::{LabelSelector, ObjectSelection};
 use serde_json::Value;
 
 use crate::commands::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_maps, warn};

@@ -3,12 +3,10 @@
 //! Rights on Secrets beside the objects are not among them: where no object names one, nobody misses them. It must not know whether
 //! rights are granted or asked for.
 
-use drift_cluster::access::Right;
-use drift_cluster::access::target_rights::{
-    rights_of_controller, rights_of_poller, rights_on_resource, rights_to_read,
-};
-use drift_cluster::kinds::ResolvedKind;
-use drift_target::{Destination, KubernetesRead, Mode, Source, Target};
+use drift_kube::access::Right;
+use drift_kube::access::target_rights::{rights_of_controller, rights_of_poller, rights_on_resource, rights_to_read};
+use drift_kube::kinds::ResolvedKind;
+use drift_language::{Destination, KubernetesRead, Mode, Source, Target};
 
 /// The kinds that a target speaks of.
 pub(crate) struct TargetKinds<'k> {

@@ -5,13 +5,13 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use drift_cluster::client::{KubeconfigSettings, ObjectClient, ObjectPages};
-use drift_cluster::kinds::ResolvedKind;
-use drift_cluster::process::clock;
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::PERSON_MANAGER;
-use drift_model::object::LeanObject;
-use drift_target::LabelSelector;
+use drift_api::names::PERSON_MANAGER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::{KubeconfigSettings, ObjectClient, ObjectPages};
+use drift_kube::kinds::ResolvedKind;
+use drift_kube::process::clock;
+use drift_language::LabelSelector;
 
 use crate::commands::cluster::{PlaceSettings, block_on, connect, read_object, unanswered};
 use crate::commands::ending::{CANNOT_TELL, CommandError};

@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use drift_target::json_schema;
+use drift_language::json_schema;
 
 use crate::commands::ending::CommandError;
 

@@ -5,11 +5,13 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use drift_cluster::client::{self, CALL_DEADLINE, KubeconfigSettings};
-use drift_cluster::config::documents_in;
-use drift_cluster::process::settings::{parse_lease_name, parse_namespace};
-use drift_model::names::{PERSON_MANAGER, POLLER_LEASE};
-use drift_target::{DocumentName, Edited, Target, parse_document, set_suspend};
+use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
+use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
+use drift_kube::config::documents_in;
+use drift_kube::process::settings::{parse_lease_name, parse_namespace};
+use drift_language::parse_document;
+use drift_language::set_suspend;
+use drift_language::{DocumentName, Edited, Target};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};

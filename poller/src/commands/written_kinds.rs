@@ -2,8 +2,9 @@
 //!
 //! What a kind lacks is decided elsewhere. It must not know where the texts come from.
 
-use drift_cluster::kinds::{ExaminedKind, WrittenKinds};
-use drift_target::{Refused, manifests_of};
+use drift_kube::kinds::{ExaminedKind, WrittenKinds};
+use drift_language::Refused;
+use drift_language::manifests_of;
 
 use crate::core::check::{Document, Report, Severity, Source, check, check_without};
 

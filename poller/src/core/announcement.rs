@@ -3,7 +3,7 @@
 //! Events mark transitions only, and installing or editing an object is no incident. This file must not know how
 //! an Event is sent.
 
-use drift_model::condition::{ConditionStatus, ObservedReason};
+use drift_api::condition::{ConditionStatus, ObservedReason};
 
 /// What is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Everything is compared in constant time, and each request costs the same, whoever it is for: how long an answer takes tells
 //! neither how much of a guess was right nor whether there is such a target. It must not know what a hint does.
 
-use drift_target::WebhookHints;
+use drift_language::WebhookHints;
 use hmac::{Hmac, KeyInit, Mac};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
@@ -83,7 +83,7 @@ fn signature(headers: &HeaderMap, name: &str) -> Option<[u8; SIGNATURE_BYTES]> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use drift_target::{HintSource, Target};
+    use drift_language::{HintSource, Target};
     use http::HeaderValue;
     use proptest::prelude::*;
 

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, ObservedReason, Standing};
-use drift_model::moment::Moment;
-use drift_target::Confirm;
+use drift_api::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_api::timing::moment::Moment;
+use drift_language::Confirm;
 
 use super::finding::{Finding, FindingClass};
 use super::verdict::Basis;
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::core::drift::Drift;
     use ObservedReason::*;
-    use drift_model::condition::Tag;
+    use drift_api::condition::Tag;
 
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
 

@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use drift_model::condition::StatusFields;
-use drift_model::labelled_secrets::LabelledSecrets;
-use drift_outside::{SentCredentials, credentials_of_read};
-use drift_target::Target;
-use drift_target::cel::SecretValues;
+use drift_api::condition::StatusFields;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_language::Target;
+use drift_language::cel::SecretValues;
+use drift_systems::SentCredentials;
+use drift_systems::credentials_of_read;
 
 use super::difference::{Change, Difference};
 

@@ -4,10 +4,10 @@
 //! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
 //! took that away, delays and limits. This file must not know how anything is told.
 
-use drift_model::condition::{Condition, ObservedReason, Standing};
-use drift_model::names::ORPHAN_ANNOTATION;
-use drift_model::object::LeanObject;
-use drift_target::{Mode, Target};
+use drift_api::condition::{Condition, ObservedReason, Standing};
+use drift_api::names::ORPHAN_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_language::{Mode, Target};
 
 /// Stands in the place of a verdict's reason.
 pub const DELETING: &str = "Deleting";
@@ -71,8 +71,8 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, target};
-    use drift_model::field_paths::FieldPaths;
-    use drift_model::names::FINALIZER;
+    use drift_api::names::FINALIZER;
+    use drift_api::object::field_paths::FieldPaths;
     use serde_json::{Value, json};
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {delete: [{method: DELETE, url: 'http://h/x'}]}}\n";

@@ -2,8 +2,8 @@
 //!
 //! A sentence for people, and what the tag says to the controller. It must not know what stood before.
 
-use drift_model::condition::DifferingFields;
-use drift_target::Target;
+use drift_api::condition::DifferingFields;
+use drift_language::Target;
 use serde_json::Value;
 
 use super::credentials::Credentials;
@@ -84,7 +84,7 @@ impl From<&str> for Drift {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_target::Rules;
+    use drift_language::Rules;
     use serde_json::json;
 
     fn fields(desired: &Value, observed: &Value) -> String {
@@ -118,7 +118,7 @@ spec:
   correct: {correct}
 "#
         );
-        let target = drift_target::fixtures::target(&text);
+        let target = drift_language::fixtures::target(&text);
         let (desired, observed) = (json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1}));
         let drift = Drift::of(&target, Subject::from(&json!({})), &desired, &observed).unwrap().unwrap();
         (drift.fields.to_string(), drift.replace)

@@ -4,8 +4,8 @@
 //! mistake in such names for ever, so now and then the state is read whole. Only what was in sync is remembered: drift,
 //! absence and their confirmation always rest on whole answers. This file must not know when a poll is due.
 
-use drift_outside::HttpReply;
-use drift_target::HttpRead;
+use drift_language::HttpRead;
+use drift_systems::HttpReply;
 use http::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
@@ -108,7 +108,7 @@ pub fn can_be_tagged(read: &HttpRead) -> bool {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, target};
-    use drift_outside::ReplyBody;
+    use drift_systems::ReplyBody;
 
     fn reply(status: u16, tags: &[&str]) -> HttpReply {
         let headers = tags.iter().map(|tag| (ETAG, tag.parse().unwrap())).collect();

@@ -3,7 +3,7 @@
 //! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
 //! This file must not know how the answer came.
 
-use drift_model::condition::{ObservedReason, StatusFields, closed_text};
+use drift_api::condition::{ObservedReason, StatusFields, closed_text};
 
 use super::drift::Drift;
 

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
 use serde_json::{Value, json};
 
 use super::schedule::Now;
@@ -28,7 +28,7 @@ spec:
 "#;
 
 pub(crate) fn target(text: &str) -> Arc<Target> {
-    Arc::new(drift_target::fixtures::target(text))
+    Arc::new(drift_language::fixtures::target(text))
 }
 
 pub(crate) fn at(seconds: u64) -> Now {

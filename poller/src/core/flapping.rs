@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use drift_model::condition::ConditionStatus;
-use drift_model::moment::Moment;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::condition::ConditionStatus;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 use super::finding::FindingClass;
 

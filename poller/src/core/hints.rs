@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use drift_model::cluster_resource::ObjectName;
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_target::Target;
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::ObjectName;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
 
 use super::prepared::Prepared;
 use super::request::Request;

@@ -12,8 +12,8 @@
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
-use drift_outside::{HttpReply, ReplyBody};
-use drift_target::HttpRead;
+use drift_language::HttpRead;
+use drift_systems::{HttpReply, ReplyBody};
 
 use super::finding::{Finding, Found};
 

@@ -10,16 +10,16 @@ pub use next::Next;
 
 use std::collections::BTreeSet;
 
-use drift_model::condition::{ConditionStatus, CorrectionStatus, Tag};
-use drift_model::object::LeanObject;
-use drift_target::ObjectSelection;
+use drift_api::condition::{ConditionStatus, CorrectionStatus, Tag};
+use drift_api::object::LeanObject;
+use drift_language::ObjectSelection;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::deletion::{DELETING, NO_VERDICT, verdict_of};
 use super::description::named_fields;
 use super::live_targets::KnownTarget;
-use drift_model::printable::printable;
+use drift_api::printable::printable;
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use drift_model::names::{TARGETS_LABEL, TRUE};
-use drift_model::object::LeanObject;
-use drift_model::voucher::Voucher;
-use drift_target::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts, manifests_of};
+use drift_api::names::{TARGETS_LABEL, TRUE};
+use drift_api::object::LeanObject;
+use drift_api::voucher::Voucher;
+use drift_language::manifests_of;
+use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
 use serde_json::Value;
 
 /// What the poller's Lease says of the targets in force.

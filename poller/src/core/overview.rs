@@ -8,10 +8,10 @@ mod tests;
 
 use std::time::Duration;
 
-use drift_model::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
-use drift_model::first::first;
-use drift_model::moment::Moment;
-use drift_model::object::ObjectId;
+use drift_api::collections::first::first;
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 
 use super::deletion::verdict_of;
 use super::track::Track;

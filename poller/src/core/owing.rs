@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_model::by_uid::ByUid;
-use drift_model::identity::Uid;
-use drift_model::object::ObjectId;
-use drift_model::shared_text::SharedText;
-use drift_model::voucher::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
+use drift_api::collections::by_uid::ByUid;
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::voucher::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
 
 /// Whose affair it is that an object owes its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

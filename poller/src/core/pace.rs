@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use drift_target::{Confirm, Mode, Target};
+use drift_language::{Confirm, Mode, Target};
 
 use super::schedule::Phase;
 

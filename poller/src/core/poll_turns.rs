@@ -4,8 +4,8 @@
 //! three at most: somebody who asks again and again must not keep the others from being polled. This file must not
 //! know when a poll is due.
 
-use drift_model::fifo::Fifo;
-use drift_model::identity::Uid;
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
 
 /// Turns in a row that prompt polls take while a regular one waits.
 pub const PROMPT_TURNS: u32 = 3;

@@ -2,9 +2,9 @@
 //!
 //! It carries no credential: that is added when a request is sent. This file must not know when an object is polled.
 
-use drift_model::object_view::ObjectView;
-use drift_target::cel::EvaluationError;
-use drift_target::{Source, Target};
+use drift_api::object::object_view::ObjectView;
+use drift_language::cel::EvaluationError;
+use drift_language::{Source, Target};
 use serde_json::Value;
 
 use super::finding::{Finding, Found};

@@ -3,9 +3,9 @@
 //! Every kind of read has them, so that absence, a foreign answer and work that is still going on mean the same for all. This file must
 //! not know how anything was found.
 
-use drift_model::condition::ObservedReason;
-use drift_target::AnswerRules;
-use drift_target::cel::{Expression, ValueTemplate, Variables};
+use drift_api::condition::ObservedReason;
+use drift_language::AnswerRules;
+use drift_language::cel::{Expression, ValueTemplate, Variables};
 
 use super::finding::Failure;
 use super::reply::{Observation, ask, invalid, unevaluated};

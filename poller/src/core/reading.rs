@@ -3,12 +3,13 @@
 //! Every request must be answered: what one of them cannot tell nothing else can. It sends nothing itself and must not know
 //! how an answer came.
 
-use drift_model::condition::ObservedReason;
-use drift_model::http_request::HttpRequest;
-use drift_model::object_view::OpenView;
-use drift_outside::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
-use drift_target::cel::{RawAnswers, Variables};
-use drift_target::{HttpRead, ReadStep, memory_of};
+use drift_api::condition::ObservedReason;
+use drift_api::object::object_view::OpenView;
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::cel::{RawAnswers, Variables};
+use drift_language::memory_of;
+use drift_language::{HttpRead, ReadStep};
+use drift_systems::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
 use http::StatusCode;
 use serde_json::{Map, Value};
 

@@ -3,12 +3,12 @@
 //! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
 //! objects or what stands.
 
-use drift_model::condition::{ObservedReason, Wish};
-use drift_model::kept_fields::MAX_KEPT_BYTES;
-use drift_model::object::LeanObject;
-use drift_model::shared_text::SharedText;
-use drift_target::Target;
-use drift_target::cel::EvaluationError;
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{ObservedReason, Wish};
+use drift_api::object::LeanObject;
+use drift_api::object::kept_fields::MAX_KEPT_BYTES;
+use drift_language::Target;
+use drift_language::cel::EvaluationError;
 use serde_json::Value;
 
 use super::finding::Failure;

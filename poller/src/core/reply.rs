@@ -3,10 +3,10 @@
 //! The order decides what an answer may mean at most: an answer that says "not now" or "not you" is never asked
 //! whether the resource exists. This file must not know how the reply came, nor what stood before.
 
-use drift_model::condition::ObservedReason;
-use drift_outside::{Answer, HttpReply};
-use drift_target::cel::{Expression, Mistake, Variables};
-use drift_target::{Absence, Format, Read, ReadStep, Target};
+use drift_api::condition::ObservedReason;
+use drift_language::cel::{Expression, Mistake, Variables};
+use drift_language::{Absence, Format, Read, ReadStep, Target};
+use drift_systems::{Answer, HttpReply};
 use serde_json::Value;
 
 use super::difference::TooMuchWork;

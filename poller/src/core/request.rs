@@ -2,9 +2,9 @@
 //!
 //! It must not know how it is sent.
 
-use drift_model::cluster_resource::ClusterResource;
-use drift_model::http_request::HttpRequest;
-use drift_model::sql_query::SqlQuery;
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::requests::sql_query::SqlQuery;
 
 /// What goes out first for a read.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 //!
 //! It must not know how anything is written.
 
-use drift_model::condition::CorrectedReason;
-use drift_model::names::{PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE};
-use drift_model::object::LeanObject;
+use drift_api::condition::CorrectedReason;
+use drift_api::names::{PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE};
+use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::kind_names::ServedKind;
@@ -101,7 +101,7 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_model::field_paths::FieldPaths;
+    use drift_api::object::field_paths::FieldPaths;
 
     fn object(annotations: &Value, reason: Option<&str>) -> LeanObject {
         let condition = |kind: &str, reason: &str| {

@@ -3,10 +3,10 @@
 //!
 //! It must not know how the object is read, nor what stood before.
 
-use drift_model::cluster_resource::{ClusterResource, ResourceError};
-use drift_model::condition::ObservedReason;
-use drift_target::KubernetesRead;
-use drift_target::cel::Variables;
+use drift_api::condition::ObservedReason;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_language::KubernetesRead;
+use drift_language::cel::Variables;
 use serde_json::Value;
 
 use super::finding::Failure;
@@ -74,7 +74,7 @@ fn of_status(status: u16) -> Failure {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_target::Source;
+    use drift_language::Source;
     use serde_json::json;
 
     fn observed(rules: &str, resource: Option<&Value>) -> Result<Observation, String> {
@@ -95,7 +95,7 @@ spec:
   compare: {{desired: {{replicas: 3}}}}
 "#
         );
-        let target = drift_target::fixtures::target(&text);
+        let target = drift_language::fixtures::target(&text);
         let Source::Kubernetes(read) = &target.read.source else { return Err("no such read".to_owned()) };
         observe_resource(read, &json!({"metadata": {"name": "a"}}), resource).map_err(|failure| failure.text)
     }

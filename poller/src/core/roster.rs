@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::by_uid::{ByUid, OfObject};
-use drift_model::condition::CorrectionStatus;
-use drift_model::fifo::Fifo;
-use drift_model::identity::{Claimant, ResourceName, Uid};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::voucher::Exceptions;
-use drift_model::work_queue::WorkQueue;
-use drift_target::Target;
+use drift_api::collections::by_uid::{ByUid, OfObject};
+use drift_api::collections::fifo::Fifo;
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{Claimant, ResourceName, Uid};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
+use drift_api::voucher::Exceptions;
+use drift_language::Target;
 
 use super::owing::OwingObjects;
 use super::pace::Pace;

@@ -4,11 +4,11 @@
 
 use std::collections::HashSet;
 
-use drift_model::condition::ObservedReason;
-use drift_model::sql_state::SqlState;
-use drift_outside::SqlFailure;
-use drift_target::cel::Variables;
-use drift_target::{Keys, PostgresRead};
+use drift_api::condition::ObservedReason;
+use drift_api::requests::sql_state::SqlState;
+use drift_language::cel::Variables;
+use drift_language::{Keys, PostgresRead};
+use drift_systems::SqlFailure;
 use serde_json::Value;
 
 use super::entries::{Entries, Gathering};
@@ -98,7 +98,7 @@ fn of_state(state: SqlState) -> Failure {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_target::{Source, Target};
+    use drift_language::{Source, Target};
     use serde_json::json;
 
     fn target(rules: &str) -> Target {
@@ -118,7 +118,7 @@ spec:
   compare: {{desired: {{login: true}}}}
 "#
         );
-        drift_target::fixtures::target(&text)
+        drift_language::fixtures::target(&text)
     }
 
     fn observed(rules: &str, rows: &[Value]) -> Result<Observation, String> {

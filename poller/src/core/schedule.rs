@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use drift_model::moment::Moment;
+use drift_api::timing::moment::Moment;
 
 /// Prompt polls of one object begin at least this far apart, so that a storm of edits is one poll a second.
 pub const PROMPT_SPACING: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use drift_model::moment::Moment;
+use drift_api::timing::moment::Moment;
 
 /// One write every 20 ms is 50 a second, a twelfth of what a small API server takes (about 600 status patches a second).
 pub const SPACING: Duration = Duration::from_millis(20);

@@ -9,9 +9,9 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, Standing, Verdict};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::condition::{ConditionStatus, Standing, Verdict};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use drift_model::http_request::HttpRequest;
-use drift_outside::HttpReply;
-use drift_target::cel::{MAX_URL_BYTES, Variables};
-use drift_target::{Collection, HttpRead, NextPage};
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::cel::{MAX_URL_BYTES, Variables};
+use drift_language::{Collection, HttpRead, NextPage};
+use drift_systems::HttpReply;
 use serde_json::Value;
 use url::Url;
 

@@ -5,10 +5,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::object_view::ObjectView;
-use drift_target::cel::SecretValues;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
+use drift_language::cel::SecretValues;
 use serde_json::Value;
 
 use super::description::REDACTED;
@@ -186,7 +186,7 @@ impl Traversals {
 mod tests {
     use super::*;
     use crate::core::fixtures::at;
-    use drift_model::http_request::HttpRequest;
+    use drift_api::requests::http_request::HttpRequest;
 
     fn request(url: &str) -> Request {
         let (method, headers) = (http::Method::GET, Arc::default());

@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use drift_model::object::LeanObject;
-use drift_outside::HttpReply;
-use drift_target::{Source, Target};
+use drift_api::object::LeanObject;
+use drift_language::{Source, Target};
+use drift_systems::HttpReply;
 
 use super::finding::Failure;
 use super::prepared::Prepared;

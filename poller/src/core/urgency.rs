@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use drift_model::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
-use drift_model::moment::Moment;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// Writes without news that one object may make at once: a few honest changes of mind.
 pub const QUIET_BURST: u32 = 6;
@@ -29,7 +29,7 @@ pub enum Urgency {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definite {
     reason: ObservedReason,
-    tag: drift_model::condition::Tag,
+    tag: drift_api::condition::Tag,
     generation: Option<i64>,
 }
 
@@ -114,7 +114,7 @@ pub const fn quiet_bucket(now: Moment) -> TokenBucket {
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_model::condition::{Tag, Wish};
+    use drift_api::condition::{Tag, Wish};
     use serde_json::json;
 
     fn verdict(reason: ObservedReason, correction: u64) -> Verdict {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_to_be_replaced_is_news() {
-        use drift_model::condition::DifferingFields;
+        use drift_api::condition::DifferingFields;
         let before = verdict(FieldsDiffer, 1);
         let with = |fields, replace| Verdict { tag: Tag { fields, replace, ..before.tag.clone() }, ..before.clone() };
         for stands in [before.clone(), with(DifferingFields::default(), true)] {

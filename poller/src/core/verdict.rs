@@ -5,8 +5,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_model::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
-use drift_model::object::LeanObject;
+use drift_api::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
+use drift_api::object::LeanObject;
 
 use super::finding::{Failure, Finding};
 
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::core::drift::Drift;
     use ObservedReason::*;
-    use drift_model::condition::DifferingFields;
+    use drift_api::condition::DifferingFields;
     use serde_json::json;
 
     fn wish(seed: u32) -> Option<Wish> {

@@ -7,10 +7,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use drift_model::cluster_resource::{ClusterResource, ObjectName};
-use drift_model::identity::Uid;
-use drift_model::moment::Moment;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::{ClusterResource, ObjectName};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// Polls of one object that changes of its resource cause in a row, a second apart: the first steps of a rollout are shown as
 /// they come.

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use drift_model::backoff::{Backoff, Series};
-use drift_model::condition::{Condition, StatusFields};
-use drift_model::moment::Moment;
+use drift_api::condition::{Condition, StatusFields};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 use serde_json::Value;
 
 /// When the object is polled again after so many lost races that the next try would have to wait.

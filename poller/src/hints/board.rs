@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use drift_target::WebhookHints;
+use drift_language::WebhookHints;
 use serde_json::Value;
 
 use super::inbox::Inbox;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::token_bucket::TokenBucket;
-use drift_target::Target;
-use drift_target::cel::EvaluationError;
+use drift_api::timing::token_bucket::TokenBucket;
+use drift_kube::process::clock;
+use drift_language::Target;
+use drift_language::cel::EvaluationError;
 use tokio::sync::mpsc;
 
 use crate::core::hints::{Hint, HintOutcome};

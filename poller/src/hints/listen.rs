@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::backoff::{Backoff, Series};
-use drift_model::moment::Moment;
-use drift_outside::{Listener, SqlFailure, Way};
-use drift_target::ListenHints;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+use drift_language::ListenHints;
+use drift_systems::{Listener, SqlFailure, Way};
 use serde_json::Value;
 
 use super::inbox::Inbox;

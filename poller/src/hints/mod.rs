@@ -11,7 +11,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use drift_target::{HintSource, Target, WebhookHints};
+use drift_language::{HintSource, Target, WebhookHints};
 use tokio::sync::mpsc;
 
 use crate::context::Context;

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use drift_model::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_target::{SecretKey, WebhookHints};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{SecretKey, WebhookHints};
 use secrecy::ExposeSecret;
 
 use super::inbox::Inbox;

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use drift_cluster::access::target_rights::rights_to_read;
-use drift_cluster::kinds::ResolvedKind;
-use drift_cluster::watch::{ResourceNews, hear_of_changes};
-use drift_target::KubernetesRead;
+use drift_kube::access::target_rights::rights_to_read;
+use drift_kube::kinds::ResolvedKind;
+use drift_kube::watch::{ResourceNews, hear_of_changes};
+use drift_language::KubernetesRead;
 use tokio::sync::mpsc;
 
 use super::inbox::Inbox;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_cluster::config::Configuration;
-use drift_target::{Mode, Target};
+use drift_kube::config::Configuration;
+use drift_language::{Mode, Target};
 use serde_json::{Value, json};
 
 use crate::core::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use drift_model::condition::ConditionStatus;
+use drift_api::condition::ConditionStatus;
 use maud::{DOCTYPE, Markup, html};
 
 use super::content::{Content, TargetLine};

@@ -1,17 +1,17 @@
 //! Polls that are put off, and what they hear of a host, against sockets on loopback.
 
 use arc_swap::ArcSwap;
-use drift_model::condition::ObservedReason;
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_model::token_bucket::TokenBucket;
-use drift_outside::{Databases, HttpSender};
+use drift_api::condition::ObservedReason;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_api::timing::token_bucket::TokenBucket;
+use drift_systems::{Databases, HttpSender};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use drift_cluster::process::clock;
-use drift_cluster::resources::ResourceClient;
+use drift_kube::process::clock;
+use drift_kube::resources::ResourceClient;
 
 use super::*;
 use crate::core::fixtures::{TEXT, at, object, target};
@@ -269,7 +269,7 @@ async fn a_page_of_a_pausing_host_is_late() {
     // The first page is under way when three others hear that they are to wait.
     let permit = outside.gate.enter(&host, 8).await;
     let told = async {
-        let pause = drift_outside::Heard::AskedToWait(Duration::from_secs(60));
+        let pause = drift_systems::Heard::AskedToWait(Duration::from_secs(60));
         ["a", "b", "c"].into_iter().for_each(|uid| outside.gate.note(&permit, &uid.into(), pause, clock::now()));
     };
     let (outcome, ()) = tokio::join!(traverse(&outside, &target, &rate), told);

@@ -8,16 +8,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::ObservedReason;
-use drift_model::http_request::HttpRequest;
-use drift_model::identity::Uid;
-use drift_model::object_view::OpenView;
-use drift_outside::{
-    ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, heard,
-};
-use drift_target::{HttpRead, Target};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
+use drift_api::requests::http_request::HttpRequest;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{HttpRead, Target};
+use drift_systems::before_deadline;
+use drift_systems::heard;
+use drift_systems::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, Room};
 
 use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
 use crate::core::entity_tag::EntityTag;

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::cluster_resource::{ClusterResource, ResourceError};
-use drift_model::identity::Uid;
-use drift_outside::Heard;
-use drift_target::{KubernetesRead, Target};
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{KubernetesRead, Target};
+use drift_systems::Heard;
 use serde_json::Value;
 
 use super::Look;

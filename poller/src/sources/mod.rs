@@ -9,11 +9,11 @@ pub(crate) mod postgres;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_model::identity::Uid;
-use drift_model::object_view::OpenView;
-use drift_outside::SentCredentials;
-use drift_target::{Source, Target};
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
+use drift_kube::process::clock;
+use drift_language::{Source, Target};
+use drift_systems::SentCredentials;
 use serde_json::Value;
 
 use crate::core::entity_tag::{EntityTag, Tagged};
@@ -140,6 +140,6 @@ impl<T> Look<T> {
 
 /// A target's requests are of its own kind, so this does not occur.
 fn unasked<T>() -> Look<T> {
-    let cause = Failure::of(drift_model::condition::ObservedReason::RuleError);
+    let cause = Failure::of(drift_api::condition::ObservedReason::RuleError);
     Look::new(Ok((Err(cause), None)), false, Duration::ZERO)
 }

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_cluster::process::kill_point::{KillPoint, reach};
-use drift_model::condition::ObservedReason;
-use drift_model::identity::Uid;
-use drift_model::sql_query::SqlQuery;
-use drift_outside::{Heard, QueryOptions, SentCredentials, SqlFailure, Way};
-use drift_target::{PostgresRead, Target};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::requests::sql_query::SqlQuery;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{PostgresRead, Target};
+use drift_systems::{Heard, QueryOptions, SentCredentials, SqlFailure, Way};
 use serde_json::Value;
 
 use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drift_target::manifests_of;
+use drift_language::manifests_of;
 use serde_json::Value;
 
 use super::{ended, folder, run_in};

@@ -89,7 +89,7 @@ fn the_idempotency_key_tells_requests_apart() {
     let keys = [
         correction(Action::Delete),
         Correction { number: 9, ..create.clone() },
-        Correction { wish: Some(drift_model::condition::Wish::of(&serde_json::json!("other"))), ..create.clone() },
+        Correction { wish: Some(drift_api::condition::Wish::of(&serde_json::json!("other"))), ..create.clone() },
         Correction { correct_hash: 43, ..create.clone() },
     ];
     assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0, None) != create.idempotency_key("u-1", 0, None)));

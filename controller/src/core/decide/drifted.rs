@@ -3,8 +3,8 @@
 //! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time. This file must
 //! not know which verdicts may be acted on.
 
-use drift_model::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
-use drift_model::identity::ResourceName;
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
+use drift_api::identity::ResourceName;
 
 use super::noting::write_once;
 use crate::core::attempts::{Attempts, judge};

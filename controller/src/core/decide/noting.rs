@@ -3,7 +3,7 @@
 //! At a start the claim with the younger note counts, so a note must not become younger for what is said of it. This file must not
 //! know what is said.
 
-use drift_model::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
 
 use crate::core::decision::Decision;
 use crate::core::held::Held;

@@ -6,9 +6,9 @@ use crate::core::fixtures::{
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
-use drift_model::condition::{ClaimedName, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
-use drift_model::job::JobStage;
-use drift_model::labelled_secrets::SecretVersion;
+use drift_api::condition::{ClaimedName, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
+use drift_api::requests::job::JobStage;
+use drift_api::secrets::labelled_secrets::SecretVersion;
 use serde_json::json;
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn k_is_seeded_from_the_larger_of_the_two_conditions() {
 #[test]
 fn an_unknown_verdict_holds_everything() {
     for reason in ObservedReason::ALL {
-        if reason.status() == drift_model::condition::ConditionStatus::Unknown {
+        if reason.status() == drift_api::condition::ConditionStatus::Unknown {
             assert_eq!(Scene::new().observed(*reason).decide(), Decision::Nothing(Held::VerdictUnknown), "{reason}");
         }
     }
@@ -602,7 +602,7 @@ fn who_waits_for_another_job_says_so() {
 /// A scene in which another operator corrects.
 fn nudged() -> Scene {
     Scene::new().with(|scene| {
-        scene.target.actions = drift_target::Actions { nudge: true, ..drift_target::Actions::default() };
+        scene.target.actions = drift_language::Actions { nudge: true, ..drift_language::Actions::default() };
         scene.target.settle = Duration::from_secs(30);
     })
 }

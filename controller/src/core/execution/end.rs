@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use drift_model::condition::CorrectionStatus;
-use drift_model::moment::Moment;
+use drift_api::condition::CorrectionStatus;
+use drift_api::timing::moment::Moment;
 
 use crate::core::correction::Correction;
 use crate::core::memory::ObjectMemory;

@@ -2,7 +2,7 @@
 //!
 //! Each later stage is said once, whatever comes and goes meanwhile. This file must not know what goes on.
 
-use drift_model::job::JobStage;
+use drift_api::requests::job::JobStage;
 
 use super::step::{Event, Failure, Purpose, Step, Write};
 use super::{Execution, Stage};

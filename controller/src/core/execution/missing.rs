@@ -3,7 +3,7 @@
 //!
 //! It is told and changes nothing: the deletion is done. This file must not know what is sent.
 
-use drift_model::condition::{ObservedReason, Standing};
+use drift_api::condition::{ObservedReason, Standing};
 
 use super::Execution;
 use super::end::ExecutionEnd;

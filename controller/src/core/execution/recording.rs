@@ -4,8 +4,8 @@
 //! time onto what stands by then. Until it has landed no other correction of the object begins. Only a deletion, the end
 //! of the target's text and the loss of the Lease do not wait for it. This file must not know how a correction is done.
 
-use drift_model::backoff::Series;
-use drift_model::condition::{CorrectionStatus, StatusFields};
+use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::timing::backoff::Series;
 
 use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{NotedSecrets, StatusFields};
-use drift_model::job::JobStage;
-use drift_model::object::LeanObject;
+use drift_api::condition::{NotedSecrets, StatusFields};
+use drift_api::object::LeanObject;
+use drift_api::requests::job::JobStage;
 
 use super::end::ExecutionEnd;
 use super::missing::AnswersSeen;

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_model::condition::{CorrectionStatus, StatusFields};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::end::ExecutionEnd;
 use crate::core::decision::Decision;

@@ -1,6 +1,6 @@
-use drift_model::condition::{CorrectedReason, ObservedReason, StatusFields};
-use drift_model::job::JobStage;
-use drift_model::names::FINALIZER;
+use drift_api::condition::{CorrectedReason, ObservedReason, StatusFields};
+use drift_api::names::FINALIZER;
+use drift_api::requests::job::JobStage;
 use proptest::prelude::*;
 use serde_json::json;
 

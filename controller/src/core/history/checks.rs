@@ -1,7 +1,7 @@
 //! What must hold of each request to the external system the moment it is sent.
 
-use drift_model::condition::{ConditionStatus, CorrectedReason, Standing};
-use drift_target::{Existing, Mode};
+use drift_api::condition::{ConditionStatus, CorrectedReason, Standing};
+use drift_language::{Existing, Mode};
 
 use super::world::{Request, World};
 use crate::core::claim::Action;

@@ -1,8 +1,8 @@
 //! The shell of the controller: it does what the core decides, one decision at a time, and some of that fails.
 
-use drift_model::condition::CorrectionStatus;
-use drift_model::names::FINALIZER;
-use drift_target::Existing;
+use drift_api::condition::CorrectionStatus;
+use drift_api::names::FINALIZER;
+use drift_language::Existing;
 
 use super::event::{Answer, Meanwhile, Mishap};
 use super::world::World;

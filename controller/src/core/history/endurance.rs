@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drift_target::Existing;
+use drift_language::Existing;
 
 use super::LONGEST_WAIT;
 use super::event::{Answer, Event, Meanwhile, Mishap};

@@ -2,8 +2,8 @@
 //!
 //! It must not know what the controller makes of any of it.
 
-use drift_model::identity::ScopeId;
-use drift_target::Mode;
+use drift_api::identity::ScopeId;
+use drift_language::Mode;
 
 use crate::core::fixtures::{elsewhere, target};
 

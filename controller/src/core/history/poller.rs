@@ -1,6 +1,6 @@
 //! A poller that follows the rules of `driftObserved`.
 
-use drift_model::condition::{ConditionStatus, ObservedReason, Placed, Standing, Tag, Verdict};
+use drift_api::condition::{ConditionStatus, ObservedReason, Placed, Standing, Tag, Verdict};
 
 use super::world::World;
 

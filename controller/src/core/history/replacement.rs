@@ -1,7 +1,7 @@
 //! Replacements: what cannot be changed is taken away and made anew, and neither twice without a poll between.
 
-use drift_model::condition::CorrectedReason;
-use drift_target::Existing;
+use drift_api::condition::CorrectedReason;
+use drift_language::Existing;
 
 use super::event::{Answer, Event, Meanwhile, Mishap};
 use super::world::World;

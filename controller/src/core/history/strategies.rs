@@ -1,6 +1,6 @@
 //! How often each event comes in a random history.
 
-use drift_target::{Existing, Mode};
+use drift_language::{Existing, Mode};
 use proptest::prelude::*;
 
 use super::event::{Answer, Event, Meanwhile, Mishap, Scope};

@@ -3,10 +3,10 @@
 //!
 //! It must not know what either program decides.
 
-use drift_model::condition::{CorrectedReason, CorrectionStatus, Placed, TransitionTime, Verdict, Wish};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_target::Existing;
+use drift_api::condition::{CorrectedReason, CorrectionStatus, Placed, TransitionTime, Verdict, Wish};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::Existing;
 use serde_json::json;
 
 use super::event::{Answer, Scope};

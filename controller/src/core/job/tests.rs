@@ -1,7 +1,7 @@
 //! What a Job of a correction is called and is made of, when its turn comes, and what its end means.
 
-use drift_model::condition::{CorrectedReason, ObservedReason, Wish};
-use drift_model::job::{Job, JobProgress, JobStage};
+use drift_api::condition::{CorrectedReason, ObservedReason, Wish};
+use drift_api::requests::job::{Job, JobProgress, JobStage};
 
 use super::*;
 use crate::core::fixtures::{Scene, job_of};

@@ -3,7 +3,7 @@
 //! What holds a Pod up stands in Events, whose words are anybody's: who may read those finds them by the Job's name. This file
 //! must not know where a sentence is shown.
 
-use drift_model::job::JobStage;
+use drift_api::requests::job::JobStage;
 
 use super::JobEnd;
 

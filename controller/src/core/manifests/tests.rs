@@ -1,7 +1,7 @@
 //! What a manifest is for each action, and what becomes of it where something else stands in its place.
 
-use drift_model::object_view::ObjectView;
-use drift_target::Destination;
+use drift_api::object::object_view::ObjectView;
+use drift_language::Destination;
 use serde_json::json;
 
 use super::*;
@@ -30,7 +30,7 @@ spec:
         spec: {{login: "${{desired.login}}", text: "a ${{self.spec.text}}", left: "${{self.spec.?none}}"}}
 "#
     );
-    let target = drift_target::fixtures::target(&text);
+    let target = drift_language::fixtures::target(&text);
     let Some(Destination::Kubernetes(kubernetes)) = &target.correct.destination else {
         return Err(Unrenderable::new("no manifest"));
     };

@@ -9,8 +9,8 @@ mod tried;
 
 use std::time::Duration;
 
-use drift_model::backoff::Series;
-use drift_model::moment::Moment;
+use drift_api::timing::backoff::Series;
+use drift_api::timing::moment::Moment;
 
 use crate::core::claim::Action;
 use crate::core::correction::{AskedFor, Correction};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use drift_model::condition::Condition;
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
+use drift_api::condition::Condition;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::ObjectMemory;
 

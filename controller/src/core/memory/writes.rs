@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use drift_model::backoff::{Backoff, Series};
-use drift_model::moment::Moment;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// Writes at once that are no part of a correction: a lost status put back, a finalizer put on again. As many as the
 /// poller has for its condition.

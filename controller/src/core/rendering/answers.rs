@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use drift_model::printable::is_printable;
-use drift_outside::Unreadable;
-use drift_target::HttpStep;
-use drift_target::cel::{SecretValues, Variables};
+use drift_api::printable::is_printable;
+use drift_language::HttpStep;
+use drift_language::cel::{SecretValues, Variables};
+use drift_systems::Unreadable;
 use serde_json::Value;
 
 use crate::core::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};

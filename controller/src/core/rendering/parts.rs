@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use drift_target::{Destination, HttpStep, Target};
+use drift_language::{Destination, HttpStep, Target};
 
 use crate::core::claim::Action;
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_outside::{HttpReply, ReplyBody};
-use drift_target::Target;
-use drift_target::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::Target;
+use drift_language::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
+use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ spec:
 "#,
         way(auth).0
     );
-    Arc::new(drift_target::fixtures::target(&text))
+    Arc::new(drift_language::fixtures::target(&text))
 }
 
 /// An update that is about to be sent, with that secret.

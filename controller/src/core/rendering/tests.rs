@@ -4,10 +4,10 @@ use crate::core::claim::Action;
 use crate::core::fixtures::{bare_object, correction};
 use crate::core::outcome::{Refusal, Uncertainty};
 use crate::core::secrets::Known;
-use drift_model::condition::DifferingFields;
-use drift_model::field_paths::FieldPaths;
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_outside::ReplyBody;
+use drift_api::condition::DifferingFields;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
+use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 
 fn target(update: &str) -> Arc<Target> {
@@ -38,7 +38,7 @@ fn target_of(desired: &str, update: &str) -> Arc<Target> {
 
 fn parsed(text: &str, desired: &str, update: &str) -> Arc<Target> {
     let text = text.replace("DESIRED", desired).replace("UPDATE", update);
-    Arc::new(drift_target::fixtures::target(&text))
+    Arc::new(drift_language::fixtures::target(&text))
 }
 
 fn object() -> LeanObject {

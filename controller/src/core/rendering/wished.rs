@@ -2,9 +2,9 @@
 //!
 //! This file must not know what a step sends.
 
-use drift_model::condition::DifferingFields;
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_api::condition::DifferingFields;
+use drift_api::object::LeanObject;
+use drift_language::Target;
 use serde_json::Value;
 
 use super::Unrenderable;

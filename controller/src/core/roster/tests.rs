@@ -3,10 +3,10 @@ use crate::core::claim::Action;
 use crate::core::fixtures::{Scene, at, bare_object, correction, doubtful, facts, owns, target, wish};
 use crate::core::held::Held;
 use crate::core::outcome::{Doubt, Outcome};
-use drift_model::condition::{CorrectedReason, ObservedReason, Tag};
-use drift_model::identity::{IdentityIndex, Selected};
-use drift_model::names::FINALIZER;
-use drift_model::object_view::ObjectView;
+use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
+use drift_api::identity::{IdentityIndex, Selected};
+use drift_api::names::FINALIZER;
+use drift_api::object::object_view::ObjectView;
 use serde_json::json;
 
 const CALM: Around = Around {
@@ -184,7 +184,7 @@ fn a_claim_that_is_being_written_counts_already() {
 
 #[test]
 fn nothing_new_is_claimed_until_everybody_is_known() {
-    let actions = drift_target::Actions { delete: true, ..target().actions };
+    let actions = drift_language::Actions { delete: true, ..target().actions };
     let mut roster = Roster::new(TargetFacts { actions, ..target() }, Handover::default()).0;
     let unknown = Around { scope_complete: false, ..CALM };
     let ours = |number| LeanObject { finalizers: [FINALIZER.into()].into(), ..drifted(number) };
@@ -274,7 +274,7 @@ fn an_older_state_does_not_replace_a_newer_one() {
 
 #[test]
 fn what_the_former_text_began_counts_until_it_ends() {
-    let limits = drift_target::CorrectLimits { concurrent: 1, ..target().limits };
+    let limits = drift_language::CorrectLimits { concurrent: 1, ..target().limits };
     let mut roster = Roster::new(TargetFacts { limits, ..target() }, Handover::default()).0;
     let line = roster.line(&"u0".into());
     let place = roster.pace.begin(&line, at(1));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::fixtures::bare_object;
-use drift_model::labelled_secrets::SecretVersion;
+use drift_api::secrets::labelled_secrets::SecretVersion;
 use serde_json::json;
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
@@ -21,7 +21,7 @@ spec:
 
 fn object(secret: &str) -> LeanObject {
     let mut object = bare_object();
-    object.view = drift_model::object_view::ObjectView::of(&json!({"spec": {"secret": secret}}));
+    object.view = drift_api::object::object_view::ObjectView::of(&json!({"spec": {"secret": secret}}));
     object
 }
 
@@ -36,7 +36,7 @@ fn all(names: &[&str]) -> BTreeSet<String> {
 }
 
 fn target() -> Target {
-    drift_target::fixtures::target(TARGET)
+    drift_language::fixtures::target(TARGET)
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn of_what_cannot_be_listed_nothing_is_known() {
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
     let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
     let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");
-    let of_ours = drift_target::fixtures::target(&text);
+    let of_ours = drift_language::fixtures::target(&text);
     let refused = LabelledSecrets::refused();
     let watched = watched_marks(&of_ours, &object, Known { own: &own, beside: &refused });
     assert_eq!(watched.map(|marks| marks.len()), Some(1), "what is ours is known all the same");

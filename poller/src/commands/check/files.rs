@@ -6,7 +6,8 @@ use std::fs;
 use std::io::{Read as _, stdin};
 use std::path::{Path, PathBuf};
 
-use drift_target::{find_documents, manifests_of};
+use drift_language::find_documents;
+use drift_language::manifests_of;
 
 use crate::commands::ending::CommandError;
 use crate::core::check::{Remark, Source};

@@ -2,8 +2,8 @@
 //!
 //! It must not know what was asked.
 
-use drift_cluster::kinds::ExaminedKind;
-use drift_target::UnknownField;
+use drift_kube::kinds::ExaminedKind;
+use drift_language::UnknownField;
 
 use crate::core::check::Severity;
 

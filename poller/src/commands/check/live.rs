@@ -4,17 +4,17 @@
 
 use std::collections::BTreeSet;
 
-use drift_cluster::access::missing::rules;
-use drift_cluster::access::{Account, Right, missing_rights_of};
-use drift_cluster::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
-use drift_cluster::config::documents_in;
-use drift_cluster::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, examine_kind, locate_served_kind};
-use drift_cluster::process::progress::Progress;
-use drift_cluster::watch::read_secret;
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER};
-use drift_model::object::SeenObject;
-use drift_target::{DocumentName, Mode, Refused, Source, Target};
+use drift_api::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER};
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::access::missing::rules;
+use drift_kube::access::{Account, Right, missing_rights_of};
+use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
+use drift_kube::config::documents_in;
+use drift_kube::kinds::{ExaminedKind, KindError, ResolvedKind, WrittenKinds, examine_kind, locate_served_kind};
+use drift_kube::process::progress::Progress;
+use drift_kube::watch::read_secret;
+use drift_language::{DocumentName, Mode, Refused, Source, Target};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use super::found::Found;

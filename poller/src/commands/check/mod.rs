@@ -14,9 +14,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use drift_cluster::client::KubeconfigSettings;
-use drift_cluster::process::settings::{BAD_USAGE, parse_namespace};
-use drift_target::{Target, manifests_of};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::process::settings::{BAD_USAGE, parse_namespace};
+use drift_language::Target;
+use drift_language::manifests_of;
 use serde_json::Value;
 
 use crate::commands::cluster::{SHIPPED_NAMESPACE, block_on};

@@ -3,14 +3,14 @@
 //! Schemas do not tell everything: rules in CEL, admission policies and webhooks have their say too. Thin: what is written, and what
 //! is lost of it, is decided in the core.
 
-use drift_cluster::client::{CallError, ObjectClient, ObjectPages, WriteError};
-use drift_cluster::kinds::{ResolvedKind, lost_field};
-use drift_cluster::process::clock;
-use drift_model::condition::{Condition, PatchBase, StatusFields, condition_patch};
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::PERSON_MANAGER;
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_api::condition::{Condition, PatchBase, StatusFields, condition_patch};
+use drift_api::names::PERSON_MANAGER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
+use drift_kube::kinds::{ResolvedKind, lost_field};
+use drift_kube::process::clock;
+use drift_language::Target;
 use serde_json::Value;
 
 use super::found::Found;

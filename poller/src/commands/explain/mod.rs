@@ -12,12 +12,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_cluster::process::clock;
-use drift_cluster::process::settings::parse_lease_name;
-use drift_model::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
-use drift_model::names::CONTROLLER_LEASE;
-use drift_model::object::LeanObject;
-use drift_target::{Target, to_yaml};
+use drift_api::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_api::names::CONTROLLER_LEASE;
+use drift_api::object::LeanObject;
+use drift_kube::process::clock;
+use drift_kube::process::settings::parse_lease_name;
+use drift_language::Target;
+use drift_language::to_yaml;
 use serde_json::Value;
 
 use crate::commands::check::files::is_standard_input;

@@ -6,14 +6,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_cluster::client::KubeconfigSettings;
-use drift_cluster::resources::ResourceClient;
-use drift_cluster::watch::read_secret;
-use drift_model::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_model::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
-use drift_model::object::LeanObject;
-use drift_outside::{Databases, HttpSender, SentCredentials};
-use drift_target::Target;
+use drift_api::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::resources::ResourceClient;
+use drift_kube::watch::read_secret;
+use drift_language::Target;
+use drift_systems::{Databases, HttpSender, SentCredentials};
 
 use crate::commands::ending::CommandError;
 use crate::core::finding::Failure;

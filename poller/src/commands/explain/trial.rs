@@ -5,10 +5,10 @@
 
 use std::fs;
 
-use drift_model::condition::Standing;
-use drift_model::object::LeanObject;
-use drift_outside::{HttpReply, ReplyBody, SentCredentials};
-use drift_target::{Source, Target};
+use drift_api::condition::Standing;
+use drift_api::object::LeanObject;
+use drift_language::{Source, Target};
+use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, StatusCode};
 
 use super::polling::Polled;

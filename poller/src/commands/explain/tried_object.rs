@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use drift_cluster::kinds::WrittenKinds;
-use drift_target::Target;
+use drift_kube::kinds::WrittenKinds;
+use drift_language::Target;
 use serde_json::{Value, json};
 
 use crate::commands::check::TriedFiles;

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use drift_cluster::process::clock;
-use drift_model::field_paths::FieldPaths;
-use drift_model::object::SeenObject;
-use drift_target::LabelSelector;
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::process::clock;
+use drift_language::LabelSelector;
 
 use crate::commands::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, is_selected, warn};
 use crate::commands::ending::{CANNOT_TELL, CommandError, DRIFTED};

@@ -3,7 +3,7 @@
 //! Pure; it must not know where it is printed. Colours are always in a table: whoever prints it takes them out.
 
 use clap::builder::styling::{AnsiColor, Style};
-use drift_target::to_yaml;
+use drift_language::to_yaml;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

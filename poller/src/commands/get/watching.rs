@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use drift_cluster::process::clock;
-use drift_cluster::watch::{Change, follow_objects};
-use drift_model::object::SeenObject;
+use drift_api::object::SeenObject;
+use drift_kube::process::clock;
+use drift_kube::watch::{Change, follow_objects};
 use tokio::sync::mpsc;
 
 use super::Looked;

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use drift_cluster::client::KubeconfigSettings;
-use drift_cluster::kinds::{KindError, ResolvedKind, WrittenKinds, locate_served_kind};
-use drift_target::{Source as ReadSource, Target};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::kinds::{KindError, ResolvedKind, WrittenKinds, locate_served_kind};
+use drift_language::{Source as ReadSource, Target};
 
 use crate::commands::check::refuse_bad;
 use crate::commands::cluster::{block_on, connect};

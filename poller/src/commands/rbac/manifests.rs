@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use drift_cluster::access::Account;
-use drift_cluster::access::roles::{Role, Rule};
+use drift_kube::access::Account;
+use drift_kube::access::roles::{Role, Rule};
 
 const API_GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -87,7 +87,7 @@ fn scalar(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_target::manifests_of;
+    use drift_language::manifests_of;
 
     #[test]
     fn names_that_yaml_takes_for_something_else_are_quoted() {

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use drift_cluster::access::roles::{Role, roles};
-use drift_cluster::access::target_rights::rights_on_secrets;
-use drift_cluster::access::{Account, Right};
-use drift_cluster::client::KubeconfigSettings;
-use drift_cluster::process::settings::parse_namespace;
-use drift_model::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
-use drift_target::Target;
+use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_kube::access::roles::{Role, roles};
+use drift_kube::access::target_rights::rights_on_secrets;
+use drift_kube::access::{Account, Right};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::process::settings::parse_namespace;
+use drift_language::Target;
 
 use crate::commands::check::files::read_with_neighbours;
 use crate::commands::check::refuse_bad;

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_target::{DeclaredSecret, Destination, HttpStep, Mode, Target, place_of_key};
+use drift_language::place_of_key;
+use drift_language::{DeclaredSecret, Destination, HttpStep, Mode, Target};
 use http::Method;
 
 use super::{Document, Remark, Severity};

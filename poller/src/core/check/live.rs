@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use drift_model::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
-use drift_model::labelled_secrets::LabelledSecret;
-use drift_model::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
-use drift_model::object::LeanObject;
-use drift_target::{NeededSecret, Target, Texts};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
+use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecret;
+use drift_language::{NeededSecret, Target, Texts};
 use serde_json::Value;
 
 use super::rates::Rate;
@@ -106,7 +106,7 @@ fn is_same(sent: &Value, kept: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_model::names::CREDENTIAL_POLLER;
+    use drift_api::names::CREDENTIAL_POLLER;
     use serde_json::json;
 
     #[test]

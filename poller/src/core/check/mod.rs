@@ -8,10 +8,10 @@ mod rates;
 
 use std::sync::Arc;
 
-use drift_target::{
-    Catalogue, DocumentName, FoundDocument, Problem, Refused, Target, Texts, find_documents, place_of_key,
-    place_of_secret,
-};
+use drift_language::find_documents;
+use drift_language::place_of_key;
+use drift_language::place_of_secret;
+use drift_language::{Catalogue, DocumentName, FoundDocument, Problem, Refused, Target, Texts};
 
 pub use live::{lost_fields, missing_targets, rate_trouble, secret_doubt, secret_trouble, trial_condition};
 pub use rates::{Rate, Requests, requests_of, total_rates};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_target::{Source, Target};
+use drift_language::{Source, Target};
 
 /// Requests of one poll to one system.
 #[derive(Clone, Debug, PartialEq, Eq)]

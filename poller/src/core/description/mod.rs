@@ -6,8 +6,8 @@
 mod secrecy;
 mod values;
 
-use drift_model::printable::printable;
-use drift_target::Place;
+use drift_api::printable::printable;
+use drift_language::Place;
 use serde_json::Value;
 
 pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};

@@ -2,8 +2,8 @@
 //!
 //! It must not know how anything is shown.
 
-use drift_model::secret_names::looks_secret;
-use drift_target::Place;
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::Place;
 use serde_json::Value;
 
 use crate::core::difference::{Key, Segment};

@@ -1,6 +1,6 @@
 //! What people read of a drift.
 
-use drift_model::printable::is_printable;
+use drift_api::printable::is_printable;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

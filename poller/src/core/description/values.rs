@@ -2,9 +2,9 @@
 //!
 //! It must not know where in a message it will stand.
 
-use drift_model::printable::printable;
-use drift_model::secret_names::looks_secret;
-use drift_target::{ListKind, Place};
+use drift_api::printable::printable;
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::{ListKind, Place};
 use serde_json::Value;
 
 use super::REDACTED;

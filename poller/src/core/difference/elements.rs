@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use drift_model::condition::canonical;
-use drift_target::Place;
+use drift_api::condition::canonical;
+use drift_language::Place;
 use serde_json::Value;
 
 use super::keyed::match_keyed;

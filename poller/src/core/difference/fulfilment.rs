@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use drift_target::{Form, ListKind, Place};
+use drift_language::{Form, ListKind, Place};
 use serde_json::{Map, Value};
 
 use super::unpacked;

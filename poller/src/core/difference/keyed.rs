@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use drift_target::{Meaning, Place, item_key};
+use drift_language::item_key;
+use drift_language::{Meaning, Place};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;

@@ -14,7 +14,8 @@ mod sets;
 
 use std::borrow::Cow;
 
-use drift_target::{Form, ListKind, Place, Rules, json_of};
+use drift_language::json_of;
+use drift_language::{Form, ListKind, Place, Rules};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;

@@ -2,7 +2,7 @@
 //!
 //! It must not know how the controller finds that out.
 
-use drift_target::{Mode, Target};
+use drift_language::{Mode, Target};
 
 use super::{Change, Difference, Segment};
 

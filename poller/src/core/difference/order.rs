@@ -2,7 +2,7 @@
 //!
 //! It must not know of other kinds of lists.
 
-use drift_target::Place;
+use drift_language::Place;
 use serde_json::Value;
 
 use super::fulfilment::Comparison;

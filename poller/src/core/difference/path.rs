@@ -2,7 +2,7 @@
 //!
 //! It must not know what differs there.
 
-use drift_target::Place;
+use drift_language::Place;
 use serde_json::Value;
 
 /// One step from the root of the wish.

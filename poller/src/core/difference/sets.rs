@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use drift_target::{Form, Meaning, Place};
+use drift_language::{Form, Meaning, Place};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;

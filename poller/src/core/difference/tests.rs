@@ -1,6 +1,7 @@
 //! What is found to differ, and what is not.
 
-use drift_target::{ListKind, Place, item_key};
+use drift_language::item_key;
+use drift_language::{ListKind, Place};
 use proptest::prelude::*;
 use serde_json::json;
 

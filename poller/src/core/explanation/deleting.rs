@@ -4,15 +4,15 @@
 //! Such an object is neither polled nor corrected, so there is no verdict on it. Delays, limits and whether another object names the
 //! same external resource are the controller's to know, and are not guessed here.
 
-use drift_model::condition::CorrectedReason;
-use drift_model::names::{FINALIZER, PAUSED_ANNOTATION};
-use drift_model::object::LeanObject;
-use drift_target::Target;
+use drift_api::condition::CorrectedReason;
+use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_language::Target;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::core::deletion::{Ending, NO_VERDICT, ending_of};
-use drift_model::printable::printable;
+use drift_api::printable::printable;
 
 /// A deletion that was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::core::explanation::{Explanation, Facts, Leases, Poll, Shown, holds, steps};
     use crate::core::fixtures::{TEXT, target};
-    use drift_model::condition::{ObservedReason, Tag, Verdict};
+    use drift_api::condition::{ObservedReason, Tag, Verdict};
 
     const NOW: &str = "2026-01-01T00:00:30Z";
     const CORRECT: &str =

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
-use drift_model::names::{IN_FORCE_ANNOTATION, RETRY_REQUESTED_ANNOTATION};
-use drift_model::object::LeanObject;
-use drift_model::voucher::Voucher;
-use drift_target::{Existing, Mode, Target};
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
+use drift_api::names::{IN_FORCE_ANNOTATION, RETRY_REQUESTED_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_api::voucher::Voucher;
+use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -2,10 +2,10 @@
 //!
 //! Credentials are never in a request here: the sender adds them. It must not know who asked.
 
-use drift_model::http_request::HttpRequest;
-use drift_model::printable::printable;
-use drift_model::secret_names::looks_secret;
-use drift_target::{Auth, ListKind, Place, Source, Target};
+use drift_api::printable::printable;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::{Auth, ListKind, Place, Source, Target};
 use serde_json::Value;
 use url::Url;
 

@@ -3,9 +3,9 @@
 //! Everything is rendered from what may be shown: every declared secret, what looks like one, and in `desired` what a rule redacts
 //! is masked before a template sees it. Only whether a step is sent follows from what is there. It must not know whether the correction follows.
 
-use drift_model::condition::DifferingFields;
-use drift_target::cel::{SecretValues, Variables};
-use drift_target::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
+use drift_api::condition::DifferingFields;
+use drift_language::cel::{SecretValues, Variables};
+use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
 use serde_json::Value;
 
 use super::holds::{Facts, action};
@@ -166,7 +166,7 @@ fn unknown(error: &impl std::fmt::Display) -> String {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, object, target};
-    use drift_model::condition::{ObservedReason, Tag, Verdict};
+    use drift_api::condition::{ObservedReason, Tag, Verdict};
     use serde_json::json;
 
     const HTTP: &str = "

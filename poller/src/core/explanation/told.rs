@@ -2,15 +2,15 @@
 //!
 //! It must not know where it is printed.
 
-use drift_model::condition::{Condition, ConditionStatus, Verdict};
-use drift_model::object::LeanObject;
+use drift_api::condition::{Condition, ConditionStatus, Verdict};
+use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::core::deletion::ending_of;
 use crate::core::live_targets::ByLastGood;
-use drift_model::printable::printable;
+use drift_api::printable::printable;
 
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;
@@ -228,8 +228,8 @@ fn standing(condition: &Condition) -> String {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, object, target};
-    use drift_model::condition::{ConditionKind, ObservedReason, Tag};
-    use drift_model::printable::is_printable;
+    use drift_api::condition::{ConditionKind, ObservedReason, Tag};
+    use drift_api::printable::is_printable;
 
     fn explanation(held: &[&str], observed: Shown) -> Explanation {
         let target = target(TEXT);

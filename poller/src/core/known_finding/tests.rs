@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use drift_model::identity::Uid;
-use drift_model::names;
-use drift_model::object::LeanObject;
-use drift_model::object_view::ObjectView;
-use drift_target::Target;
+use drift_api::identity::Uid;
+use drift_api::names;
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
+use drift_language::Target;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
 use serde_json::json;
@@ -51,7 +51,7 @@ fn read(
             return (found, known);
         }
     }
-    (Finding::from(drift_model::condition::ObservedReason::PollTimedOut).into(), known.cloned())
+    (Finding::from(drift_api::condition::ObservedReason::PollTimedOut).into(), known.cloned())
 }
 
 /// The object in its `version`, with this field, and with its password moved or not.

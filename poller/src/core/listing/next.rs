@@ -3,9 +3,9 @@
 //!
 //! It must not know how a row is shown.
 
-use drift_model::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing};
-use drift_model::object::LeanObject;
-use drift_target::{Mode, Target};
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing};
+use drift_api::object::LeanObject;
+use drift_language::{Mode, Target};
 
 use crate::core::deletion::{Ending, ending_of};
 
@@ -105,8 +105,8 @@ impl Next {
 mod tests {
     use super::*;
     use crate::core::fixtures::{TEXT, target};
-    use drift_model::field_paths::FieldPaths;
-    use drift_model::names::FINALIZER;
+    use drift_api::names::FINALIZER;
+    use drift_api::object::field_paths::FieldPaths;
     use serde_json::{Value, json};
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";

@@ -1,15 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use drift_model::field_paths::FieldPaths;
-use drift_model::printable::is_printable;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::printable::is_printable;
 use std::sync::Arc;
 
 const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
                       kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
 
 fn row(name: &str, conditions: &Value) -> Row {
-    let target = Arc::new(drift_target::fixtures::target(TARGET));
+    let target = Arc::new(drift_language::fixtures::target(TARGET));
     let objects = target.objects.clone();
     let object =
         json!({"metadata": {"name": name, "namespace": "n", "generation": 2}, "status": {"conditions": conditions}});
@@ -72,7 +72,7 @@ fn what_is_said_of_an_older_spec_says_nothing() {
 
 #[test]
 fn what_is_being_deleted_has_no_verdict() {
-    let target = Arc::new(drift_target::fixtures::target(TARGET));
+    let target = Arc::new(drift_language::fixtures::target(TARGET));
     let metadata =
         json!({"name": "web", "namespace": "n", "generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z"});
     for status in ["True", "False", "Unknown"] {

@@ -1,7 +1,7 @@
 //! Reads of several requests.
 
-use drift_outside::ReplyBody;
-use drift_target::Target;
+use drift_language::Target;
+use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{TEXT, target};
 use crate::core::reply::compare;
-use drift_model::object_view::ObjectView;
+use drift_api::object::object_view::ObjectView;
 
 /// A client and its roles, which are found by an id that only the first answer tells.
 const STEPS: &str = r#"read: {http: {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::core::reading::{Progress, Reading};
 use ObservedReason::*;
-use drift_model::object_view::ObjectView;
-use drift_outside::ReplyBody;
+use drift_api::object::object_view::ObjectView;
+use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
@@ -25,7 +25,7 @@ spec:
     desired: {{a: "${{self.spec.a}}"}}
 "#
     );
-    drift_target::fixtures::target(&text)
+    drift_language::fixtures::target(&text)
 }
 
 fn whole(body: &str) -> ReplyBody {
@@ -299,7 +299,7 @@ fn a_secret_that_moved_differs_though_nobody_reads_it() {
              read:\n    http:\n      url: \"http://h/x\"\n{}\n",
             WITH_SECRET.replace("Correct", mode).replace("'password' in", "'auth' in")
         );
-        drift_target::fixtures::target(&text)
+        drift_language::fixtures::target(&text)
     };
     let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
     let found = |target: &Target, moved: &[String], observed: Value| {

@@ -3,9 +3,9 @@ use super::*;
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::write_attempts::WriteOutcome;
-use drift_model::condition::ObservedReason;
-use drift_model::identity::{IdentityIndex, Selected};
-use drift_model::voucher::MOST_EXCEPTIONS;
+use drift_api::condition::ObservedReason;
+use drift_api::identity::{IdentityIndex, Selected};
+use drift_api::voucher::MOST_EXCEPTIONS;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 /// The message of a verdict on an object with that id that wishes for `a: 1`.
 fn tag(id: &str) -> String {
-    format!("x [wish {}]", drift_model::condition::Wish::of(&json!([id, {"a": 1}])))
+    format!("x [wish {}]", drift_api::condition::Wish::of(&json!([id, {"a": 1}])))
 }
 
 /// A roster whose objects contend with one another alone.
@@ -208,7 +208,7 @@ fn a_poll_from_before_an_absence_counts_for_nothing() {
 
 /// An object in sync whose verdict stands word for word.
 fn in_sync(roster: &Roster, uid: &str, spec: &Value) -> LeanObject {
-    let message = tag(uid).replace('x', drift_model::condition::closed_text(ObservedReason::InSync));
+    let message = tag(uid).replace('x', drift_api::condition::closed_text(ObservedReason::InSync));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
     object(roster, uid, spec, &status)
 }
@@ -342,7 +342,7 @@ fn an_object_in_line_for_its_write_sleeps() {
 #[test]
 fn a_changed_target_waits_for_all_new_verdicts() {
     let mut roster = roster();
-    let tag = |uid: &str, a: u32| format!("x [wish {}]", drift_model::condition::Wish::of(&json!([uid, {"a": a}])));
+    let tag = |uid: &str, a: u32| format!("x [wish {}]", drift_api::condition::Wish::of(&json!([uid, {"a": a}])));
     let entry = |uid, a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(uid, a), "observedGeneration": generation}]});
     for (uid, wished, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
         let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(uid, wished, generation));
@@ -503,8 +503,8 @@ fn news_leaves_the_slow_lane_of_an_outage() {
 #[test]
 fn who_recovers_gives_its_slow_slot_back() {
     let mut roster = roster();
-    let text = drift_model::condition::closed_text(ObservedReason::InSync);
-    let tag = format!("{text} [wish {}]", drift_model::condition::Wish::of(&json!(["x", {"a": 1}])));
+    let text = drift_api::condition::closed_text(ObservedReason::InSync);
+    let tag = format!("{text} [wish {}]", drift_api::condition::Wish::of(&json!(["x", {"a": 1}])));
     let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
     let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
     let uid = object.id.uid.clone();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use drift_model::moment::Moment;
-use drift_target::Target;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
 
 use super::writing::Believed;
 use super::{SILENT_INTERVALS, Track, stands_true};
@@ -19,7 +19,7 @@ use crate::core::prepared::Prepared;
 use crate::core::schedule::{Now, PROMPT_SPACING};
 use crate::core::urgency::is_change;
 use crate::core::verdict::{Basis, reach_verdict};
-use drift_model::condition::{ObservedReason, Standing, StatusFields};
+use drift_api::condition::{ObservedReason, Standing, StatusFields};
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
 /// old by then: the result counts only for the very poll that is under way.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use drift_model::condition::ObservedReason;
-use drift_target::{Confirm, Target};
+use drift_api::condition::ObservedReason;
+use drift_language::{Confirm, Target};
 use serde_json::{Value, json};
 
 use super::*;

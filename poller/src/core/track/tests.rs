@@ -7,12 +7,12 @@ use crate::core::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
-use drift_model::condition::StatusFields;
-use drift_model::condition::{ObservedReason, Wish};
-use drift_model::object_view::ObjectView;
-use drift_model::packed_text::Dictionary;
-use drift_outside::{HttpReply, ReplyBody};
-use drift_target::Confirm;
+use drift_api::collections::packed_text::Dictionary;
+use drift_api::condition::StatusFields;
+use drift_api::condition::{ObservedReason, Wish};
+use drift_api::object::object_view::ObjectView;
+use drift_language::Confirm;
+use drift_systems::{HttpReply, ReplyBody};
 
 const PACE: Pace = Pace {
     interval: Duration::from_secs(30),

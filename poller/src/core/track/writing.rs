@@ -2,10 +2,10 @@
 //!
 //! It must not know how a write is done.
 
-use drift_model::condition::{Condition, Standing, StatusFields, Verdict};
-use drift_model::moment::Moment;
-use drift_model::object::LeanObject;
-use drift_model::token_bucket::TokenBucket;
+use drift_api::condition::{Condition, Standing, StatusFields, Verdict};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 use super::{NextWrite, Owing, Track, stands_true};
 use crate::core::announcement::{Announcement, announce};

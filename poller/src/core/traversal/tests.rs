@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use drift_model::condition::ObservedReason::{self, ExternalError, ResponseInvalid};
-use drift_outside::ReplyBody;
-use drift_target::Target;
+use drift_api::condition::ObservedReason::{self, ExternalError, ResponseInvalid};
+use drift_language::Target;
+use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,6 +1,6 @@
 use super::*;
-use drift_cluster::telemetry::connections::{CONNECTIONS, HEADERS_WITHIN};
-use drift_cluster::telemetry::metrics::registry;
+use drift_kube::telemetry::connections::{CONNECTIONS, HEADERS_WITHIN};
+use drift_kube::telemetry::metrics::registry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

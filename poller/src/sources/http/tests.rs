@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use arc_swap::ArcSwap;
-use drift_cluster::resources::ResourceClient;
-use drift_model::object_view::ObjectView;
-use drift_outside::{Databases, HttpSender};
+use drift_api::object::object_view::ObjectView;
+use drift_kube::resources::ResourceClient;
+use drift_systems::{Databases, HttpSender};
 use serde_json::json;
 
 use super::*;
@@ -44,7 +44,7 @@ fn answer_lists(mut stream: TcpStream) {
 }
 
 fn outside() -> Outside {
-    drift_cluster::client::install_crypto();
+    drift_kube::client::install_crypto();
     let secrets = Arc::new(ArcSwap::default());
     Outside {
         sender: HttpSender::new(secrets.clone(), "drift-poller"),

@@ -5,8 +5,8 @@ use crate::core::execution::{Event, Readiness, Rendered, Step, Write};
 use crate::core::fixtures::{bare_object, correction, status};
 use crate::core::outcome::{Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::core::plan::{Plan, PlannedStep};
-use drift_model::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, StatusFields};
-use drift_model::labelled_secrets::SecretVersion;
+use drift_api::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, StatusFields};
+use drift_api::secrets::labelled_secrets::SecretVersion;
 
 fn marks(version: &str) -> SecretMarks {
     let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };

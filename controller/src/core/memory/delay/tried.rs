@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_model::moment::Moment;
+use drift_api::timing::moment::Moment;
 
 use crate::core::attempts::RETRY_EVERY;
 use crate::core::correction::AskedFor;

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::core::fixtures::{TEXT, target};
-use drift_model::condition::{Tag, Wish};
-use drift_model::field_paths::FieldPaths;
-use drift_model::names::PAUSED_ANNOTATION;
+use drift_api::condition::{Tag, Wish};
+use drift_api::names::PAUSED_ANNOTATION;
+use drift_api::object::field_paths::FieldPaths;
 use serde_json::json;
 
 const NOW: &str = "2026-01-01T00:00:30Z";

@@ -1,0 +1,279 @@
+//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the
+//! secrets that were sent, and `replaced` after a replacement, before the last bracket.
+//!
+//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
+//! resource is claimed, in which scope. This is the one module that writes and reads the message. It must not know when
+//! what is written.
+
+mod ending;
+
+use std::fmt;
+
+use self::ending::Ending;
+use crate::collections::shared_text::SharedText;
+use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
+use crate::identity::{ResourceName, ScopeId};
+
+/// Said of a correction that was under way when its process ended.
+const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
+
+/// What the object claims of the external system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The external resource of this name is ours: it may be created, updated and deleted.
+    Owns(ClaimedName),
+    /// The first create was turned away before it could do anything: it may be tried again, and whatever else comes to
+    /// stand there is not ours.
+    Claims(ClaimedName),
+}
+
+/// The name of an external resource that is claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedName {
+    /// Its identity.
+    pub identity: SharedText,
+    /// Where the claim was made; `None` where an older version wrote it, which counts as made in the present scope.
+    pub scope: Option<ScopeId>,
+}
+
+impl ClaimedName {
+    /// Whether that resource is claimed.
+    #[must_use]
+    pub fn names(&self, resource: &ResourceName) -> bool {
+        self.identity == resource.identity && self.is_in(resource.scope)
+    }
+
+    /// Whether the claim was made in that scope.
+    #[must_use]
+    pub fn is_in(&self, scope: ScopeId) -> bool {
+        self.scope.is_none_or(|claimed_in| claimed_in == scope)
+    }
+
+    /// The resource that is claimed, where `present` is the scope of the object's target.
+    #[must_use]
+    pub fn resource(&self, present: ScopeId) -> ResourceName {
+        ResourceName { scope: self.scope.unwrap_or(present), identity: self.identity.clone() }
+    }
+}
+
+impl From<ResourceName> for ClaimedName {
+    fn from(ResourceName { scope, identity }: ResourceName) -> Self {
+        Self { identity, scope: Some(scope) }
+    }
+}
+
+impl Claim {
+    /// What is claimed.
+    #[must_use]
+    pub const fn name(&self) -> &ClaimedName {
+        match self {
+            Self::Owns(name) | Self::Claims(name) => name,
+        }
+    }
+
+    const fn name_mut(&mut self) -> &mut ClaimedName {
+        match self {
+            Self::Owns(name) | Self::Claims(name) => name,
+        }
+    }
+
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Owns(_) => "owns",
+            Self::Claims(_) => "claims",
+        }
+    }
+}
+
+/// The controller's word on an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CorrectionStatus {
+    /// Its reason, which fixes the status; `None` where no condition of ours stands, or is to stand.
+    pub reason: Option<CorrectedReason>,
+    /// K: corrections with a definite outcome; 0 before the first.
+    pub correction: u64,
+    /// What is claimed.
+    pub claim: Option<Claim>,
+    /// What is known of secrets that were sent; it stands only beside a claim.
+    pub secrets: NotedSecrets,
+    /// Whether the last correction replaced the external resource, of which no poll has said yet that it helped; it stands only
+    /// beside a claim.
+    pub replaced: bool,
+    /// The sentence for people.
+    pub text: String,
+    /// The generation acted on.
+    pub generation: Option<i64>,
+}
+
+impl CorrectionStatus {
+    /// Reads the controller's condition; `None` where the reason is none of ours, so that the words prove nothing.
+    #[must_use]
+    pub fn read(condition: &Condition) -> Option<Self> {
+        let reason = Some(CorrectedReason::parse(&condition.reason)?);
+        let generation = condition.observed_generation;
+        Some(Self { reason, generation, ..Self::parse(&condition.message.text()) })
+    }
+
+    /// Reads a message alone. One that is not ours has correction 0, claims nothing, and is all text.
+    #[must_use]
+    pub fn parse(message: &str) -> Self {
+        Self::parse_strictly(message).unwrap_or_else(|| Self { text: message.to_owned(), ..Self::default() })
+    }
+
+    fn parse_strictly(message: &str) -> Option<Self> {
+        let (correction, rest) = parse_correction(message);
+        let (mut claim, rest) = parse_claim(rest)?;
+        let mut text = match (correction, &claim) {
+            (0, None) => rest,
+            _ => rest.strip_prefix(": ")?,
+        };
+        let mut ending = Ending::default();
+        if let Some(claim) = &mut claim {
+            (text, ending) = Ending::split(text);
+            claim.name_mut().scope = ending.scope;
+        }
+        let Ending { secrets, replaced, .. } = ending;
+        Some(Self { correction, claim, secrets, replaced, text: text.to_owned(), ..Self::default() })
+    }
+
+    /// The message of the condition.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut parts = Vec::with_capacity(2);
+        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
+        parts.extend(self.claim.as_ref().map(ToString::to_string));
+        let mut message =
+            if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
+        if let Some(claim) = &self.claim {
+            let Self { secrets, replaced, .. } = self;
+            let ending = Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced: *replaced };
+            message.push_str(&ending.to_string());
+        }
+        message
+    }
+
+    /// The name of the external resource that is ours.
+    #[must_use]
+    pub const fn owned(&self) -> Option<&ClaimedName> {
+        match &self.claim {
+            Some(Claim::Owns(name)) => Some(name),
+            Some(Claim::Claims(_)) | None => None,
+        }
+    }
+
+    /// The same where a claim that does not say its scope was made in the present one.
+    #[must_use]
+    pub fn in_scope(mut self, present: ScopeId) -> Self {
+        if let Some(claim) = &mut self.claim {
+            claim.name_mut().scope.get_or_insert(present);
+        }
+        self
+    }
+
+    /// Another reason and sentence with the same K and claim. Only that no more is tried still speaks of the last replacement.
+    #[must_use]
+    pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
+        let replaced = self.replaced && reason == CorrectedReason::AttemptsExhausted;
+        Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
+    }
+
+    /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
+    #[must_use]
+    pub fn in_doubt(&self, text: &str, generation: Option<i64>) -> Self {
+        let correction = self.correction.saturating_add(1);
+        Self { correction, ..self.keeping(CorrectedReason::CorrectionFailed, text, generation) }
+    }
+
+    /// The same of one that was under way when its process ended.
+    #[must_use]
+    pub fn interrupted(&self, generation: Option<i64>) -> Self {
+        self.in_doubt(INTERRUPTED, generation)
+    }
+
+    /// Whether the correction that was counted last was interrupted.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.reason == Some(CorrectedReason::CorrectionFailed) && self.text.starts_with(INTERRUPTED)
+    }
+
+    /// The same status with this said of what goes on since then; `None` where nothing was interrupted.
+    #[must_use]
+    pub fn still_interrupted(&self, text: &str, generation: Option<i64>) -> Option<Self> {
+        let text = format!("{INTERRUPTED}; {text}");
+        self.is_interrupted().then(|| self.keeping(CorrectedReason::CorrectionFailed, &text, generation))
+    }
+
+    /// The condition to write over `standing`; `None` where none is to stand. `now` (RFC 3339) becomes the transition
+    /// time only where the status changes.
+    #[must_use]
+    pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
+        let reason = self.reason?;
+        Some(Condition {
+            kind: ConditionKind::Corrected,
+            status: reason.status(),
+            reason: reason.as_str().into(),
+            message: self.message().into(),
+            observed_generation: self.generation,
+            last_transition_time: Condition::transition_time(standing, reason.status(), now),
+        })
+    }
+
+    /// Whether exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
+    /// next status that says something else.
+    #[must_use]
+    pub fn stands(&self, standing: Option<&Condition>) -> bool {
+        let mut said = self.clone();
+        let standing_claim = standing.and_then(Self::read).and_then(|standing| standing.claim);
+        if let (Some(claim), Some(ClaimedName { scope: None, .. })) =
+            (&mut said.claim, standing_claim.as_ref().map(Claim::name))
+        {
+            claim.name_mut().scope = None;
+        }
+        match (said.to_condition(standing, ""), standing) {
+            (Some(condition), Some(standing)) => condition.says_the_same(standing),
+            (condition, standing) => condition.is_none() && standing.is_none(),
+        }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.word(), serde_json::Value::from(&*self.name().identity))
+    }
+}
+
+/// The leading `correction K`, if there is one, and what follows it (its comma consumed where a claim follows).
+fn parse_correction(message: &str) -> (u64, &str) {
+    let parsed = message.strip_prefix("correction ").and_then(|rest| {
+        let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let (count, rest) = rest.split_at(digits);
+        let count = count.parse::<u64>().ok().filter(|count| *count > 0)?;
+        Some((count, rest))
+    });
+    match parsed {
+        Some((count, rest)) => match rest.strip_prefix(", ") {
+            Some(claim) if claim.starts_with("owns ") || claim.starts_with("claims ") => (count, claim),
+            _ if rest.starts_with(": ") => (count, rest),
+            _ => (0, message),
+        },
+        None => (0, message),
+    }
+}
+
+/// The leading claim, if there is one, and what follows it; `None` where its identity is not quoted. Its scope stands at
+/// the end of the message.
+fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
+    let claim: fn(ClaimedName) -> Claim = match text.split_once(' ') {
+        Some(("owns", _)) => Claim::Owns,
+        Some(("claims", _)) => Claim::Claims,
+        _ => return Some((None, text)),
+    };
+    let (_, quoted) = text.split_once(' ')?;
+    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    let identity: String = values.next()?.ok()?;
+    Some((Some(claim(ClaimedName { identity: identity.into(), scope: None })), quoted.get(values.byte_offset()..)?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,170 @@
+use super::*;
+use crate::condition::SecretMark;
+use crate::secrets::labelled_secrets::SecretVersion;
+use proptest::prelude::*;
+
+fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
+    ClaimedName { identity: identity.into(), scope: scope.map(ScopeId::of) }
+}
+
+fn owns(identity: &str) -> Option<Claim> {
+    Some(Claim::Owns(name(identity, None)))
+}
+
+fn status(correction: u64, claim: Option<Claim>, text: &str) -> CorrectionStatus {
+    CorrectionStatus { correction, claim, text: text.to_owned(), ..CorrectionStatus::default() }
+}
+
+#[test]
+fn messages_read_as_documented() {
+    let cases = [
+        (status(7, owns("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
+        (status(7, Some(Claim::Claims(name("x", None))), "no"), r#"correction 7, claims "x": no"#),
+        (status(0, Some(Claim::Claims(name("x", None))), "no"), r#"claims "x": no"#),
+        (
+            status(7, Some(Claim::Owns(name("x", Some("s")))), "updated"),
+            r#"correction 7, owns "x": updated [scope 043a7187]"#,
+        ),
+        (status(0, Some(Claim::Claims(name("x", Some("s")))), "no"), r#"claims "x": no [scope 043a7187]"#),
+        (
+            CorrectionStatus { replaced: true, ..status(7, Some(Claim::Owns(name("x", Some("s")))), "replaced") },
+            r#"correction 7, owns "x": replaced [scope 043a7187, replaced]"#,
+        ),
+        (status(7, None, "text [scope 043a7187]"), "correction 7: text [scope 043a7187]"),
+        (status(7, None, "refused"), "correction 7: refused"),
+        (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
+        (status(0, None, "not ours"), "not ours"),
+    ];
+    for (status, message) in cases {
+        assert_eq!(status.message(), message);
+        assert_eq!(CorrectionStatus::parse(message), status);
+    }
+}
+
+#[test]
+fn foreign_texts_claim_nothing() {
+    for message in [
+        "",
+        "correction x: y",
+        "correction 7, something",
+        "owns x: y",
+        r#"owns "x" y"#,
+        "claims x: y",
+        "correction 0: x",
+    ] {
+        assert_eq!(CorrectionStatus::parse(message), status(0, None, message), "{message}");
+    }
+}
+
+#[test]
+fn a_broken_ending_says_no_scope() {
+    for text in ["x [scope 043a718]", "x [scope 043A7187]", "x [scope 043a7187] ", "x[scope 043a7187]", "[scope ]"] {
+        assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), text));
+    }
+}
+
+fn version(at: &str) -> SecretVersion {
+    SecretVersion { uid: "u".to_owned(), resource_version: at.to_owned() }
+}
+
+/// These were sent in version 1, and are in that of `now` by now.
+fn sent(names: &[&str], now: &str) -> NotedSecrets {
+    let marks = |at| names.iter().map(|name| ((*name).to_owned(), SecretMark::of(name, "k", &version(at)))).collect();
+    let sent = names.iter().map(|name| (*name).to_owned()).collect();
+    NotedSecrets::default().after_sending(&sent, &marks("1")).compared(&marks(now))
+}
+
+#[test]
+fn secrets_that_were_sent_stand_at_the_end() {
+    let noted = |secrets| CorrectionStatus { secrets, ..status(7, Some(Claim::Owns(name("x", Some("s")))), "updated") };
+    let hash = SecretMark::of("password", "k", &version("1"));
+    let cases = [
+        (noted(sent(&["password"], "1")), format!("[scope 043a7187, secrets {hash}]")),
+        (noted(sent(&["password"], "2")), format!("[scope 043a7187, secrets {hash}, moved password]")),
+    ];
+    for (status, ending) in cases {
+        let message = format!("correction 7, owns \"x\": updated {ending}");
+        assert_eq!(status.message(), message);
+        assert_eq!(CorrectionStatus::parse(&message), status);
+    }
+    for ending in [
+        "[secrets]",
+        "[secrets 1]",
+        "[moved b a]",
+        "[moved ]",
+        "[replaced, scope 043a7187]",
+        "[scope 043a7187, moved a, secrets 9f31c2d4]",
+    ] {
+        let text = format!("text {ending}");
+        assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), &text), "{ending}");
+    }
+}
+
+#[test]
+fn a_claim_holds_in_its_own_scope() {
+    let (here, elsewhere) = (ScopeId::of("here"), ScopeId::of("elsewhere"));
+    let resource = |scope| ResourceName { scope, identity: "x".into() };
+    let claimed = ClaimedName::from(resource(here));
+    assert!(claimed.names(&resource(here)) && !claimed.names(&resource(elsewhere)));
+    assert_eq!(claimed.resource(elsewhere), resource(here));
+    let older = name("x", None);
+    assert!(older.names(&resource(here)) && older.names(&resource(elsewhere)));
+    assert_eq!(older.resource(elsewhere), resource(elsewhere));
+}
+
+#[test]
+fn a_scope_that_is_missing_is_no_reason_to_write() {
+    let older = status(1, owns("x"), "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+    let standing = older.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
+    let now = older.clone().in_scope(ScopeId::of("here"));
+    assert!(now != older && now.stands(Some(&standing)));
+    let moved = older.in_scope(ScopeId::of("elsewhere")).to_condition(None, "").unwrap();
+    assert!(!now.stands(Some(&moved)) && now.clone().in_scope(ScopeId::of("elsewhere")) == now);
+}
+
+#[test]
+fn the_transition_time_moves_forward_and_only_with_the_status() {
+    let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+    let first = failed.to_condition(None, "2026-01-02T00:00:00Z").unwrap();
+    let written = |reason, now| failed.keeping(reason, "x", Some(1)).to_condition(Some(&first), now).unwrap();
+    let time = |reason, now| written(reason, now).last_transition_time.to_string();
+    assert_eq!(time(CorrectedReason::AttemptsExhausted, "2026-01-03T00:00:00Z"), "2026-01-02T00:00:00Z");
+    assert_eq!(time(CorrectedReason::CorrectionApplied, "2026-01-03T00:00:00Z"), "2026-01-03T00:00:00Z");
+    let back = time(CorrectedReason::CorrectionApplied, "2026-01-01T00:00:00Z");
+    assert_eq!(back, "2026-01-02T00:00:00Z", "the clock was set back");
+}
+
+#[test]
+fn only_the_very_same_condition_stands_already() {
+    let failed = status(1, None, "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
+    let first = failed.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
+    assert!(failed.stands(Some(&first)) && !failed.stands(None));
+    assert!(!failed.keeping(CorrectedReason::CorrectionApplied, "x", Some(1)).stands(Some(&first)));
+    let none = CorrectionStatus::default();
+    assert!(none.stands(None) && !none.stands(Some(&first)));
+}
+
+prop_compose! {
+    fn claims()(identity in "\\PC{0,20}", scope in proptest::option::of("[ab]"), full: bool) -> Claim {
+        (if full { Claim::Owns } else { Claim::Claims })(name(&identity, scope.as_deref()))
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_message_is_read_back_as_it_was_written(
+        correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}",
+        secrets in "[ab]{0,3}", now in "[12]", replaced: bool,
+    ) {
+        prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
+        let names: Vec<_> = secrets.split("").filter(|name| claim.is_some() && !name.is_empty()).collect();
+        let (secrets, replaced) = (sent(&names, &now), replaced && claim.is_some());
+        let status = CorrectionStatus { secrets, replaced, ..status(correction, claim, &text) };
+        prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
+    }
+
+    #[test]
+    fn any_text_is_read_without_panic(message in "\\PC*") {
+        let _ = CorrectionStatus::parse(&message);
+    }
+}

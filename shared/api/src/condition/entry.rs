@@ -1,0 +1,245 @@
+//! One entry of `.status.conditions`, and where it stands in the list.
+//!
+//! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
+//! is still where it was read. This file must not know what any condition means.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::{CorrectedReason, Message, ObservedReason, TransitionTime};
+use crate::collections::shared_text::SharedText;
+use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+
+/// The three values of a condition's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionStatus {
+    /// `"True"`.
+    True,
+    /// `"False"`.
+    False,
+    /// `"Unknown"`.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// The word as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// The status of that word; any other word is `Unknown`, as Kubernetes itself reads it.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        match word {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Which of the two conditions it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionKind {
+    /// The poller's.
+    Observed,
+    /// The controller's.
+    Corrected,
+}
+
+impl ConditionKind {
+    /// The condition's type.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observed => DRIFT_OBSERVED,
+            Self::Corrected => DRIFT_CORRECTED,
+        }
+    }
+}
+
+/// One condition, ours or as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The condition's type.
+    pub kind: ConditionKind,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason, a CamelCase word.
+    pub reason: SharedText,
+    /// Its message, for people; ours end with a tag or begin with K and the claim.
+    pub message: Message,
+    /// The generation of the spec it speaks of; `None` for a kind without generations.
+    pub observed_generation: Option<i64>,
+    /// When the status last changed.
+    pub last_transition_time: TransitionTime,
+}
+
+impl Condition {
+    /// Reads an entry of that type; a missing or ill-typed field reads as empty, since another writer may have left it so.
+    #[must_use]
+    pub fn from_json(kind: ConditionKind, entry: &Value) -> Self {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            kind,
+            status: ConditionStatus::parse(text("status")),
+            reason: kept_reason(text("reason")),
+            message: text("message").into(),
+            observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
+            last_transition_time: text("lastTransitionTime").into(),
+        }
+    }
+
+    /// The entry as it is written.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut entry = Map::new();
+        entry.insert("type".to_owned(), self.kind.as_str().into());
+        entry.insert("status".to_owned(), self.status.as_str().into());
+        entry.insert("reason".to_owned(), self.reason.as_str().into());
+        entry.insert("message".to_owned(), self.message.text().into());
+        if let Some(generation) = self.observed_generation {
+            entry.insert("observedGeneration".to_owned(), generation.into());
+        }
+        entry.insert("lastTransitionTime".to_owned(), self.last_transition_time.to_string().into());
+        Value::Object(entry)
+    }
+
+    /// The transition time of a condition with this status that is written over `standing` at `now` (RFC 3339). It moves
+    /// only with the status, and never backwards where the clock does.
+    #[must_use]
+    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> TransitionTime {
+        let now = TransitionTime::from(now);
+        let standing = standing.filter(|standing| !standing.last_transition_time.is_empty());
+        let is_kept = |standing: &&Self| standing.status == status || standing.last_transition_time.is_later_than(&now);
+        standing.filter(is_kept).map(|standing| standing.last_transition_time.clone()).unwrap_or(now)
+    }
+
+    /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.status == other.status
+            && self.reason == other.reason
+            && self.message == other.message
+            && self.observed_generation == other.observed_generation
+    }
+}
+
+/// The reasons that are ours: they stand on every object, and are kept once.
+static OUR_REASONS: LazyLock<Vec<SharedText>> = LazyLock::new(|| {
+    let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
+    observed.chain(CorrectedReason::ALL.iter().map(|reason| reason.as_str())).map(SharedText::from).collect()
+});
+
+fn kept_reason(word: &str) -> SharedText {
+    OUR_REASONS.iter().find(|ours| *ours == word).cloned().unwrap_or_else(|| word.into())
+}
+
+/// What a note has in it that says of a secret that it moved.
+const MOVED: &str = ", moved ";
+
+/// A condition and its index in the list it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Index in `.status.conditions`.
+    pub index: u32,
+    /// The entry.
+    pub condition: Condition,
+}
+
+/// `.status.conditions` as a list, whatever is in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConditionsList {
+    /// The object has no `.status`.
+    #[default]
+    NoStatus,
+    /// Its status has no such list.
+    None,
+    /// There is one, of so many entries.
+    Of(u32),
+}
+
+/// What `.status.conditions` held when the object was read, as far as the two programs care.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The list that they stand in.
+    pub list: ConditionsList,
+    /// The poller's entry.
+    pub observed: Option<Placed>,
+    /// The controller's entry. Boxed: of most objects there is none, and there are very many objects.
+    pub corrected: Option<Box<Placed>>,
+}
+
+impl Conditions {
+    /// Finds both programs' entries in an object's `.status`.
+    #[must_use]
+    pub fn from_status(status: Option<&Value>) -> Self {
+        let list = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
+        let find = |kind: ConditionKind| {
+            let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind.as_str());
+            let (index, entry) = (0..).zip(list?).find(|(_, entry)| is_it(entry))?;
+            Some(Placed { index, condition: Condition::from_json(kind, entry) })
+        };
+        Self {
+            list: match list {
+                Some(list) => ConditionsList::Of(u32::try_from(list.len()).unwrap_or(u32::MAX)),
+                None if status.is_some_and(Value::is_object) => ConditionsList::None,
+                None => ConditionsList::NoStatus,
+            },
+            observed: find(ConditionKind::Observed),
+            corrected: find(ConditionKind::Corrected).map(Box::new),
+        }
+    }
+
+    /// The poller's condition.
+    #[must_use]
+    pub fn observed(&self) -> Option<&Condition> {
+        self.observed.as_ref().map(|placed| &placed.condition)
+    }
+
+    /// The controller's condition.
+    #[must_use]
+    pub fn corrected(&self) -> Option<&Condition> {
+        self.corrected.as_ref().map(|placed| &placed.condition)
+    }
+
+    /// What the controller says of the object, with the larger K of both conditions; without reason where no condition of
+    /// ours stands.
+    #[must_use]
+    pub fn correction_status(&self) -> super::CorrectionStatus {
+        let standing = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
+        super::CorrectionStatus { correction: self.correction(), ..standing }
+    }
+
+    /// When the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
+    #[must_use]
+    pub fn noted_at(&self) -> u32 {
+        let second = self.corrected().and_then(|noted| noted.last_transition_time.second());
+        second.and_then(|second| u32::try_from(second).ok()).unwrap_or_default()
+    }
+
+    /// The names of the secrets that moved since the controller sent them.
+    #[must_use]
+    pub fn moved_secrets(&self) -> Vec<String> {
+        // Most notes say nothing of secrets, and this is asked of every object at every poll.
+        let noted = self.corrected().filter(|condition| condition.message.text().contains(MOVED));
+        let secrets = noted.and_then(super::CorrectionStatus::read).unwrap_or_default().secrets;
+        secrets.moved().map(str::to_owned).collect()
+    }
+
+    /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
+    #[must_use]
+    pub fn correction(&self) -> u64 {
+        let counted = self
+            .corrected()
+            .map_or(0, |condition| super::CorrectionStatus::parse(&condition.message.text()).correction);
+        let tagged = self.observed().and_then(|condition| condition.message.tag());
+        counted.max(tagged.map_or(0, |tag| tag.correction))
+    }
+}

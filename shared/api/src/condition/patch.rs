@@ -1,0 +1,228 @@
+//! A condition as a JSON Patch that changes one entry, the fields that are written with it, and nothing else.
+//!
+//! The tests in the patch make the API server refuse it when the object is another one, its spec moved, or our
+//! entry moved in the list; so another writer's conditions survive ours on every kind of list, and no result
+//! lands on a state it was not computed for. This file must not know who writes or why.
+
+use json_patch::Patch;
+use serde_json::{Value, json};
+
+use crate::condition::{Condition, Conditions, ConditionsList, Placed, StatusFields};
+use crate::object::resource_version::ResourceVersion;
+
+/// The state that a write is based on.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchBase<'a> {
+    /// `metadata.uid` of the object.
+    pub uid: &'a str,
+    /// `metadata.resourceVersion` it was read at.
+    pub resource_version: &'a ResourceVersion,
+    /// The generation to insist on; `None` for a kind without generations, or a writer that does not care.
+    pub generation: Option<i64>,
+    /// What the conditions held.
+    pub conditions: &'a Conditions,
+}
+
+/// The patch on `/status` that puts `condition` in place of `placed`, or adds it where it never stood, and puts `fields`
+/// beside the conditions.
+#[must_use]
+pub fn condition_patch(
+    base: &PatchBase<'_>,
+    placed: Option<&Placed>,
+    condition: &Condition,
+    fields: &StatusFields,
+) -> Patch {
+    let mut operations = identity_tests(base);
+    match placed {
+        Some(placed) => {
+            operations.extend(entry_tests(placed));
+            operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
+        }
+        None => operations.extend(first_entry(base, condition)),
+    }
+    operations.extend(fields.operations());
+    into_patch(operations)
+}
+
+/// Our entry where none of ours stood. It has to come to stand right behind those that were read: a list that became
+/// longer may have one of ours already, and one that became shorter is not the one that was judged. So writers of
+/// anything else on the object never make it fail, as its resourceVersion would.
+fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
+    let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    let mut operations = Vec::new();
+    let length = match base.conditions.list {
+        ConditionsList::Of(length) => Some(length),
+        ConditionsList::None | ConditionsList::NoStatus => None,
+    };
+    if length.is_none() {
+        // A list that somebody else made meanwhile would be replaced by ours.
+        operations.push(
+            json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version.to_string()}),
+        );
+        if base.conditions.list == ConditionsList::NoStatus {
+            operations.push(add("/status", json!({})));
+        }
+        operations.push(add("/status/conditions", json!([])));
+    }
+    let place = format!("/status/conditions/{}/type", length.unwrap_or_default());
+    operations.push(add("/status/conditions/-", condition.to_json()));
+    operations.push(json!({"op": "test", "path": place, "value": condition.kind.as_str()}));
+    operations
+}
+
+/// The patch on `/status` that removes the entry at `placed`.
+#[must_use]
+pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
+    let mut operations = identity_tests(base);
+    operations.extend(entry_tests(placed));
+    operations.push(json!({"op": "remove", "path": place_path(placed)}));
+    into_patch(operations)
+}
+
+fn identity_tests(base: &PatchBase<'_>) -> Vec<Value> {
+    let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": base.uid})];
+    operations.extend(
+        base.generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
+    );
+    operations
+}
+
+fn place_path(placed: &Placed) -> String {
+    format!("/status/conditions/{}", placed.index)
+}
+
+/// That our entry still stands where it was read, and says what it said: an answer that comes late, from a process that
+/// slept or was replaced, must not land on a newer word.
+fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
+    let Condition { kind, reason, message, .. } = &placed.condition;
+    let path = place_path(placed);
+    [("type", kind.as_str().into()), ("reason", reason.as_str().into()), ("message", message.text())]
+        .into_iter()
+        // A foreign entry may lack a field, and a test of what is not there fails for ever.
+        .filter(|(_, value)| !value.is_empty())
+        .map(move |(field, value)| json!({"op": "test", "path": format!("{path}/{field}"), "value": value}))
+}
+
+/// Operations written out above are always well formed; an empty patch would be refused by the API server, not misapplied.
+fn into_patch(operations: Vec<Value>) -> Patch {
+    serde_json::from_value(Value::Array(operations)).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::condition::ConditionStatus;
+
+    fn condition(reason: &str) -> Condition {
+        Condition {
+            kind: crate::condition::ConditionKind::Observed,
+            status: ConditionStatus::True,
+            reason: reason.into(),
+            message: "m".into(),
+            observed_generation: Some(3),
+            last_transition_time: "2026-01-01T00:00:00Z".into(),
+        }
+    }
+
+    fn patched(object: &Value, condition: &Condition) -> Result<Value, json_patch::PatchError> {
+        let conditions = Conditions::from_status(object.get("status"));
+        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
+        let patch = condition_patch(&base, conditions.observed.as_ref(), condition, &StatusFields::NONE);
+        let mut object = object.clone();
+        json_patch::patch(&mut object, &patch).map(|()| object)
+    }
+
+    fn object(status: &Value) -> Value {
+        json!({"metadata": {"uid": "u", "resourceVersion": "5", "generation": 3}, "status": status})
+    }
+
+    #[test]
+    fn the_first_write_adds_what_is_missing() {
+        let mut bare = object(&Value::Null);
+        bare.as_object_mut().unwrap().remove("status");
+        for before in [bare, object(&json!({})), object(&json!({"conditions": [{"type": "Ready"}]}))] {
+            let after = patched(&before, &condition("FieldsDiffer")).unwrap();
+            let conditions = Conditions::from_status(after.get("status"));
+            assert_eq!(conditions.observed(), Some(&condition("FieldsDiffer")));
+        }
+    }
+
+    #[test]
+    fn fields_come_with_the_condition_on_any_status() {
+        let ours = condition("FieldsDiffer").to_json();
+        let mut bare = object(&Value::Null);
+        bare.as_object_mut().unwrap().remove("status");
+        let standing = object(&json!({"conditions": [{"type": "Ready"}, ours], "phase": "Up", "old": 1}));
+        let fields: StatusFields = [("id", json!("lb-1")), ("old", Value::Null)].into_iter().collect();
+        for before in [bare, object(&json!({})), standing] {
+            let conditions = Conditions::from_status(before.get("status"));
+            let base =
+                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
+            let patch = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &fields);
+            let mut after = before.clone();
+            json_patch::patch(&mut after, &patch).unwrap();
+            assert_eq!(after["status"]["id"], "lb-1");
+            assert_eq!(
+                (&after["status"]["old"], &after["status"]["phase"]),
+                (&Value::Null, &before["status"]["phase"])
+            );
+            assert_eq!(Conditions::from_status(after.get("status")).observed(), Some(&condition("InSync")));
+        }
+    }
+
+    #[test]
+    fn a_later_write_touches_only_its_own_entry() {
+        let ours = condition("FieldsDiffer").to_json();
+        let before = object(&json!({"conditions": [{"type": "Ready", "odd": 1}, ours, {"type": "Other"}], "x": 1}));
+        let after = patched(&before, &condition("ExternalMissing")).unwrap();
+        let mut expected = before.clone();
+        expected["status"]["conditions"][1]["reason"] = json!("ExternalMissing");
+        assert_eq!(after, expected);
+    }
+
+    #[test]
+    fn a_state_that_moved_refuses_the_patch() {
+        let ours = condition("FieldsDiffer").to_json();
+        let read = object(&json!({"conditions": [ours]}));
+        let conditions = Conditions::from_status(read.get("status"));
+        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
+        let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &StatusFields::NONE);
+        let moved = |pointer: &str, value: Value| {
+            let mut live = read.clone();
+            *live.pointer_mut(pointer).unwrap() = value;
+            live
+        };
+        for (pointer, value) in [
+            ("/metadata/uid", json!("other")),
+            ("/metadata/generation", json!(4)),
+            ("/status/conditions/0/type", json!("Ready")),
+            ("/status/conditions/0/reason", json!("InSync")),
+            ("/status/conditions/0/message", json!("another word")),
+        ] {
+            assert!(json_patch::patch(&mut moved(pointer, value), &later).is_err(), "{pointer}");
+        }
+        assert!(json_patch::patch(&mut moved("/metadata/resourceVersion", json!("6")), &later).is_ok());
+    }
+
+    #[test]
+    fn a_first_write_insists_on_the_entries_read_alone() {
+        let first = |status: &Value| {
+            let conditions = Conditions::from_status(Some(status));
+            let base =
+                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
+            condition_patch(&base, None, &condition("InSync"), &StatusFields::NONE)
+        };
+        let theirs = |count: usize| json!({"conditions": vec![json!({"type": "Ready", "reason": "Read"}); count]});
+        let lands = |read: &Value, mut live: Value| json_patch::patch(&mut live, &first(read)).is_ok();
+        let mut busy = object(&json!({"conditions": [{"type": "Ready", "reason": "Changed"}]}));
+        busy["metadata"]["resourceVersion"] = json!("6");
+        assert!(lands(&theirs(1), busy));
+        for count in [0, 2] {
+            assert!(!lands(&theirs(1), object(&theirs(count))), "{count} entries where one was read");
+        }
+        let mut made_meanwhile = object(&theirs(1));
+        made_meanwhile["metadata"]["resourceVersion"] = json!("6");
+        assert!(!lands(&json!({}), made_meanwhile), "their list would be replaced");
+    }
+}

@@ -1,0 +1,15 @@
+//! What both programs speak of: names, time as a value, the two conditions, the lean object, identity, requests.
+//!
+//! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
+
+pub mod collections;
+pub mod condition;
+pub mod identity;
+pub mod names;
+pub mod object;
+pub mod printable;
+pub mod requests;
+pub mod secrets;
+mod short_hash;
+pub mod timing;
+pub mod voucher;

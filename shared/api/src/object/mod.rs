@@ -1,0 +1,313 @@
+//! The lean object: what both programs keep of a watched object, and nothing more.
+//!
+//! A whole object in memory costs a hundred times what the two programs need. They keep its identity, the two
+//! conditions, our annotations, and of everything else only the fields that the target's templates read.
+//! This file must not know how objects are watched or what is decided about them.
+
+pub mod cluster_resource;
+pub mod field_paths;
+pub mod kept_fields;
+pub mod object_view;
+pub mod resource_version;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::collections::packed_text::Dictionary;
+use crate::collections::shared_text::{SharedText, literal};
+use crate::condition::Conditions;
+use crate::identity::Uid;
+use crate::names;
+use crate::object::field_paths::FieldPaths;
+use crate::object::kept_fields::KeptObject;
+use crate::object::object_view::ObjectView;
+use crate::object::resource_version::{ResourceVersion, VersionNumber};
+
+/// The longest value of a request that is kept: people and tools write a moment or an id. Any change within it counts.
+const MAX_REQUEST_BYTES: usize = 256;
+
+/// Which object, in the cluster and for ever: the uid tells a re-created one apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId {
+    /// Its namespace; `None` for a cluster-scoped kind.
+    pub namespace: Option<SharedText>,
+    /// Its name.
+    pub name: SharedText,
+    /// Its `metadata.uid`.
+    pub uid: Uid,
+}
+
+impl std::fmt::Display for ObjectId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(formatter, "{namespace}/{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}
+
+impl ObjectId {
+    /// Whether people who search for this mean it: it stands somewhere in `namespace/name`. Nothing searched for means all.
+    #[must_use]
+    pub fn is_found_by(&self, search: &str) -> bool {
+        search.is_empty() || self.to_string().contains(search)
+    }
+}
+
+/// What is kept of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeanObject {
+    /// Which object.
+    pub id: ObjectId,
+    /// `metadata.resourceVersion` it was read at.
+    pub resource_version: ResourceVersion,
+    /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
+    /// that was known before it was read live. Without one, its own. Only an object that comes needs it: [`Self::kept`] drops it,
+    /// which is why it is boxed.
+    pub current_at: Option<Box<VersionNumber>>,
+    /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
+    pub generation: Option<i64>,
+    /// `metadata.creationTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    pub created: u32,
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// `metadata.finalizers`, in order, since a removal tests the index.
+    pub finalizers: Box<[SharedText]>,
+    /// Whether the object asks for no create, update or delete.
+    pub paused: bool,
+    /// Whether a deletion of the object is to leave the external resource as it is.
+    pub orphan: bool,
+    /// What is asked of it. Boxed: of nearly all objects it is nothing.
+    pub asked: Option<Box<Asked>>,
+    /// The two conditions and where they stand.
+    pub conditions: Conditions,
+    /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
+    pub view: ObjectView,
+    /// The fields take more than may be kept of one object: `view` is null.
+    pub is_oversized: bool,
+}
+
+/// What is asked of one object by its annotations, and since when its deletion is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The value of the annotation that asks for a poll at once.
+    pub poll: Option<SharedText>,
+    /// The value of the annotation that asks for one more correction.
+    pub retry: Option<SharedText>,
+    /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    pub deletion: u32,
+}
+
+/// An object as it was just seen, with its labels, which say whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenObject {
+    /// The object.
+    pub object: LeanObject,
+    /// Its `metadata.labels`.
+    pub labels: Option<Value>,
+}
+
+impl LeanObject {
+    /// Keeps of a whole object what is needed. Missing metadata reads as empty: the API server always sends it.
+    #[must_use]
+    pub fn prune(object: &Value, paths: &FieldPaths) -> Self {
+        Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
+    }
+
+    /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary if there is one.
+    #[must_use]
+    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: Option<&Dictionary>) -> Self {
+        if kept.is_oversized {
+            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
+        }
+        Self::of(&kept.json, ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary))
+    }
+
+    fn of(object: &Value, view: ObjectView) -> Self {
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
+        let annotation = |name: &str| {
+            metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
+        };
+        let request = |name: &str| annotation(name).map(|value| cut(&value));
+        let asked = Asked {
+            poll: request(names::POLL_REQUESTED_ANNOTATION),
+            retry: request(names::RETRY_REQUESTED_ANNOTATION),
+            deletion: since_epoch(text("deletionTimestamp")),
+        };
+        Self {
+            id: ObjectId {
+                namespace: metadata.get("namespace").and_then(Value::as_str).map(SharedText::from),
+                name: text("name").into(),
+                uid: text("uid").into(),
+            },
+            resource_version: text("resourceVersion").into(),
+            current_at: None,
+            generation: metadata.get("generation").and_then(Value::as_i64),
+            created: since_epoch(text("creationTimestamp")),
+            deleting: metadata.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
+            finalizers: finalizers(metadata),
+            paused: is_on(annotation(names::PAUSED_ANNOTATION)),
+            orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
+            asked: (asked != Asked::default()).then(|| Box::new(asked)),
+            conditions: Conditions::from_status(object.get("status")),
+            view,
+            is_oversized: false,
+        }
+    }
+
+    /// The object as it is kept until a newer one comes.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self { current_at: None, ..self }
+    }
+
+    /// The value of the annotation that asks for a poll at once.
+    #[must_use]
+    pub fn poll_requested(&self) -> Option<&str> {
+        self.asked.as_ref()?.poll.as_deref()
+    }
+
+    /// The value of the annotation that asks for one more correction.
+    #[must_use]
+    pub fn retry_requested(&self) -> Option<&str> {
+        self.asked.as_ref()?.retry.as_deref()
+    }
+
+    /// When its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
+    #[must_use]
+    pub fn deletion_requested(&self) -> u32 {
+        self.asked.as_ref().map_or(0, |asked| asked.deletion)
+    }
+
+    /// Whether our finalizer is on the object.
+    #[must_use]
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
+    }
+
+    /// Whether something of either program stands on the object.
+    #[must_use]
+    pub fn carries_ours(&self) -> bool {
+        self.conditions.observed.is_some() || self.conditions.corrected.is_some() || self.has_finalizer()
+    }
+
+    /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
+    #[must_use]
+    pub fn is_as_new_as(&self, other: &Self) -> bool {
+        match (self.resource_version.number(), other.resource_version.number()) {
+            (Some(ours), Some(theirs)) => {
+                ours >= theirs || self.current_at.as_deref().is_some_and(|current| *current >= theirs)
+            }
+            _ => true,
+        }
+    }
+
+    /// The object as it came in a list of that version. It replaces what is known unless that is newer than the list:
+    /// after the API server's store was put back to an older state, its own version is smaller than one that is known.
+    #[must_use]
+    pub fn listed_at(self, list_version: &str) -> Self {
+        Self { current_at: VersionNumber::of(list_version).map(Box::new), ..self }
+    }
+
+    /// Whether it came in a list that is older than what is known: only a live read can tell which of both holds.
+    #[must_use]
+    pub fn is_listed_before(&self, known: &Self) -> bool {
+        self.current_at.is_some() && !self.is_as_new_as(known)
+    }
+
+    /// The object as it was read live after `known` was known: it replaces that and everything older.
+    #[must_use]
+    pub fn read_after(self, known: &Self) -> Self {
+        Self { current_at: known.resource_version.number().map(Box::new), ..self }
+    }
+}
+
+fn since_epoch(time: &str) -> u32 {
+    let time = time.parse::<Timestamp>().ok();
+    time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+}
+
+fn cut(request: &str) -> SharedText {
+    request[..request.floor_char_boundary(MAX_REQUEST_BYTES)].into()
+}
+
+/// Whoever mistypes the value of a brake wants it to hold.
+fn is_on(brake: Option<SharedText>) -> bool {
+    brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
+}
+
+fn finalizers(metadata: &Value) -> Box<[SharedText]> {
+    let list = metadata.get("finalizers").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(kept_finalizer).collect()
+}
+
+/// Ours stands on every object that we delete outside, and is kept once.
+fn kept_finalizer(finalizer: &str) -> SharedText {
+    static OURS: SharedText = literal!(names::FINALIZER);
+    if finalizer == names::FINALIZER { OURS.clone() } else { finalizer.into() }
+}
+
+/// The object without what no template may see: it changes with our own writes.
+fn visible(object: &Value) -> Value {
+    let mut visible = Map::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        let hidden: &[&str] = match key.as_str() {
+            "metadata" => &["managedFields", "resourceVersion"],
+            "status" => &["conditions"],
+            _ => &[],
+        };
+        let kept = match value {
+            Value::Object(fields) if !hidden.is_empty() => {
+                let keep = |(field, _): &(&String, &Value)| !hidden.contains(&field.as_str());
+                Value::Object(fields.iter().filter(keep).map(|(field, value)| (field.clone(), value.clone())).collect())
+            }
+            other => other.clone(),
+        };
+        visible.insert(key.clone(), kept);
+    }
+    Value::Object(visible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_brake_holds_whatever_is_written_on_it_but_false() {
+        let brakes = |annotations: Value| {
+            let object = json!({"metadata": {"annotations": annotations}});
+            let object = LeanObject::prune(&object, &FieldPaths::default());
+            (object.paused, object.orphan)
+        };
+        for (value, holds) in [("true", true), ("yes", true), ("True", true), ("false", false), ("", false)] {
+            assert_eq!(brakes(json!({ names::PAUSED_ANNOTATION: value })), (holds, false), "{value}");
+            assert_eq!(brakes(json!({ names::ORPHAN_ANNOTATION: value })), (false, holds), "{value}");
+        }
+        assert_eq!(brakes(Value::Null), (false, false));
+    }
+
+    #[test]
+    fn a_long_request_is_cut() {
+        let value = "\u{e9}".repeat(100_000);
+        let object = json!({"metadata": {"annotations":
+            {names::POLL_REQUESTED_ANNOTATION: value, names::RETRY_REQUESTED_ANNOTATION: "now"}}});
+        let object = LeanObject::prune(&object, &FieldPaths::default());
+        assert_eq!(object.poll_requested().map(str::len), Some(MAX_REQUEST_BYTES));
+        assert_eq!(object.retry_requested(), Some("now"));
+    }
+
+    #[test]
+    fn a_list_and_a_live_read_win_over_older_versions() {
+        let at = |version: &str| {
+            LeanObject::prune(&json!({"metadata": {"resourceVersion": version}}), &FieldPaths::default())
+        };
+        assert!(at("8").is_as_new_as(&at("7")) && at("7").is_as_new_as(&at("7")) && !at("6").is_as_new_as(&at("7")));
+        assert!(at("6").listed_at("7").is_as_new_as(&at("7")), "the list is as new");
+        assert!(at("5").listed_at("6").is_listed_before(&at("7")), "known is newer than the list");
+        let live = at("5").read_after(&at("7"));
+        assert!(live.is_as_new_as(&at("7")) && !live.is_as_new_as(&at("8")), "another state came meanwhile");
+        assert!(at("6").is_as_new_as(&live), "what follows is judged by the state itself");
+    }
+}

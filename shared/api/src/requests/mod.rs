@@ -1,0 +1,6 @@
+//! Rendered requests to external systems, and the Jobs that make some of them.
+
+pub mod http_request;
+pub mod job;
+pub mod sql_query;
+pub mod sql_state;

@@ -1,0 +1,113 @@
+//! A point in time that can only be compared with others of the same process.
+//!
+//! Decisions about age and order use this and never the wall clock, which people and NTP move. It is a value like
+//! any other: where the time comes from is the business of `process::clock` in drift-kube, so that deciding code stays pure.
+
+use std::num::NonZeroU64;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+/// Monotonic time since the process began to count, suspended time included; the zero is the first reading of the clock.
+///
+/// In nanoseconds, which last for centuries, and never zero: a moment that may be missing takes no more room than one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(NonZeroU64);
+
+impl Moment {
+    /// The moment the count began.
+    pub const START: Self = Self(NonZeroU64::MIN);
+
+    /// The moment that lies `since_start` after the start; the last one that can be told where that is too long.
+    #[must_use]
+    pub const fn from_start(since_start: Duration) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(nanoseconds(since_start)))
+    }
+
+    /// How long after the start this is.
+    #[must_use]
+    pub const fn since_start(self) -> Duration {
+        Duration::from_nanos(self.0.get() - NonZeroU64::MIN.get())
+    }
+
+    /// How long after `earlier` this is; zero where it is not after.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
+    }
+
+    /// The moment `span` before this one; the start where there is none.
+    #[must_use]
+    pub const fn saturating_sub(self, span: Duration) -> Self {
+        Self::from_start(self.since_start().saturating_sub(span))
+    }
+
+    /// The first moment, this one or later, that lies a whole number of ticks after the start.
+    #[must_use]
+    pub fn rounded_up(self, tick: Duration) -> Self {
+        let since_start = nanoseconds(self.since_start());
+        let rounded = since_start.checked_next_multiple_of(nanoseconds(tick).max(1));
+        Self::from_start(Duration::from_nanos(rounded.unwrap_or(since_start)))
+    }
+
+    /// Whether at least `span` has passed since `earlier`.
+    #[must_use]
+    pub fn is_past(self, earlier: Self, span: Duration) -> bool {
+        self.saturating_since(earlier) >= span
+    }
+}
+
+/// As many as can be counted: 584 years.
+const fn nanoseconds(span: Duration) -> u64 {
+    let count = span.as_nanos();
+    if count > u64::MAX as u128 { u64::MAX } else { count as u64 }
+}
+
+impl Default for Moment {
+    /// The start.
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    /// The moment `span` after this one; the last one that can be told where there is none.
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanoseconds(span)))
+    }
+}
+
+impl AddAssign<Duration> for Moment {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Sub for Moment {
+    type Output = Duration;
+
+    /// As [`Moment::saturating_since`].
+    fn sub(self, earlier: Self) -> Duration {
+        self.saturating_since(earlier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_never_runs_below_zero_nor_over_the_end() {
+        let second = Duration::from_secs(1);
+        let early = Moment::from_start(second);
+        let late = early + second;
+        assert_eq!(late - early, second);
+        assert_eq!(early - late, Duration::ZERO);
+        assert_eq!(early.saturating_sub(10 * second), Moment::START);
+        assert!((late + Duration::MAX) > late);
+        assert_eq!((Moment::default(), Moment::START.since_start()), (Moment::START, Duration::ZERO));
+        assert_eq!(size_of::<Option<Moment>>(), size_of::<u64>());
+        assert!(late.is_past(early, second) && !early.is_past(late, second));
+    }
+}

@@ -1,0 +1,111 @@
+//! A token bucket over values: so many at once, then one every so often.
+//!
+//! It bounds writes, reads and events where the decision is pure, so it takes the time instead of reading it.
+//! It must not know what a token buys.
+
+use std::time::Duration;
+
+use crate::timing::moment::Moment;
+
+/// A bucket that fills by one token every `refill`, up to `capacity`.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenBucket {
+    capacity: u32,
+    refill: Duration,
+    tokens: u32,
+    /// Since when the next token has been filling.
+    filling_since: Moment,
+}
+
+impl TokenBucket {
+    /// A full bucket. A `refill` of zero means that it is never empty.
+    #[must_use]
+    pub const fn full(capacity: u32, refill: Duration, now: Moment) -> Self {
+        Self { capacity, refill, tokens: capacity, filling_since: now }
+    }
+
+    /// Takes a token, or says when the next one will be there.
+    ///
+    /// # Errors
+    /// The moment of the next token, where there is none now.
+    pub fn take(&mut self, now: Moment) -> Result<(), Moment> {
+        self.fill(now);
+        match self.tokens.checked_sub(1) {
+            Some(left) => {
+                self.tokens = left;
+                Ok(())
+            }
+            None => Err(self.filling_since + self.refill),
+        }
+    }
+
+    /// The moment from which [`TokenBucket::take`] succeeds; `now` where it would already.
+    #[must_use]
+    pub fn available_at(&self, now: Moment) -> Moment {
+        let mut bucket = *self;
+        bucket.fill(now);
+        if bucket.tokens > 0 { now } else { bucket.filling_since + bucket.refill }
+    }
+
+    /// Whether nothing was taken for so long that it is full again.
+    #[must_use]
+    pub fn is_full(&self, now: Moment) -> bool {
+        let mut bucket = *self;
+        bucket.fill(now);
+        bucket.tokens == bucket.capacity
+    }
+
+    fn fill(&mut self, now: Moment) {
+        if self.refill.is_zero() {
+            self.tokens = self.capacity.max(1);
+            return;
+        }
+        let earned = (now - self.filling_since).as_nanos() / self.refill.as_nanos();
+        let room = self.capacity - self.tokens;
+        if earned >= u128::from(room) {
+            self.tokens = self.capacity;
+            self.filling_since = now;
+        } else if let Ok(earned) = u32::try_from(earned) {
+            self.tokens += earned;
+            self.filling_since += self.refill * earned;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn six_at_once_then_one_a_minute() {
+        let mut bucket = TokenBucket::full(6, Duration::from_secs(60), at(0));
+        for _ in 0..6 {
+            assert_eq!(bucket.take(at(1)), Ok(()));
+        }
+        assert_eq!(bucket.take(at(1)), Err(at(61)));
+        assert_eq!(bucket.available_at(at(30)), at(61));
+        assert_eq!(bucket.take(at(61)), Ok(()));
+        assert_eq!(bucket.take(at(62)), Err(at(121)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_history_gets_more_than_capacity_and_refill(steps in proptest::collection::vec(0..20u64, 1..200)) {
+            let mut bucket = TokenBucket::full(6, Duration::from_secs(10), at(0));
+            let (mut now, mut taken) = (0, 0u64);
+            for step in steps {
+                now += step;
+                match bucket.take(at(now)) {
+                    Ok(()) => taken += 1,
+                    Err(next) => prop_assert!(next > at(now) && next <= at(now + 10)),
+                }
+            }
+            prop_assert!(taken <= 6 + now / 10);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Which rights the program needs at the moment: its own, and those of each target at work.
+//!
+//! Targets come and go, and with them the kinds that must be watched. Whoever needs rights holds a guard; when it is
+//! dropped the rights are no longer asked for. This file must not know whether they are granted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::access::Right;
+use crate::access::missing::MissingRights;
+use crate::kinds::ResolvedKind;
+use drift_language::ObjectSelection;
+
+/// The rights that are needed, by whoever needs them.
+#[derive(Clone, Debug)]
+pub struct RightsNeeded {
+    owners: Arc<Mutex<BTreeMap<u64, Vec<Right>>>>,
+    all: watch::Sender<BTreeSet<Right>>,
+    missing: watch::Sender<BTreeSet<Right>>,
+}
+
+/// Rights are needed while this lives.
+#[derive(Debug)]
+#[must_use = "the rights are no longer asked for when this is dropped"]
+pub struct Need {
+    rights: RightsNeeded,
+    owner: u64,
+}
+
+impl Default for RightsNeeded {
+    fn default() -> Self {
+        let [all, missing] = [(); 2].map(|()| watch::Sender::new(BTreeSet::new()));
+        Self { owners: Arc::default(), all, missing }
+    }
+}
+
+impl RightsNeeded {
+    /// Notes rights that are needed from now on.
+    pub fn need(&self, rights: Vec<Right>) -> Need {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = owners.keys().next_back().map_or(0, |last| last + 1);
+        owners.insert(owner, rights);
+        self.publish(&owners);
+        Need { rights: self.clone(), owner }
+    }
+
+    /// Follows all of them, and where to say which are missing.
+    #[must_use]
+    pub fn to_be_asked(&self) -> (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>) {
+        (self.all.subscribe(), self.missing.clone())
+    }
+
+    /// Follows which of some rights are missing.
+    #[must_use]
+    pub fn follow_missing(&self, rights: Vec<Right>) -> MissingRights {
+        MissingRights::new(rights, self.missing.subscribe())
+    }
+
+    fn publish(&self, owners: &BTreeMap<u64, Vec<Right>>) {
+        let all: BTreeSet<Right> = owners.values().flatten().cloned().collect();
+        self.all.send_if_modified(|before| {
+            let changed = *before != all;
+            *before = all;
+            changed
+        });
+    }
+}
+
+impl Drop for Need {
+    fn drop(&mut self) {
+        let mut owners = self.rights.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.remove(&self.owner);
+        self.rights.publish(&owners);
+    }
+}
+
+/// `verbs` on objects of a kind (or a subresource of them), in every namespace of a selection.
+#[must_use]
+pub fn rights_on(
+    kind: &ResolvedKind,
+    selection: &ObjectSelection,
+    verbs: &[&'static str],
+    subresource: &'static str,
+) -> Vec<Right> {
+    // To an object that lives in no namespace the selection's namespaces mean nothing.
+    let places = if kind.namespaced { places(selection) } else { vec![None] };
+    rights_at(&places, kind, verbs, subresource)
+}
+
+/// `verbs` on objects of a kind that stand in this namespace, or where it is `None` beside the objects of a selection.
+#[must_use]
+pub fn rights_beside(
+    kind: &ResolvedKind,
+    (namespace, selection): (Option<&str>, &ObjectSelection),
+    verbs: &[&'static str],
+) -> Vec<Right> {
+    let places = match namespace {
+        _ if !kind.namespaced => vec![None],
+        Some(namespace) => vec![Some(namespace.to_owned())],
+        None => places(selection),
+    };
+    rights_at(&places, kind, verbs, "")
+}
+
+fn rights_at(
+    places: &[Option<String>],
+    kind: &ResolvedKind,
+    verbs: &[&'static str],
+    subresource: &'static str,
+) -> Vec<Right> {
+    let right = |namespace: &Option<String>, verb: &'static str| Right {
+        verb,
+        group: kind.resource.group.clone(),
+        resource: kind.resource.plural.clone(),
+        subresource,
+        name: None,
+        namespace: namespace.clone(),
+    };
+    places.iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+}
+
+/// `verbs` on Jobs, in every namespace of a selection.
+#[must_use]
+pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {
+    let right = |namespace: &Option<String>, verb: &'static str| Right {
+        verb,
+        group: "batch".to_owned(),
+        resource: "jobs".to_owned(),
+        subresource: "",
+        name: None,
+        namespace: namespace.clone(),
+    };
+    places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+}
+
+/// To create Events about objects, in every namespace of a selection.
+#[must_use]
+pub fn rights_to_tell(selection: &ObjectSelection) -> Vec<Right> {
+    places(selection).into_iter().map(right_to_tell).collect()
+}
+
+/// To create Events in a namespace, or in all.
+#[must_use]
+pub fn right_to_tell(namespace: Option<String>) -> Right {
+    let (group, resource) = ("events.k8s.io".to_owned(), "events".to_owned());
+    Right { verb: "create", group, resource, subresource: "", name: None, namespace }
+}
+
+/// What both programs need in their own namespace: targets, credentials, their own Lease, Events.
+#[must_use]
+pub fn rights_at_home(namespace: &str, lease: &str) -> Vec<Right> {
+    let right = |verb, group: &str, resource: &str, name: Option<&str>| Right {
+        verb,
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        subresource: "",
+        name: name.map(str::to_owned),
+        namespace: Some(namespace.to_owned()),
+    };
+    vec![
+        right("list", "", "configmaps", None),
+        right("watch", "", "configmaps", None),
+        right("list", "", "secrets", None),
+        right("watch", "", "secrets", None),
+        right("create", "coordination.k8s.io", "leases", None),
+        right("get", "coordination.k8s.io", "leases", Some(lease)),
+        right("update", "coordination.k8s.io", "leases", Some(lease)),
+        right_to_tell(Some(namespace.to_owned())),
+    ]
+}
+
+/// To read the Lease of the other program.
+#[must_use]
+pub fn right_to_read_lease(namespace: &str, lease: &str) -> Right {
+    Right {
+        verb: "get",
+        group: "coordination.k8s.io".to_owned(),
+        resource: "leases".to_owned(),
+        subresource: "",
+        name: Some(lease.to_owned()),
+        namespace: Some(namespace.to_owned()),
+    }
+}
+
+fn places(selection: &ObjectSelection) -> Vec<Option<String>> {
+    match selection.namespaces.as_slice() {
+        [] => vec![None],
+        some => some.iter().cloned().map(Some).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_needed_as_long_as_somebody_needs_them() {
+        let needed = RightsNeeded::default();
+        let (all, _) = needed.to_be_asked();
+        let first = needed.need(rights_at_home("n", "l"));
+        let second = needed.need(vec![right_to_tell(Some("n".to_owned())), right_to_tell(None)]);
+        assert_eq!(all.borrow().len(), 9, "a right that two need is one");
+        drop(first);
+        assert_eq!(all.borrow().len(), 2);
+        drop(second);
+        assert!(all.borrow().is_empty());
+    }
+}

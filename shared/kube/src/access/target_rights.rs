@@ -1,0 +1,78 @@
+//! What each program must be allowed to do for a target: asked for while it runs, and written out for whoever grants it.
+//!
+//! It must not know whether the rights are granted.
+
+use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
+use drift_language::{DeclaredSecret, Destination, Mode, Target};
+use kube::core::{ApiResource, GroupVersionKind};
+
+use crate::access::Right;
+use crate::access::rights::{rights_beside, rights_on, rights_on_jobs, rights_to_tell};
+use crate::kinds::ResolvedKind;
+
+/// What the poller must be allowed to do for a target. (What `read.kubernetes` reads is the user's to grant.)
+#[must_use]
+pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+    if !target.publish.is_empty() {
+        rights.extend(rights_on(kind, &target.objects, &[PUBLISH_VERB], "status"));
+    }
+    rights.extend(rights_to_tell(&target.objects));
+    rights
+}
+
+/// What the poller must be allowed to do with what `read.kubernetes` reads, in this namespace or, where it is `None`, beside the
+/// target's objects, to hear of its changes too where the target wants that. It is the user's to grant, and an answer without the
+/// right says so.
+#[must_use]
+pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
+    let verbs: &[&'static str] = if target.watched_read().is_some() { &["get", "list", "watch"] } else { &["get"] };
+    rights_beside(kind, (namespace, &target.objects), verbs)
+}
+
+/// What the controller must be allowed to do with Secrets beside the objects of a target: they are found by their label, which a
+/// right cannot be limited to. Where no object names one, nobody misses it.
+#[must_use]
+pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
+    if target.correct.mode == Mode::Correct && target.secrets.iter().any(DeclaredSecret::is_of_object) {
+        let kind = GroupVersionKind::gvk("", "v1", "Secret");
+        let secrets = ResolvedKind { resource: ApiResource::from_gvk_with_plural(&kind, "secrets"), namespaced: true };
+        rights_on(&secrets, &target.objects, &["list", "watch"], "")
+    } else {
+        Vec::new()
+    }
+}
+
+/// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to
+/// take a finalizer off, the missing right shows then.
+#[must_use]
+pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
+    let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
+    if target.correct.mode == Mode::Correct {
+        rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
+        if target.correct.stored().next().is_some() {
+            rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
+        }
+        if matches!(target.correct.destination, Some(Destination::Job(_))) {
+            rights.extend(rights_on_jobs(&target.objects, &["create", "delete", "get", "list"]));
+        }
+        if target.correct.actions().nudge {
+            rights.extend(rights_on(kind, &target.objects, &["patch", NUDGE_VERB], ""));
+        }
+        if target.correct.actions().delete {
+            rights.extend(rights_on(kind, &target.objects, &["patch"], ""));
+        }
+        rights.extend(rights_to_tell(&target.objects));
+    }
+    rights
+}
+
+/// What the controller must be allowed to do with the objects of the cluster that a target's manifest makes, in this namespace or,
+/// where it is `None`, beside the target's objects.
+#[must_use]
+pub fn rights_on_resource(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
+    let deletes = target.correct.actions().delete;
+    let verbs = ["get", "create", "patch", CORRECT_VERB].into_iter().chain(deletes.then_some("delete"));
+    rights_beside(kind, (namespace, &target.objects), &verbs.collect::<Vec<_>>())
+}

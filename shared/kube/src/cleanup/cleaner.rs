@@ -1,0 +1,60 @@
+//! What is taken off the objects that no target selects, how soon and how fast: one thing at a time.
+//!
+//! A program says what that is. This file must not know how such objects are found.
+
+use std::time::Duration;
+
+use crate::client::WriteError;
+use crate::kinds::ResolvedKind;
+use drift_api::object::LeanObject;
+use drift_api::timing::backoff::Series;
+
+/// One thing that a program puts on objects, and how it takes it off.
+pub trait Cleaner {
+    /// The label under which it is counted.
+    const OUTCOME: &'static str;
+
+    /// Whether it stands on the object.
+    fn is_marked(&self, object: &LeanObject) -> bool;
+
+    /// Takes it off an object as it was just read. A refusal is news at the first try only.
+    fn clean(
+        &self,
+        kind: &ResolvedKind,
+        object: LeanObject,
+        is_first_try: bool,
+    ) -> impl Future<Output = Result<(), WriteError>>;
+}
+
+/// How soon and how fast one thing is taken off.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How long no target must have selected an object.
+    pub patience: Duration,
+    /// The least time between two objects.
+    pub spacing: Duration,
+    /// How many objects at once.
+    pub at_once: usize,
+    /// The pauses after failures.
+    pub retries: Series,
+    /// Whether nothing of ours is left on an object afterwards: what is noted of it is struck out then.
+    pub is_last: bool,
+}
+
+impl Pace {
+    /// A finalizer holds up whoever deletes the object. Five seconds: a person renames a target, or relabels an object, by
+    /// two commands, and a watch tells within one second. A third of what a small API server takes, and a quarter of our
+    /// calls.
+    #[must_use]
+    pub const fn of_finalizers() -> Self {
+        let (patience, spacing) = (Duration::from_secs(5), Duration::from_millis(5));
+        Self { patience, spacing, at_once: 8, retries: Series::WRITE_REFUSED, is_last: false }
+    }
+
+    /// Nobody waits for a condition to go: 50 a second, a twelfth of what a small API server takes.
+    #[must_use]
+    pub const fn of_conditions(patience: Duration) -> Self {
+        let spacing = Duration::from_millis(20);
+        Self { patience, spacing, at_once: 1, retries: Series::CLEAN_UP, is_last: true }
+    }
+}

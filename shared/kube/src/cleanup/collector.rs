@@ -1,0 +1,296 @@
+//! The orphan collector: takes what is ours off the objects that no target selects any more.
+//!
+//! The watches tell of such objects in their reach; where a target is gone the kind is listed. Each object is read live and
+//! judged again right before it is touched, and only once every target of its kind has read its list. When to look is the
+//! schedule's business, and what is taken off the program's own ([`Cleaner`]).
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::cleanup::cleaner::{Cleaner, Pace};
+use crate::cleanup::context::CollectorContext;
+use crate::cleanup::judgement::{Judgement, is_in_doubt};
+use crate::cleanup::schedule::{Duty, LookEnd, Schedule};
+use crate::client::{ObjectClient, ObjectPages, WriteError};
+use crate::config::Configuration;
+use crate::kinds::{KindError, KindName, ResolvedKind};
+use crate::process::clock;
+use crate::watch::Orphan;
+use drift_api::object::ObjectId;
+use drift_api::object::field_paths::FieldPaths;
+
+/// How often an object is read again when it moved under our hands.
+const TRIES: usize = 3;
+
+type Published = watch::Receiver<Arc<Configuration>>;
+
+/// Takes one thing off objects, for one term of leadership.
+pub struct Collector<C> {
+    context: CollectorContext,
+    objects: ObjectClient,
+    cleaner: C,
+    pace: Pace,
+    schedule: Schedule,
+    orphans: mpsc::UnboundedReceiver<Orphan>,
+    ticks: Mutex<Interval>,
+}
+
+impl<C: Cleaner> Collector<C> {
+    /// A collector that hears of orphans from now on.
+    pub fn new(context: &CollectorContext, cleaner: C, pace: Pace) -> Self {
+        let mut ticks = tokio::time::interval(pace.spacing);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            // It only reads: what is written is the cleaner's business.
+            objects: ObjectClient::new(context.client.clone(), ""),
+            orphans: context.watches.hear_of_orphans(),
+            context: context.clone(),
+            cleaner,
+            pace,
+            schedule: Schedule::new(pace.patience, pace.retries),
+            ticks: Mutex::new(ticks),
+        }
+    }
+
+    /// Collects for as long as it is polled.
+    pub async fn run(mut self) {
+        let mut configuration = self.context.configuration.clone();
+        self.arrange(&configuration.borrow_and_update().clone());
+        loop {
+            let looks = tokio::select! {
+                biased;
+                changed = configuration.changed() => match changed {
+                    Ok(()) => None,
+                    Err(_) => return,
+                },
+                // A list that is broken off stays due.
+                looks = self.next_looks() => Some(looks),
+            };
+            match looks {
+                Some((name, ids)) => self.look(&name, ids, &configuration).await,
+                None => self.arrange(&configuration.borrow_and_update().clone()),
+            }
+        }
+    }
+
+    /// Lists what is to be listed until objects are to be looked at.
+    async fn next_looks(&mut self) -> (KindName, Vec<ObjectId>) {
+        loop {
+            self.hear();
+            match self.schedule.due(clock::now()) {
+                Some(Duty::List(name, namespaces)) => self.list(&name, &namespaces).await,
+                Some(Duty::Look(name, ids)) => return (name, ids),
+                None => self.rest().await,
+            }
+        }
+    }
+
+    fn arrange(&mut self, configuration: &Configuration) {
+        if configuration.loaded {
+            let (noted, in_force) = (&self.context.noted, configuration.in_force());
+            noted.arrange(in_force);
+            noted.read(|selections| self.schedule.arrange(selections, in_force, clock::now()));
+        }
+    }
+
+    /// Waits until something is due, or an orphan is heard of.
+    async fn rest(&mut self) {
+        let due = self.schedule.next_due();
+        let wake = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(clock::instant_of(due)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            Some(orphan) = self.orphans.recv() => self.hear_of(&orphan),
+            () = wake => {}
+        }
+    }
+
+    fn hear(&mut self) {
+        while let Ok(orphan) = self.orphans.try_recv() {
+            self.hear_of(&orphan);
+        }
+    }
+
+    /// What left a selection is looked at whatever it carries now: a write that is under way may land on it still.
+    fn hear_of(&mut self, Orphan { kind, object, has_left }: &Orphan) {
+        if *has_left || self.cleaner.is_marked(object) {
+            self.schedule.hear_of(kind, &object.id, *has_left, clock::now());
+        }
+    }
+
+    async fn list(&mut self, name: &KindName, namespaces: &[String]) {
+        let kind = match self.locate(name).await {
+            Ok(kind) => kind,
+            // Its objects went with it, and with them all that targets left.
+            Err(KindError::Missing { .. }) => return self.end_list(name, "the kind is gone"),
+            Err(error) => return self.fail(name, "kind", &error),
+        };
+        let mut pages = ObjectPages::new(&self.context.client, &kind, namespaces, labels());
+        loop {
+            match pages.next().await {
+                Ok(Some(page)) => {
+                    for object in page.iter().filter(|object| self.cleaner.is_marked(object)) {
+                        if matches!(self.context.judge(name, object), Judgement::Left | Judgement::Undecided) {
+                            self.schedule.find(name, &object.id, clock::now());
+                        }
+                    }
+                }
+                Ok(None) => return self.end_list(name, "listed where targets had objects"),
+                Err(error) => return self.fail(name, "list", &error),
+            }
+        }
+    }
+
+    fn end_list(&mut self, name: &KindName, how: &str) {
+        tracing::info!(kind = name.kind, thing = C::OUTCOME, "looked for what targets have left: {how}");
+        self.schedule.end_list(name);
+        self.strike_out(name);
+    }
+
+    fn fail(&mut self, name: &KindName, cause: &'static str, error: &dyn std::fmt::Display) {
+        if self.schedule.fail(name, cause, clock::now()) {
+            tracing::warn!(kind = name.kind, "not cleaned up: {error}");
+        }
+    }
+
+    fn strike_out(&mut self, name: &KindName) {
+        let finished = if self.pace.is_last { self.schedule.finished(name) } else { Vec::new() };
+        if !finished.is_empty() {
+            let is_held = !self.context.noted.forget(&finished);
+            self.schedule.strike_out(name, is_held, clock::now());
+        }
+    }
+
+    async fn look(&mut self, name: &KindName, ids: Vec<ObjectId>, configuration: &Published) {
+        let mut certain = Vec::new();
+        for id in ids {
+            match self.doubt(name, &id) {
+                Some(end) => _ = self.schedule.end_look(name, &id.uid, end, clock::now()),
+                None => certain.push(id),
+            }
+        }
+        // Whoever lost sight of an object meanwhile has said so before.
+        self.hear();
+        certain.retain(|id| self.schedule.is_due(name, &id.uid, clock::now()));
+        if !certain.is_empty() {
+            match self.locate(name).await {
+                Ok(kind) => self.clean_all((name, &kind), certain, configuration).await,
+                Err(KindError::Missing { .. }) => {
+                    for id in certain {
+                        self.schedule.end_look(name, &id.uid, LookEnd::Settled, clock::now());
+                    }
+                }
+                Err(error) => self.fail(name, "kind", &error),
+            }
+        }
+        self.strike_out(name);
+    }
+
+    /// How a look ends that needs no request: `None` where it is certain that no target selects the object.
+    fn doubt(&self, name: &KindName, id: &ObjectId) -> Option<LookEnd> {
+        let configuration = self.context.configuration.borrow();
+        let in_force = configuration.in_force();
+        let peers = in_force.of_kind(name).map(|target| target.name.as_str());
+        let namespace = id.namespace.as_deref();
+        match self.context.watches.is_selected(&id.uid, peers) {
+            Some(true) => Some(LookEnd::Settled),
+            _ if self.context.noted.read(|noted| is_in_doubt(noted, in_force, name, namespace)) => {
+                Some(LookEnd::Undecided)
+            }
+            None => Some(LookEnd::Unripe),
+            Some(false) => None,
+        }
+    }
+
+    /// Begins no further object once the configuration says something else, or the kind fails.
+    async fn clean_all(
+        &mut self,
+        (name, kind): (&KindName, &ResolvedKind),
+        ids: Vec<ObjectId>,
+        configuration: &Published,
+    ) {
+        let Self { context, objects, cleaner, pace, schedule, ticks, .. } = self;
+        let look = &Look { context, objects, cleaner, ticks, name, kind };
+        let ids: Vec<_> = ids.into_iter().map(|id| (schedule.is_first_look(name, &id.uid), id)).collect();
+        let has_failed = &Cell::new(false);
+        let may_go_on = || !has_failed.get() && configuration.has_changed().is_ok_and(|has_changed| !has_changed);
+        let begun = ids.iter().take_while(|_| may_go_on());
+        let looks = begun.map(|(is_first, id)| async move { (id, look.clean(id, *is_first).await) });
+        let mut ends = futures::stream::iter(looks).buffer_unordered(pace.at_once);
+        while let Some((id, end)) = ends.next().await {
+            let told = end.as_ref().map_or_else(|error| LookEnd::Failed(error.as_label()), |end| *end);
+            let is_news = schedule.end_look(name, &id.uid, told, clock::now());
+            if let Err(error) = end
+                && is_news
+            {
+                tracing::warn!(kind = name.kind, object = %id, "not cleaned up: {error}");
+            }
+            has_failed.set(!schedule.is_ready(name, clock::now()));
+        }
+    }
+
+    /// The kind, in a version that the cluster serves.
+    async fn locate(&self, name: &KindName) -> Result<ResolvedKind, KindError> {
+        self.context.noted.all().locate(&self.context.client, name).await
+    }
+}
+
+/// A look at objects of one kind.
+struct Look<'a, C> {
+    context: &'a CollectorContext,
+    objects: &'a ObjectClient,
+    cleaner: &'a C,
+    ticks: &'a Mutex<Interval>,
+    name: &'a KindName,
+    kind: &'a ResolvedKind,
+}
+
+impl<C: Cleaner> Look<'_, C> {
+    /// Cleans an object, if it is left as it is now.
+    async fn clean(&self, id: &ObjectId, is_first_try: bool) -> Result<LookEnd, WriteError> {
+        let Some(_busy) = self.context.under_way.begin(&id.uid) else { return Ok(LookEnd::Unripe) };
+        for _ in 0..TRIES {
+            self.ticks.lock().await.tick().await;
+            let live = match self.objects.read(self.kind, id, &labels()).await {
+                Ok(live) => live.filter(|live| self.cleaner.is_marked(live)),
+                Err(error) => return self.failed(error),
+            };
+            let Some(live) = live else { return Ok(LookEnd::Settled) };
+            match self.context.judge(self.name, &live) {
+                Judgement::Left => {}
+                Judgement::Undecided => return Ok(LookEnd::Undecided),
+                Judgement::Selected | Judgement::Foreign => return Ok(LookEnd::Settled),
+            }
+            match self.cleaner.clean(self.kind, live, is_first_try).await {
+                Ok(()) => {
+                    self.context.cleaned.count(C::OUTCOME);
+                    return Ok(LookEnd::Settled);
+                }
+                Err(WriteError::Gone) => return Ok(LookEnd::Settled),
+                Err(WriteError::NotLeading) => return Ok(LookEnd::Unripe),
+                Err(WriteError::Moved) => {}
+                Err(error) => return self.failed(error),
+            }
+        }
+        self.failed(WriteError::Moved)
+    }
+
+    fn failed(&self, error: WriteError) -> Result<LookEnd, WriteError> {
+        self.context.cleaned.count(error.as_label());
+        Err(error)
+    }
+}
+
+/// Of a whole object only its labels are needed.
+fn labels() -> FieldPaths {
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["metadata".to_owned(), "labels".to_owned()]);
+    fields
+}

@@ -1,0 +1,69 @@
+//! What a collector of orphans looks at and counts, for one term of leadership.
+//!
+//! It must not know when anything is looked at.
+
+use std::sync::Arc;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use crate::cleanup::judgement::{Judgement, judge};
+use crate::cleanup::noted::NotedSelections;
+use crate::config::Configuration;
+use crate::kinds::KindName;
+use crate::under_way::UnderWay;
+use crate::watch::KindWatches;
+use drift_api::object::LeanObject;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+/// Objects that were cleaned, by outcome. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CleanedObjects(Family<Outcome, Counter>);
+
+impl CleanedObjects {
+    /// Registers the counter.
+    #[must_use]
+    pub fn register(registry: &mut Registry) -> Self {
+        let counter = Self::default();
+        registry.register("cleaned_objects", "Objects cleaned up after their target, by outcome", counter.0.clone());
+        counter
+    }
+
+    /// Counts one.
+    pub fn count(&self, outcome: &'static str) {
+        self.0.get_or_create(&Outcome { outcome }).inc();
+    }
+}
+
+/// What a collector looks at, for one term of leadership.
+#[derive(Clone)]
+pub struct CollectorContext {
+    /// The API server.
+    pub client: kube::Client,
+    /// Where to look.
+    pub noted: NotedSelections,
+    /// The targets in force.
+    pub configuration: watch::Receiver<Arc<Configuration>>,
+    /// Who was told of which object.
+    pub watches: KindWatches,
+    /// The objects that are worked on.
+    pub under_way: UnderWay,
+    /// The counter.
+    pub cleaned: CleanedObjects,
+}
+
+impl CollectorContext {
+    /// What an object that was read with its labels is to all targets together.
+    #[must_use]
+    pub fn judge(&self, name: &KindName, object: &LeanObject) -> Judgement {
+        let configuration = self.configuration.borrow();
+        self.noted.read(|noted| judge(noted, configuration.in_force(), name, object))
+    }
+}

@@ -1,0 +1,172 @@
+//! What the targets of one program select, and how much of that stands noted on its Lease.
+//!
+//! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds
+//! its note, and a note that somebody holds is not struck out. This file must not know what is written to objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::cleanup::{InForce, Selection, Selections};
+use crate::lease::LeaseHandle;
+use drift_api::names::SELECTIONS_ANNOTATION;
+use drift_language::Target;
+
+/// The most that the notes may take on the Lease, bytes. All annotations of an object together may take 256 KiB, and a
+/// Lease that cannot be written is lost; the rest is for what else stands there.
+const MOST_BYTES: usize = 192 * 1024;
+
+/// The selections of one program's targets, for all its parts. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct NotedSelections {
+    notes: watch::Sender<Notes>,
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// What stood on the Lease when the term was begun by which these notes go; each term has its own.
+    found: Arc<BTreeMap<String, String>>,
+    wanted: Selections,
+    standing: BTreeSet<Selection>,
+    holders: BTreeMap<Selection, usize>,
+}
+
+/// A note that stands on the Lease for as long as this lives.
+#[derive(Debug)]
+#[must_use = "the note may be struck out when this is dropped"]
+pub struct HeldNote {
+    noted: NotedSelections,
+    selection: Selection,
+}
+
+impl Default for NotedSelections {
+    fn default() -> Self {
+        Self { notes: watch::Sender::new(Notes::default()) }
+    }
+}
+
+impl NotedSelections {
+    /// Begins a term with the notes that stood on the Lease when it was taken. Work that is begun again within a term keeps
+    /// its notes: what was noted and struck out meanwhile counts.
+    pub fn begin(&self, lease: &LeaseHandle) {
+        let annotations = lease.leadership().found_annotations();
+        if Arc::ptr_eq(&annotations, &self.notes.borrow().found) {
+            return;
+        }
+        let (found, unreadable) =
+            annotations.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text)).unwrap_or_default();
+        if unreadable > 0 {
+            tracing::warn!(unreadable, "the Lease has notes that cannot be read: what they speak of is not cleaned up");
+        }
+        self.notes.send_modify(|notes| {
+            notes.standing = found.iter().map(|(selection, _)| selection.clone()).collect();
+            notes.wanted = found;
+            notes.found = annotations;
+        });
+    }
+
+    /// Notes every target in force.
+    pub fn arrange(&self, in_force: InForce<'_>) {
+        self.notes.send_if_modified(|notes| {
+            let before = notes.wanted.clone();
+            in_force.targets.values().for_each(|target| notes.wanted.add(target));
+            notes.wanted != before
+        });
+    }
+
+    /// All notes.
+    #[must_use]
+    pub fn all(&self) -> Selections {
+        self.read(Clone::clone)
+    }
+
+    /// Asks the notes something.
+    pub fn read<R>(&self, ask: impl FnOnce(&Selections) -> R) -> R {
+        ask(&self.notes.borrow().wanted)
+    }
+
+    /// Strikes notes out; whether none of them was held.
+    pub fn forget(&self, selections: &[Selection]) -> bool {
+        let mut all = true;
+        self.notes.send_if_modified(|notes| {
+            for selection in selections {
+                if notes.holders.contains_key(selection) {
+                    all = false;
+                } else {
+                    notes.wanted.remove(selection);
+                    notes.standing.remove(selection);
+                }
+            }
+            true
+        });
+        all
+    }
+
+    /// Waits until the target's note stands on the Lease.
+    pub async fn hold(&self, target: &Target) -> HeldNote {
+        let selection = Selection::of(target);
+        let mut changes = self.notes.subscribe();
+        loop {
+            if self.try_hold(&selection) {
+                return HeldNote { noted: self.clone(), selection };
+            }
+            // The sender lives in `self`.
+            let _ = changes.changed().await;
+        }
+    }
+
+    fn try_hold(&self, selection: &Selection) -> bool {
+        let mut stands = false;
+        self.notes.send_if_modified(|notes| {
+            stands = notes.standing.contains(selection);
+            if stands {
+                *notes.holders.entry(selection.clone()).or_default() += 1;
+            }
+            false
+        });
+        stands
+    }
+
+    /// Keeps the notes on the Lease, for as long as it is polled.
+    pub async fn keep(&self, lease: &LeaseHandle) {
+        let mut changes = self.notes.subscribe();
+        let mut written = None;
+        loop {
+            let wanted = changes.borrow_and_update().wanted.clone();
+            let text = wanted.to_string();
+            if text.len() > MOST_BYTES {
+                tracing::error!(
+                    bytes = text.len(),
+                    "the targets select too much to be noted on the Lease, and new ones must wait: name fewer namespaces"
+                );
+                // The sender lives in `self`.
+                let _ = changes.changed().await;
+            } else if written.as_ref() != Some(&wanted) {
+                lease.put(SELECTIONS_ANNOTATION, &text).await;
+                self.notes.send_modify(|notes| {
+                    let both =
+                        wanted.iter().map(|(selection, _)| selection).filter(|selection| notes.wanted.has(selection));
+                    notes.standing = both.cloned().collect();
+                });
+                written = Some(wanted);
+            } else if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for HeldNote {
+    fn drop(&mut self) {
+        self.noted.notes.send_if_modified(|notes| {
+            if let Some(holders) = notes.holders.get_mut(&self.selection) {
+                *holders -= 1;
+                if *holders == 0 {
+                    notes.holders.remove(&self.selection);
+                }
+            }
+            false
+        });
+    }
+}

@@ -1,0 +1,268 @@
+//! When to look for what was left, and where.
+//!
+//! An object that no target selects is looked at once that has been so for the patience. A kind is listed where a noted
+//! selection is no target's any more, since no watch reaches there. Every change of what is selected of a kind begins the
+//! patience anew, so nothing is touched that a target selected lately, and a steady state costs nothing. What fails is tried
+//! again with growing pauses. What is due stays so until its end is told, so whoever is broken off begins anew. This file
+//! must not know how to look.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use crate::cleanup::judgement::InForce;
+use crate::cleanup::selections::{Selection, Selections, namespaces_of};
+use crate::cleanup::snapshot::Snapshot;
+use crate::kinds::KindName;
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+
+/// Failures in a row after which a kind is left alone for a while: the next would fail too.
+const FAILURES_IN_A_ROW: u32 = 3;
+/// The most objects of one kind that are looked at before anything else gets its turn.
+const LOOKS_AT_ONCE: usize = 64;
+
+/// When to look where.
+#[derive(Debug)]
+pub struct Schedule {
+    patience: Duration,
+    retries: Series,
+    kinds: BTreeMap<KindName, Standing>,
+    /// Which kind had its turn.
+    last: Option<KindName>,
+}
+
+/// What is known of one kind.
+#[derive(Debug)]
+struct Standing {
+    snapshot: Snapshot,
+    /// When it is to be listed.
+    listing: Option<Moment>,
+    orphans: HashMap<Uid, Orphan>,
+    due: BTreeSet<(Moment, Uid)>,
+    /// Nothing of the kind is tried before it is ready.
+    backoff: Backoff,
+    trouble: Option<&'static str>,
+}
+
+/// An object that no target may select.
+#[derive(Debug)]
+struct Orphan {
+    id: ObjectId,
+    /// `None` until the snapshot says something else.
+    due: Option<Moment>,
+    backoff: Backoff,
+}
+
+/// Something to do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// List the objects of the kind in these namespaces; none means all.
+    List(KindName, Vec<String>),
+    /// Look at these objects.
+    Look(KindName, Vec<ObjectId>),
+}
+
+/// How a look ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookEnd {
+    /// There is nothing to do any more.
+    Settled,
+    /// It is not certain yet that no target selects the object, or it is worked on.
+    Unripe,
+    /// The object may be of a target of which nothing is known; that changes with the configuration.
+    Undecided,
+    /// The object could not be read or written, for a cause of this sort.
+    Failed(&'static str),
+}
+
+impl Schedule {
+    /// The schedule of a process that has just begun: for it everything changed just now. `patience` is how long no target
+    /// must have selected an object.
+    #[must_use]
+    pub const fn new(patience: Duration, retries: Series) -> Self {
+        Self { patience, retries, kinds: BTreeMap::new(), last: None }
+    }
+
+    /// Takes in what is in force and noted now.
+    pub fn arrange(&mut self, selections: &Selections, in_force: InForce<'_>, now: Moment) {
+        let noted: BTreeSet<KindName> = selections.iter().map(|(selection, _)| selection.kind_name()).collect();
+        self.kinds.retain(|kind, _| noted.contains(kind));
+        for kind in noted {
+            let snapshot = Snapshot::of(&kind, selections, in_force);
+            let standing = self.kinds.get(&kind);
+            let is_news = standing.is_none_or(|standing| standing.snapshot.say_more_than(&snapshot));
+            let standing = self.kinds.entry(kind).or_insert_with(|| Standing::new(self.retries));
+            standing.snapshot = snapshot;
+            if is_news {
+                standing.begin_anew(now + self.patience);
+            }
+        }
+    }
+
+    /// An object that no target selects was heard of; where a target had it until now it waits for the whole patience.
+    pub fn hear_of(&mut self, kind: &KindName, id: &ObjectId, has_left: bool, now: Moment) {
+        let due = now + self.patience;
+        if let Some(standing) = self.kinds.get_mut(kind)
+            && (has_left || !standing.orphans.contains_key(&id.uid))
+        {
+            standing.put(id, Some(due));
+        }
+    }
+
+    /// A list has an object that no target seems to select, which has been so for the patience.
+    pub fn find(&mut self, kind: &KindName, id: &ObjectId, now: Moment) {
+        if let Some(standing) = self.kinds.get_mut(kind).filter(|standing| !standing.orphans.contains_key(&id.uid)) {
+            standing.put(id, Some(now));
+        }
+    }
+
+    /// When something will be due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Moment> {
+        self.kinds.values().filter_map(Standing::next_due).min()
+    }
+
+    /// What is due: of each kind in turn.
+    pub fn due(&mut self, now: Moment) -> Option<Duty> {
+        let is_due = |(_, standing): &(&KindName, &Standing)| standing.next_due().is_some_and(|due| due <= now);
+        let after_last = self.kinds.iter().filter(|(kind, _)| self.last.as_ref().is_some_and(|last| *kind > last));
+        let (kind, standing) = after_last.chain(&self.kinds).find(is_due)?;
+        self.last = Some(kind.clone());
+        if standing.listing.is_some_and(|due| due <= now) {
+            return Some(Duty::List(kind.clone(), namespaces_of(standing.snapshot.finished())));
+        }
+        let due = standing.due.iter().take_while(|(due, _)| *due <= now).take(LOOKS_AT_ONCE);
+        let ids = due.filter_map(|(_, uid)| standing.orphans.get(uid)).map(|orphan| orphan.id.clone());
+        Some(Duty::Look(kind.clone(), ids.collect()))
+    }
+
+    /// Whether a look at the object is due.
+    #[must_use]
+    pub fn is_due(&self, kind: &KindName, uid: &Uid, now: Moment) -> bool {
+        self.orphan(kind, uid).and_then(|orphan| orphan.due).is_some_and(|due| due <= now)
+    }
+
+    /// Whether the kind did not fail lately.
+    #[must_use]
+    pub fn is_ready(&self, kind: &KindName, now: Moment) -> bool {
+        self.kinds.get(kind).is_some_and(|standing| standing.backoff.ready_at() <= now)
+    }
+
+    /// Whether no look at the object has failed yet.
+    #[must_use]
+    pub fn is_first_look(&self, kind: &KindName, uid: &Uid) -> bool {
+        self.orphan(kind, uid).is_none_or(|orphan| orphan.backoff.failures() == 0)
+    }
+
+    fn orphan(&self, kind: &KindName, uid: &Uid) -> Option<&Orphan> {
+        self.kinds.get(kind)?.orphans.get(uid)
+    }
+
+    /// A list was read to its end.
+    pub fn end_list(&mut self, kind: &KindName) {
+        if let Some(standing) = self.kinds.get_mut(kind) {
+            standing.listing = None;
+            standing.succeed();
+        }
+    }
+
+    /// A look ended. Gives whether that is a new sort of trouble.
+    pub fn end_look(&mut self, kind: &KindName, uid: &Uid, end: LookEnd, now: Moment) -> bool {
+        let later = now + self.patience;
+        let Some(standing) = self.kinds.get_mut(kind) else { return false };
+        match end {
+            LookEnd::Settled => {
+                standing.set_due(uid, None);
+                standing.orphans.remove(uid);
+                standing.succeed();
+            }
+            LookEnd::Unripe => standing.set_due(uid, Some(later)),
+            LookEnd::Undecided => standing.set_due(uid, None),
+            LookEnd::Failed(cause) => {
+                let delay = standing.orphans.get_mut(uid).map(|orphan| orphan.backoff.fail(now));
+                standing.set_due(uid, delay.map(|delay| now + delay));
+                return standing.fail(cause, now);
+            }
+        }
+        false
+    }
+
+    /// A kind could not be looked up or listed. Gives whether that is a new sort of trouble.
+    pub fn fail(&mut self, kind: &KindName, cause: &'static str, now: Moment) -> bool {
+        let Some(standing) = self.kinds.get_mut(kind) else { return false };
+        // One such failure is as good as many of objects.
+        while standing.backoff.failures() + 1 < FAILURES_IN_A_ROW {
+            standing.backoff.fail(now);
+        }
+        standing.fail(cause, now)
+    }
+
+    /// What is noted of the kind and has nothing to say any more: its targets are gone or reach elsewhere, and a list since
+    /// then left no object to look at.
+    #[must_use]
+    pub fn finished(&self, kind: &KindName) -> Vec<Selection> {
+        let standing =
+            self.kinds.get(kind).filter(|standing| standing.listing.is_none() && standing.orphans.is_empty());
+        standing.map(|standing| standing.snapshot.finished().cloned().collect()).unwrap_or_default()
+    }
+
+    /// What was finished is struck out, or is held for a while by somebody: then it is looked at again.
+    pub fn strike_out(&mut self, kind: &KindName, is_held: bool, now: Moment) {
+        let later = now + self.patience;
+        let Some(standing) = self.kinds.get_mut(kind) else { return };
+        if is_held {
+            standing.listing = Some(later);
+        } else {
+            standing.snapshot.strike_out();
+        }
+    }
+}
+
+impl Standing {
+    fn new(retries: Series) -> Self {
+        let snapshot = Snapshot::default();
+        let backoff = Backoff::new(Series { at_once: FAILURES_IN_A_ROW - 1, ..retries });
+        Self { snapshot, listing: None, orphans: HashMap::new(), due: BTreeSet::new(), backoff, trouble: None }
+    }
+
+    /// The snapshot says something else: whatever is known of objects is looked at once that has stood for the patience.
+    fn begin_anew(&mut self, due: Moment) {
+        self.succeed();
+        self.listing = self.snapshot.finished().next().map(|_| due);
+        let ids: Vec<ObjectId> = self.orphans.values().map(|orphan| orphan.id.clone()).collect();
+        ids.iter().for_each(|id| self.put(id, Some(due)));
+    }
+
+    fn put(&mut self, id: &ObjectId, due: Option<Moment>) {
+        let series = Series { at_once: 0, ..self.backoff.series() };
+        self.set_due(&id.uid, None);
+        self.orphans.insert(id.uid.clone(), Orphan { id: id.clone(), due: None, backoff: Backoff::new(series) });
+        self.set_due(&id.uid, due);
+    }
+
+    fn set_due(&mut self, uid: &Uid, due: Option<Moment>) {
+        let Some(orphan) = self.orphans.get_mut(uid) else { return };
+        if let Some(before) = std::mem::replace(&mut orphan.due, due) {
+            self.due.remove(&(before, uid.clone()));
+        }
+        self.due.extend(due.map(|due| (due, uid.clone())));
+    }
+
+    fn next_due(&self) -> Option<Moment> {
+        let looking = self.due.first().map(|(due, _)| *due);
+        let earliest = self.listing.into_iter().chain(looking).min()?;
+        Some(earliest.max(self.backoff.ready_at()))
+    }
+
+    fn succeed(&mut self) {
+        self.backoff.reset();
+        self.trouble = None;
+    }
+
+    fn fail(&mut self, cause: &'static str, now: Moment) -> bool {
+        self.backoff.fail(now);
+        self.trouble.replace(cause) != Some(cause)
+    }
+}

@@ -1,0 +1,50 @@
+//! What says which objects of one kind are selected, at one moment.
+//!
+//! This file must not know what follows from a change.
+
+use std::collections::BTreeSet;
+
+use crate::cleanup::judgement::{InForce, is_decided};
+use crate::cleanup::selections::{Selection, Selections};
+use crate::kinds::KindName;
+use drift_language::ObjectSelection;
+
+/// All that says which objects of a kind are selected, and of which targets nothing is known.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Snapshot {
+    selections: Vec<(String, ObjectSelection)>,
+    undecided: BTreeSet<Selection>,
+    noted: BTreeSet<Selection>,
+}
+
+impl Snapshot {
+    pub(super) fn of(kind: &KindName, selections: &Selections, in_force: InForce<'_>) -> Self {
+        let noted = || selections.iter().filter(|(selection, _)| selection.kind_name() == *kind);
+        let undecided = noted().filter(|(selection, config_map)| !is_decided(in_force, selection, config_map));
+        let of_kind = in_force.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone()));
+        Self {
+            selections: of_kind.collect(),
+            undecided: undecided.map(|(selection, _)| selection.clone()).collect(),
+            noted: noted().map(|(selection, _)| selection.clone()).collect(),
+        }
+    }
+
+    /// Whether `now` says something else, apart from notes that were struck out.
+    pub(super) fn say_more_than(&self, now: &Self) -> bool {
+        self.selections != now.selections || self.undecided != now.undecided || !now.noted.is_subset(&self.noted)
+    }
+
+    /// What is noted of targets that are gone or reach elsewhere, and of which that is known.
+    pub(super) fn finished(&self) -> impl Iterator<Item = &Selection> + Clone {
+        let is_in_use = |selection: &Selection| {
+            self.selections.iter().any(|(target, now)| *target == selection.target && selection.is_all_of(now))
+        };
+        self.noted.iter().filter(move |selection| !is_in_use(selection) && !self.undecided.contains(*selection))
+    }
+
+    /// What was finished is noted no more.
+    pub(super) fn strike_out(&mut self) {
+        let finished: Vec<Selection> = self.finished().cloned().collect();
+        self.noted.retain(|selection| !finished.contains(selection));
+    }
+}

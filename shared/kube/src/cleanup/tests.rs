@@ -1,0 +1,417 @@
+//! What counts as left, when it is looked for, and which notes may go: tables, and random histories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cleanup::*;
+use crate::kinds::KindName;
+use drift_api::identity::ScopeId;
+use drift_api::object::LeanObject;
+use drift_api::object::ObjectId;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::timing::backoff::Series;
+use drift_api::timing::moment::Moment;
+use drift_language::parse_document;
+use drift_language::{DocumentName, Target};
+
+const PATIENCE: Duration = Duration::from_secs(600);
+
+fn target(name: &str, config_map: &str, objects: &str) -> Arc<Target> {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {name}}}\nspec:\n  objects: {objects}\n  identity: x\n  read: {{http: {{url: 'http://h.example/'}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+    );
+    let document = DocumentName { config_map: config_map.to_owned(), key: name.to_owned() };
+    Arc::new(parse_document(&document, &text).unwrap_or_else(|problems| panic!("{problems:?}")))
+}
+
+/// A target of Proxies, in some namespaces, with a tier.
+fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
+    target(
+        name,
+        "m",
+        &format!(
+            "{{apiVersion: demo.example/v1, kind: Proxy, namespaces: {namespaces}, labelSelector: 'tier={tier}'}}"
+        ),
+    )
+}
+
+/// What is in force, owned.
+#[derive(Clone, Default)]
+struct World {
+    targets: BTreeMap<String, Arc<Target>>,
+    whole: BTreeSet<String>,
+}
+
+impl World {
+    fn new(targets: &[&Arc<Target>], whole: &[&str]) -> Self {
+        Self {
+            targets: targets.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect(),
+            whole: whole.iter().map(|map| (*map).to_owned()).collect(),
+        }
+    }
+
+    fn in_force(&self) -> InForce<'_> {
+        InForce { targets: &self.targets, whole: &self.whole }
+    }
+}
+
+fn noted(targets: &[&Arc<Target>]) -> Selections {
+    let mut notes = Selections::default();
+    targets.iter().for_each(|target| notes.add(target));
+    notes
+}
+
+fn object(namespace: Option<&str>, tier: &str) -> LeanObject {
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["metadata".to_owned(), "labels".to_owned()]);
+    let labels = json!({"tier": tier});
+    let metadata = json!({"namespace": namespace, "name": "p", "uid": "u", "labels": labels});
+    LeanObject::prune(&json!({ "metadata": metadata }), &fields)
+}
+
+fn proxy_kind() -> KindName {
+    KindName { group: "demo.example".to_owned(), kind: "Proxy".to_owned() }
+}
+
+fn at(seconds: u64) -> Moment {
+    Moment::from_start(Duration::from_secs(seconds))
+}
+
+#[test]
+fn a_broken_part_of_the_annotation_loses_nothing_else() {
+    let notes = noted(&[&proxies("a", "[x, y]", "1"), &target("b", "n", "{apiVersion: v1, kind: Service}")]);
+    let text = notes.to_string();
+    assert_eq!(
+        text,
+        concat!(
+            r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x","y"],"scope":"SCOPE"},"#,
+            r#"{"configMap":"n","target":"b","apiVersion":"v1","kind":"Service","namespaces":[],"scope":"SCOPE"}]"#
+        )
+        .replace("SCOPE", &target("a", "m", "{apiVersion: v1, kind: Service}").scope.id.to_string())
+    );
+    assert_eq!(Selections::parse(&text), (notes, 0));
+    let (rest, unreadable) = Selections::parse(&text.replace(r#""target":"a","#, ""));
+    assert_eq!((rest, unreadable), (noted(&[&target("b", "n", "{apiVersion: v1, kind: Service}")]), 1));
+    assert_eq!(Selections::parse("nonsense"), (Selections::default(), 1));
+}
+
+#[test]
+fn a_note_of_an_earlier_program_speaks_of_every_scope() {
+    let one = proxies("a", "[x]", "1");
+    let earlier =
+        r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x"]}]"#;
+    let (mut notes, _) = Selections::parse(earlier);
+    let broken = World::new(&[], &[]);
+    assert_eq!(IncompleteScopes::find(&notes, broken.in_force(), |_| true), IncompleteScopes::All);
+    notes.add(&one);
+    assert_eq!(notes, noted(&[&one]), "what it said is of the target in force");
+}
+
+#[test]
+fn a_scope_is_complete_once_all_are_listed() {
+    let (one, two) = (proxies("one", "[x]", "1"), target("two", "n", "{apiVersion: v1, kind: Service}"));
+    let (notes, scope) = (noted(&[&one, &two]), one.scope.id);
+    assert_eq!(scope, two.scope.id, "one read, one scope");
+    let complete = |world: &World, listed: &[&str]| {
+        let is_listed = |target: &Target| listed.contains(&target.name.as_str());
+        IncompleteScopes::find(&notes, world.in_force(), is_listed).is_complete(scope)
+    };
+    let both = World::new(&[&one, &two], &["m", "n"]);
+    assert!(complete(&both, &["one", "two"]) && !complete(&both, &["one"]));
+    let bad = World::new(&[&one], &["m"]);
+    assert!(!complete(&bad, &["one"]), "two is on the Lease, and its document is bad");
+    let awaited = |listed: bool| IncompleteScopes::find(&notes, bad.in_force(), |_| listed).awaited(scope);
+    assert_eq!([awaited(true).as_deref(), awaited(false).as_deref()], [Some("target two"), Some("target one, two")]);
+    let gone = World::new(&[&one], &["m", "n"]);
+    assert!(complete(&gone, &["one"]), "two is gone");
+    let last_good = World::new(&[&one, &two], &["m"]);
+    assert!(complete(&last_good, &["one", "two"]), "the last good text of two is in force");
+    assert!(!IncompleteScopes::default().is_complete(scope));
+}
+
+#[test]
+fn a_former_scope_is_complete_once_its_target_is_listed() {
+    let one = proxies("one", "[x]", "1");
+    let mut moved = proxies("one", "[x]", "1");
+    Arc::get_mut(&mut moved).unwrap().scope.id = ScopeId::of("elsewhere");
+    let notes = noted(&[&one]);
+    let world = World::new(&[&moved], &["m"]);
+    let complete =
+        |listed: bool, scope| IncompleteScopes::find(&notes, world.in_force(), |_| listed).is_complete(scope);
+    assert!(!complete(false, one.scope.id), "what was claimed there before the edit is not seen yet");
+    assert!(complete(true, one.scope.id) && complete(true, moved.scope.id) && !complete(false, moved.scope.id));
+}
+
+#[test]
+fn an_object_is_left_only_where_it_is_certain() {
+    use Judgement::{Foreign, Left, Selected, Undecided};
+    let (one, two) = (proxies("one", "[x]", "1"), proxies("two", "[x]", "2"));
+    let moved = target("one", "n", "{apiVersion: demo.example/v1, kind: Proxy, namespaces: [y]}");
+    let newer = target("one", "m", "{apiVersion: demo.example/v2, kind: Proxy, namespaces: [x]}");
+    let both = || noted(&[&one, &two]);
+    let table = [
+        ("selected", both(), World::new(&[&one, &two], &["m"]), Some("x"), "1", Selected),
+        ("another's", both(), World::new(&[&two], &["m"]), Some("x"), "2", Selected),
+        ("gone with its document", both(), World::new(&[&two], &["m"]), Some("x"), "1", Left),
+        ("relabelled", both(), World::new(&[&one, &two], &["m"]), Some("x"), "3", Left),
+        (
+            "the ConfigMap has a bad document, or is missing",
+            both(),
+            World::new(&[&two], &[]),
+            Some("x"),
+            "1",
+            Undecided,
+        ),
+        ("selected, whatever the ConfigMap says", both(), World::new(&[&two], &[]), Some("x"), "2", Selected),
+        ("a namespace that nobody noted", both(), World::new(&[], &["m"]), Some("z"), "1", Foreign),
+        (
+            "the target lives in another ConfigMap now",
+            noted(&[&one]),
+            World::new(&[&moved], &["n"]),
+            Some("x"),
+            "1",
+            Left,
+        ),
+        ("and that one is not whole", noted(&[&one]), World::new(&[&moved], &["m"]), Some("x"), "1", Undecided),
+        ("in another version of the group", noted(&[&one]), World::new(&[&newer], &["m"]), Some("x"), "1", Selected),
+        ("of a cluster-scoped kind", noted(&[&one]), World::new(&[], &["m"]), None, "1", Left),
+    ];
+    for (case, notes, world, namespace, tier, expected) in table {
+        assert_eq!(judge(&notes, world.in_force(), &proxy_kind(), &object(namespace, tier)), expected, "{case}");
+    }
+}
+
+fn schedule() -> Schedule {
+    Schedule::new(PATIENCE, Series::CLEAN_UP)
+}
+
+fn look(uids: &[&str]) -> Option<Duty> {
+    Some(Duty::Look(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
+}
+
+fn list(namespaces: &[&str]) -> Option<Duty> {
+    Some(Duty::List(proxy_kind(), namespaces.iter().map(|&namespace| namespace.to_owned()).collect()))
+}
+
+fn id(uid: &str) -> ObjectId {
+    ObjectId { uid: uid.into(), ..object(Some("x"), "2").id }
+}
+
+#[test]
+fn a_kind_is_listed_where_a_target_was() {
+    let wide = proxies("a", "[x, y]", "1");
+    let noted = noted(&[&wide]);
+    let everywhere = target("a", "m", "{apiVersion: demo.example/v1, kind: Proxy}");
+    let table: [(&str, World, bool); 6] = [
+        ("as it was", World::new(&[&wide], &["m"]), false),
+        ("with other labels", World::new(&[&proxies("a", "[x, y]", "2")], &["m"]), false),
+        ("gone", World::new(&[], &["m"]), true),
+        ("gone with its ConfigMap", World::new(&[], &[]), false),
+        ("narrower", World::new(&[&proxies("a", "[x]", "1")], &["m"]), true),
+        ("everywhere", World::new(&[&everywhere], &["m"]), true),
+    ];
+    for (case, world, is_listed) in table {
+        let mut schedule = schedule();
+        schedule.arrange(&noted, world.in_force(), at(0));
+        assert_eq!(schedule.due(at(599)), None, "{case}");
+        assert_eq!(schedule.due(at(600)), list(&["x", "y"]).filter(|_| is_listed), "{case}");
+        schedule.end_list(&proxy_kind());
+        assert_eq!(schedule.next_due(), None, "{case}: a steady state costs nothing");
+    }
+}
+
+#[test]
+fn a_note_goes_once_nothing_is_left() {
+    let (one, other) = (proxies("a", "[x]", "1"), proxies("b", "[y]", "1"));
+    let noted = noted(&[&one, &other]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::new(&[&other], &["m"]).in_force(), at(0));
+    assert_eq!(schedule.finished(&proxy_kind()), [], "it is not listed");
+    schedule.find(&proxy_kind(), &id("u"), at(600));
+    schedule.end_list(&proxy_kind());
+    for (end, is_finished) in [(LookEnd::Failed("refused"), false), (LookEnd::Unripe, false), (LookEnd::Settled, true)]
+    {
+        let now = schedule.next_due().unwrap();
+        assert_eq!(schedule.due(now), look(&["u"]));
+        schedule.end_look(&proxy_kind(), &"u".into(), end, now);
+        let finished = if is_finished { vec![Selection::of(&one)] } else { Vec::new() };
+        assert_eq!(schedule.finished(&proxy_kind()), finished, "{end:?}");
+    }
+    schedule.strike_out(&proxy_kind(), true, at(9000));
+    assert_eq!(schedule.due(at(9600)), list(&["x"]), "somebody held it");
+    schedule.end_list(&proxy_kind());
+    schedule.strike_out(&proxy_kind(), false, at(9600));
+    assert_eq!((schedule.finished(&proxy_kind()), schedule.next_due()), (vec![], None));
+}
+
+#[test]
+fn each_object_that_left_has_its_own_patience() {
+    let one = proxies("a", "[x]", "1");
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    let mut hear = |uid, has_left, now| {
+        schedule.hear_of(&proxy_kind(), &id(uid), has_left, at(now));
+        schedule.next_due()
+    };
+    assert_eq!(hear("u", true, 300), Some(at(900)));
+    assert_eq!(hear("u", false, 500), Some(at(900)), "whoever writes to it does not make it wait anew");
+    assert_eq!(hear("u", true, 600), Some(at(1200)), "it came back and left again");
+    assert_eq!(hear("v", false, 500), Some(at(1100)), "one that was never selected here");
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]));
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "it is due until its end is told");
+    schedule.hear_of(
+        &KindName::of(&target("s", "m", "{apiVersion: v1, kind: Service}").objects),
+        &id("w"),
+        true,
+        at(0),
+    );
+    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "a kind that is not noted is none of ours");
+}
+
+#[test]
+fn what_is_in_doubt_waits_for_the_configuration() {
+    let one = proxies("a", "[x]", "1");
+    let noted = noted(&[&one]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::default().in_force(), at(0));
+    schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
+    schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
+    assert_eq!(schedule.next_due(), None);
+    schedule.arrange(&noted, World::new(&[&one], &["m"]).in_force(), at(1000));
+    assert_eq!(schedule.next_due(), Some(at(1600)));
+    assert_eq!(schedule.finished(&proxy_kind()), []);
+}
+
+#[test]
+fn failures_pause_a_kind_until_a_change() {
+    let (one, two) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
+    let noted = noted(&[&one]);
+    let mut schedule = schedule();
+    schedule.arrange(&noted, World::new(&[], &["m"]).in_force(), at(0));
+    let (mut pauses, mut news) = (Vec::new(), 0);
+    for _ in 0..8 {
+        let now = schedule.next_due().unwrap();
+        assert!(schedule.due(now).is_some());
+        news += u32::from(schedule.fail(&proxy_kind(), "list", now));
+        pauses.push((schedule.next_due().unwrap() - now).as_secs() / 60);
+    }
+    assert_eq!((pauses, news), (vec![1, 2, 4, 8, 16, 32, 60, 60], 1));
+    let now = schedule.next_due().unwrap();
+    assert!(schedule.fail(&proxy_kind(), "kind", now), "another trouble");
+    schedule.arrange(&noted, World::new(&[&two], &["m"]).in_force(), now);
+    schedule.hear_of(&proxy_kind(), &id("u"), true, now);
+    assert_eq!(schedule.next_due(), Some(now + PATIENCE));
+}
+
+#[test]
+fn one_object_that_fails_does_not_hold_up_the_others() {
+    let one = proxies("a", "[x]", "1");
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    for uid in ["a", "b", "c"] {
+        schedule.hear_of(&proxy_kind(), &id(uid), false, at(0));
+    }
+    schedule.end_look(&proxy_kind(), &"a".into(), LookEnd::Failed("refused"), at(600));
+    assert_eq!(schedule.due(at(600)), look(&["b", "c"]));
+    schedule.end_look(&proxy_kind(), &"b".into(), LookEnd::Settled, at(600));
+    schedule.end_look(&proxy_kind(), &"c".into(), LookEnd::Settled, at(600));
+    assert_eq!(schedule.next_due(), Some(at(660)));
+    schedule.end_look(&proxy_kind(), &"a".into(), LookEnd::Failed("refused"), at(660));
+    assert_eq!(schedule.next_due(), Some(at(780)), "it waits longer each time");
+}
+
+#[test]
+fn each_kind_has_its_turn() {
+    let (proxies, services) = (proxies("a", "[x]", "1"), target("s", "m", "{apiVersion: v1, kind: Service}"));
+    let (proxy, service) = (KindName::of(&proxies.objects), KindName::of(&services.objects));
+    let mut schedule = schedule();
+    schedule.arrange(&noted(&[&proxies, &services]), World::new(&[], &["m"]).in_force(), at(0));
+    let mut kinds = Vec::new();
+    for _ in 0..4 {
+        let Some(Duty::List(kind, _)) = schedule.due(at(600)) else { panic!("nothing is due") };
+        kinds.push(kind);
+    }
+    assert_eq!(kinds, [&service, &proxy, &service, &proxy].map(Clone::clone));
+}
+
+/// One step of a history: what the configuration says from then on, and for how long.
+fn steps() -> impl Strategy<Value = Vec<(usize, bool, u64)>> {
+    proptest::collection::vec((0..4_usize, any::<bool>(), 1..900_u64), 1..20)
+}
+
+proptest! {
+    /// Whatever happens to one target's document, an object that it once selected is swept only when its ConfigMap has
+    /// been whole, and has said for ten minutes on end that nobody selects it.
+    #[test]
+    fn no_history_touches_what_is_wanted_or_in_doubt(history in steps()) {
+        let texts = [Some(proxies("a", "[x]", "1")), Some(proxies("a", "[x]", "2")), Some(proxies("b", "[x]", "1")), None];
+        let subject = object(Some("x"), "1");
+        let mut notes = noted(&[&proxies("a", "[x]", "1")]);
+        let mut schedule = schedule();
+        let (mut now, mut left_since) = (at(0), None);
+        let mut last = World::default();
+        for (text, is_whole, seconds) in history {
+            let target = texts[text].clone();
+            // A document that turned bad leaves the last good one in force.
+            let targets = if is_whole { target.iter().map(|target| (target.name.clone(), target.clone())).collect() } else { last.targets.clone() };
+            let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
+            let world = World { targets, whole };
+            world.targets.values().for_each(|target| notes.add(target));
+            schedule.arrange(&notes, world.in_force(), now);
+            let judged = judge(&notes, world.in_force(), &proxy_kind(), &subject);
+            left_since = if judged == Judgement::Left { left_since.or(Some(now)) } else { None };
+            let end = now + Duration::from_secs(seconds);
+            while let Some(due) = schedule.next_due().filter(|due| *due <= end) {
+                let due = due.max(now);
+                match schedule.due(due) {
+                    Some(Duty::List(kind, _)) => {
+                        if matches!(judged, Judgement::Left | Judgement::Undecided) {
+                            schedule.find(&kind, &subject.id, due);
+                        }
+                        schedule.end_list(&kind);
+                    }
+                    Some(Duty::Look(kind, _)) => {
+                        if judged == Judgement::Left {
+                            let since = left_since.unwrap_or(due);
+                            prop_assert!(due.is_past(since, PATIENCE), "{since:?} {due:?}");
+                        }
+                        let look = if judged == Judgement::Undecided { LookEnd::Undecided } else { LookEnd::Settled };
+                        schedule.end_look(&kind, &subject.id.uid, look, due);
+                    }
+                    None => prop_assert!(false, "something is due"),
+                }
+                let finished = schedule.finished(&proxy_kind());
+                for selection in &finished {
+                    prop_assert!(!world.targets.contains_key(&selection.target) || selection.namespaces != ["x"]);
+                    notes.remove(selection);
+                }
+                if !finished.is_empty() {
+                    schedule.strike_out(&proxy_kind(), false, due);
+                }
+            }
+            now = end;
+            last = world;
+        }
+    }
+
+    /// No text on the Lease breaks the reader, and what it reads it writes the same.
+    #[test]
+    fn no_annotation_breaks_the_reader(text in r#"[\[\]{}":,a-c]{0,40}"#) {
+        let (notes, _) = Selections::parse(&text);
+        prop_assert_eq!(Selections::parse(&notes.to_string()), (notes, 0));
+    }
+}
+
+#[test]
+fn labels_decide_only_where_they_were_read() {
+    // An object without any labels is out of every selection that asks for one.
+    let bare = LeanObject::prune(&json!({"metadata": {"namespace": "x", "uid": "u"}}), &FieldPaths::default());
+    assert_eq!(bare.view.open().pointer("/metadata/labels"), None::<&Value>);
+    let one = proxies("a", "[x]", "1");
+    let world = World::new(&[&one], &["m"]);
+    assert_eq!(judge(&noted(&[&one]), world.in_force(), &proxy_kind(), &bare), Judgement::Left);
+}

@@ -1,0 +1,356 @@
+//! The objects in the API server's answers, decoded into what their consumer keeps: whole, or lean.
+//!
+//! A page or an event is parsed once, and what nobody keeps of it never becomes a value. This file must not know which
+//! requests are made.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Error, Value, json};
+
+use crate::client::json_parts::Parts;
+use crate::kinds::ResolvedKind;
+use drift_api::collections::packed_text::Dictionary;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::kept_fields::{KeptFields, KeptObject};
+use drift_api::object::{LeanObject, SeenObject};
+
+/// How objects are decoded.
+pub(crate) trait Decode: Clone + Send + Sync + 'static {
+    /// What becomes of one.
+    type Object: Send;
+
+    /// Whether the API server is to send no more of each than its metadata.
+    const METADATA_ONLY: bool = false;
+
+    /// Decodes one.
+    fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
+
+    /// What can be kept of one that cannot be decoded, so that it does not look like one that is gone.
+    fn remains(&self, _json: &[u8]) -> Option<Self::Object> {
+        None
+    }
+
+    /// Its `metadata.resourceVersion`.
+    fn version(object: &Self::Object) -> Option<Cow<'_, str>>;
+}
+
+/// Keeps objects as they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeObjects;
+
+impl Decode for WholeObjects {
+    type Object = Value;
+
+    fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Value, D::Error> {
+        Value::deserialize(json)
+    }
+
+    fn version(object: &Value) -> Option<Cow<'_, str>> {
+        object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(Cow::Borrowed)
+    }
+}
+
+/// Keeps of the objects of a kind what templates read.
+#[derive(Clone, Debug)]
+pub(crate) struct LeanObjects {
+    kind: ResolvedKind,
+    kept: KeptFields,
+    /// Made of the first of them that is large enough, against which the views of all later ones are packed.
+    dictionary: Arc<OnceLock<Dictionary>>,
+}
+
+impl LeanObjects {
+    /// Of that kind, with these fields.
+    pub(crate) fn new(kind: ResolvedKind, fields: FieldPaths) -> Self {
+        Self { kind, kept: KeptFields::new(fields), dictionary: Arc::default() }
+    }
+}
+
+impl Decode for LeanObjects {
+    type Object = SeenObject;
+
+    fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<SeenObject, D::Error> {
+        let mut kept = self.kept.decode(json)?;
+        complete(&mut kept.json, &self.kind);
+        let object = LeanObject::of_kept(&kept, self.kept.fields(), self.dictionary.get());
+        if self.dictionary.get().is_none()
+            && let Some(dictionary) = object.view.to_dictionary()
+        {
+            self.dictionary.get_or_init(|| dictionary);
+        }
+        Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
+    }
+
+    fn remains(&self, json: &[u8]) -> Option<SeenObject> {
+        let kept = KeptFields::new(FieldPaths::default()).decode(&mut serde_json::Deserializer::from_slice(json));
+        let json =
+            kept.map(|kept| kept.json).or_else(|_| serde_json::from_slice::<Remains>(json).map(Remains::into_json));
+        let mut kept = KeptObject { json: json.ok()?, is_oversized: true };
+        let object = LeanObject::of_kept(&kept, self.kept.fields(), None);
+        let is_known = !object.id.uid.is_empty() && !object.id.name.is_empty();
+        is_known.then(|| SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
+    }
+
+    fn version(seen: &SeenObject) -> Option<Cow<'_, str>> {
+        Some(seen.object.resource_version.to_string().into())
+    }
+}
+
+/// The little that is looked for in an object of which not even the metadata and the conditions can be decoded.
+#[derive(Deserialize)]
+struct Remains {
+    metadata: RemainingMetadata,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RemainingMetadata {
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Remains {
+    fn into_json(self) -> Value {
+        json!({ "metadata": self.metadata })
+    }
+}
+
+/// Lists of built-in kinds leave out what every item has in common.
+fn complete(object: &mut Value, kind: &ResolvedKind) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.entry("apiVersion").or_insert_with(|| kind.resource.api_version.clone().into());
+        fields.entry("kind").or_insert_with(|| kind.resource.kind.clone().into());
+    }
+}
+
+/// One page of a list.
+pub(crate) struct ListAnswer<T> {
+    /// The objects.
+    pub(crate) items: Vec<T>,
+    /// What is said of the list.
+    pub(crate) metadata: ListMetadata,
+}
+
+/// What is said of a list, or by a bookmark.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ListMetadata {
+    /// The version of the list.
+    pub(crate) resource_version: String,
+    /// Where the list goes on.
+    #[serde(rename = "continue")]
+    pub(crate) next: Option<String>,
+}
+
+/// One event of a watch.
+pub(crate) enum WatchAnswer<T> {
+    /// Added or modified.
+    Changed(T),
+    /// Deleted.
+    Deleted(T),
+    /// Nothing that can be read happened up to this version, if it is known.
+    Bookmark(Option<String>),
+    /// The watch is over.
+    Error(Box<kube::core::Status>),
+}
+
+/// Parses a page. Of an item that cannot be decoded what remains is kept, if anything, and the log names it.
+pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswer<K::Object>, Error> {
+    let mut answer = ListAnswer { items: Vec::new(), metadata: ListMetadata::default() };
+    Parts::of(json).for_each_field(|field, part| {
+        match field {
+            // A list of nothing may be null.
+            "items" if part != b"null" => {
+                Parts::of(part).for_each_item(|item| answer.items.extend(decoded(decode, item)))?;
+            }
+            "metadata" => answer.metadata = serde_json::from_slice(part)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(answer)
+}
+
+/// Parses an event. Of an object that cannot be decoded what remains is kept, if anything, and the log names it.
+pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAnswer<K::Object>, Error> {
+    let (mut kind, mut object) = (String::new(), None);
+    Parts::of(json).for_each_field(|field, part| {
+        match field {
+            "type" => kind = serde_json::from_slice(part)?,
+            "object" => object = Some(part),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let object = object.ok_or_else(|| Error::missing_field("object"))?;
+    let of_object = |answer: fn(K::Object) -> WatchAnswer<K::Object>| match decoded(decode, object) {
+        Some(object) => answer(object),
+        None => WatchAnswer::Bookmark(metadata_text(object, "resourceVersion")),
+    };
+    Ok(match kind.as_str() {
+        "ADDED" | "MODIFIED" => of_object(WatchAnswer::Changed),
+        "DELETED" => of_object(WatchAnswer::Deleted),
+        "BOOKMARK" => {
+            let Bookmark { metadata } = serde_json::from_slice(object)?;
+            WatchAnswer::Bookmark(Some(metadata.resource_version))
+        }
+        "ERROR" => WatchAnswer::Error(Box::new(serde_json::from_slice(object)?)),
+        _ => return Err(Error::custom("an event of no known type")),
+    })
+}
+
+/// Decodes one object. One that cannot be decoded must not keep the others of its kind from their consumers.
+fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
+    let error = match decode.decode(&mut serde_json::Deserializer::from_slice(json)) {
+        Ok(object) => return Some(object),
+        Err(error) => error,
+    };
+    let remains = decode.remains(json);
+    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| metadata_text(json, field));
+    let (at, is_ignored) = (error.column(), remains.is_none());
+    // The error's own text quotes the object.
+    let error = error.classify();
+    tracing::warn!(kind, namespace, name, is_ignored, "an object cannot be read: {error:?} error at byte {at}");
+    remains
+}
+
+/// A text in the metadata of an object that cannot be decoded, or its kind.
+fn metadata_text(json: &[u8], field: &str) -> Option<String> {
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["kind".to_owned()]);
+    let kept = KeptFields::new(fields).decode(&mut serde_json::Deserializer::from_slice(json)).ok()?.json;
+    let text = if field == "kind" { kept.get("kind") } else { kept.get("metadata")?.get(field) };
+    text?.as_str().map(str::to_owned)
+}
+
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: ListMetadata,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::client::ObjectNames;
+    use drift_api::object::kept_fields::MAX_KEPT_BYTES;
+
+    fn services(field: &str) -> LeanObjects {
+        let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
+        let mut fields = FieldPaths::default();
+        fields.insert(vec![field.to_owned()]);
+        LeanObjects::new(ResolvedKind { resource, namespaced: true }, fields)
+    }
+
+    #[test]
+    fn items_of_lists_get_back_their_kind() {
+        let decode = services("kind");
+        let list = json!({"items": [{"metadata": {"name": "p"}}], "metadata": {"resourceVersion": "7"}}).to_string();
+        let answer = parse_list(&decode, list.as_bytes()).unwrap();
+        assert_eq!(*answer.items[0].object.view.open(), json!({"kind": "Service"}));
+        assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn views_are_packed_against_the_first_large_one() {
+        let decode = services("spec");
+        let item = |name: &str, text: &str| json!({"metadata": {"name": name}, "spec": {"text": text}});
+        let (oversized, text) =
+            ("x".repeat(MAX_KEPT_BYTES), "one that is long enough to be what others are packed against");
+        let items = [item("huge", &oversized), item("small", ""), item("a", text), item("b", text), item("small", "")];
+        let list = json!({"items": items, "metadata": {}}).to_string();
+        let answer = parse_list(&decode, list.as_bytes()).unwrap();
+        let views: Vec<_> = answer.items.iter().map(|item| &item.object.view).collect();
+        let dictionaries: Vec<_> = views.iter().map(|view| view.dictionary()).collect();
+        assert_eq!(dictionaries[..3], [None; 3]);
+        assert!(dictionaries[3].is_some() && dictionaries[3] == views[2].to_dictionary().as_ref());
+        assert_eq!((views[3], views[4]), (views[2], views[1]));
+    }
+
+    fn nested(levels: usize) -> String {
+        format!("{}{}", r#"{"a":"#.repeat(levels) + "1", "}".repeat(levels))
+    }
+
+    fn item(name: &str, version: u32, spec: &str) -> String {
+        format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}},"spec":{spec}}}"#)
+    }
+
+    fn list(items: &[String]) -> String {
+        format!(r#"{{"kind":"List","items":[{}],"metadata":{{"resourceVersion":"7"}}}}"#, items.join(" , "))
+    }
+
+    #[test]
+    fn a_deep_object_is_oversized_by_itself() {
+        let decode = services("spec");
+        let list = list(&[item("a", 1, "1"), item("deep", 2, &nested(5000)), item("b", 3, "1")]);
+        let answer = parse_list(&decode, list.as_bytes()).unwrap();
+        let seen: Vec<_> =
+            answer.items.iter().map(|seen| (seen.object.id.name.as_str(), seen.object.is_oversized)).collect();
+        assert_eq!(seen, [("a", false), ("deep", true), ("b", false)]);
+        let event = format!(r#"{{"type":"ADDED","object":{}}}"#, item("deep", 9, &nested(5000)));
+        let WatchAnswer::Changed(seen) = parse_event(&decode, event.as_bytes()).unwrap() else { panic!("no change") };
+        assert!(seen.object.is_oversized && seen.object.resource_version.to_string() == "9");
+    }
+
+    #[test]
+    fn an_unreadable_object_is_not_gone() {
+        let decode = services("spec");
+        let metadata = |more: &str| {
+            format!(r#"{{"uid":"u","name":"n","namespace":"a","resourceVersion":"2","labels":{{"l":"v"}}{more}}}"#)
+        };
+        let condition = r#"{"type":"driftObserved","status":"True","reason":"InSync"}"#;
+        let in_spec = format!(
+            r#"{{"metadata":{},"spec":1e999,"status":{{"conditions":[{condition}]}}}}"#,
+            metadata(r#","finalizers":["f"]"#)
+        );
+        let in_metadata = format!(r#"{{"metadata":{}}}"#, metadata(r#","generation":1e999"#));
+        for (object, has_condition) in [(in_spec, true), (in_metadata, false)] {
+            let seen = parse_list(&decode, list(std::slice::from_ref(&object)).as_bytes()).unwrap().items.remove(0);
+            assert!(seen.object.is_oversized && seen.object.view.open().is_null());
+            let id = &seen.object.id;
+            assert_eq!((&*id.uid, &*id.name, id.namespace.as_deref()), ("u", "n", Some("a")));
+            assert_eq!(seen.labels, Some(json!({"l": "v"})));
+            assert_eq!(
+                (seen.object.conditions.observed.is_some(), seen.object.finalizers.len()),
+                match has_condition {
+                    true => (true, 1),
+                    false => (false, 0),
+                }
+            );
+            let event = format!(r#"{{"type":"MODIFIED","object":{object}}}"#);
+            let WatchAnswer::Changed(changed) = parse_event(&decode, event.as_bytes()).unwrap() else {
+                panic!("no change")
+            };
+            assert_eq!(changed, seen);
+        }
+        let nameless = r#"{"metadata":{"uid":"u"},"spec":1e999}"#.to_owned();
+        assert!(parse_list(&decode, list(&[nameless]).as_bytes()).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn an_item_without_a_name_is_left_out() {
+        let strange = r#"{"metadata":{"name":7,"resourceVersion":{}}}"#.to_owned();
+        let items = [item("a", 1, "1"), item("deep", 2, &nested(200)), strange, "7".to_owned(), item("b", 3, "1")];
+        let whole = parse_list(&WholeObjects, list(&items).as_bytes()).unwrap();
+        assert_eq!(whole.items.len(), 4, "only the deep one cannot be kept whole");
+        let names = parse_list(&ObjectNames, list(&items).as_bytes()).unwrap();
+        let named: Vec<_> = names.items.iter().map(|item| item.name.name.as_str()).collect();
+        assert_eq!((named, names.metadata.resource_version.as_str()), (vec!["a", "deep", "b"], "7"));
+    }
+
+    #[test]
+    fn a_broken_list_is_an_error() {
+        let broken = ["", "7", "{", "[]", r#"{"items":[{]}"#, r#"{"items":[{}"#, r#"{"items":[]} x"#, r#"{"items":7}"#];
+        for broken in broken {
+            assert!(parse_list(&WholeObjects, broken.as_bytes()).is_err(), "{broken}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The judge of documents that remembers the last good text of each.
+//!
+//! It joins the watch of the ConfigMaps, which knows no language, to the catalogue, which knows no watch, and to the schemas
+//! of kinds: an edit that reads a field which its kind lacks, or that names a kind which the cluster does not have, is a bad
+//! document like any other, and its last good text stays: with a misspelt kind the target would let go of all its objects.
+//! A target that never was in force has none; it waits for its kind, which says the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::watch::{Configuration, Documents, Judge};
+use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
+use drift_language::{Catalogue, DocumentName, Refused, Target, UnknownField};
+
+/// How long the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
+/// where it is not, the target is looked at again once it is in force.
+const SCHEMAS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Remembers what was last good.
+pub struct LastGood {
+    client: kube::Client,
+    catalogue: Catalogue,
+    /// How often an edit was refused for what its kind lacks: the schema of a kind that was edited too is published some
+    /// seconds later.
+    looks: BTreeMap<DocumentName, u32>,
+    /// What was refused, by the text that was.
+    refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
+}
+
+/// A kind that goes away is not for an edit to answer for.
+fn is_same_kind(before: &Target, after: &Target) -> bool {
+    (before.objects.group(), &before.objects.kind) == (after.objects.group(), &after.objects.kind)
+}
+
+/// The same with the text that was refused.
+fn remembered<'e>(
+    refused: &Refused,
+    edits: impl Iterator<Item = (&'e Arc<Target>, &'e Arc<Target>)>,
+) -> BTreeMap<DocumentName, (String, Vec<UnknownField>)> {
+    let with_text = edits.filter_map(|(_, after)| {
+        let unknown = refused.get(&after.document)?;
+        Some((after.document.clone(), (after.document_hash.clone(), unknown.clone())))
+    });
+    with_text.collect()
+}
+
+impl LastGood {
+    /// A judge with nothing to remember yet.
+    #[must_use]
+    pub fn new(client: kube::Client) -> Self {
+        Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
+    }
+
+    /// The edits of targets in force that read fields which their kinds lack, or that name kinds which are not there. Where the text in force does so too, neither
+    /// works, and the edit may be the way out. An edit that cannot be judged now is refused as it was before, if it was.
+    async fn refused(&self, next: &Catalogue) -> Refused {
+        let mut refused = Refused::new();
+        let edits: Vec<_> = self.catalogue.edits(next).collect();
+        for (_, after) in &edits {
+            let known = self.refused.get(&after.document).filter(|(hash, _)| *hash == after.document_hash);
+            refused.extend(known.map(|(_, unknown)| (after.document.clone(), unknown.clone())));
+        }
+        let ask = async {
+            for (before, after) in edits {
+                let unknown = match unknown_fields(&self.client, after).await {
+                    Ok(unknown) => unknown,
+                    Err(missing @ KindError::Missing { .. }) if !is_same_kind(before, after) => {
+                        vec![UnknownField { path: Vec::new(), written_by: None, message: missing.to_string() }]
+                    }
+                    Err(_) => continue,
+                };
+                let is_worse = match unknown.is_empty() {
+                    true => false,
+                    false => match unknown_fields(&self.client, before).await {
+                        Ok(before) => before.is_empty(),
+                        Err(_) => continue,
+                    },
+                };
+                match is_worse {
+                    true => refused.insert(after.document.clone(), unknown),
+                    false => refused.remove(&after.document),
+                };
+            }
+        };
+        // What was not answered by then is as it was.
+        _ = tokio::time::timeout(SCHEMAS_WITHIN, ask).await;
+        refused
+    }
+
+    /// Counts the looks, and gives how soon to look again.
+    fn count_looks(&mut self, refused: &Refused) -> Option<Duration> {
+        self.looks.retain(|document, _| refused.contains_key(document));
+        for document in refused.keys() {
+            *self.looks.entry(document.clone()).or_default() += 1;
+        }
+        let is_untold = |looks: &u32| *looks < UNTOLD_LOOKS;
+        let soon = if self.looks.values().any(is_untold) { LOOK_UP_SOON } else { LOOK_UP_AGAIN };
+        (!refused.is_empty()).then_some(soon)
+    }
+}
+
+impl Judge for LastGood {
+    async fn judge(&mut self, documents: &Documents) -> Configuration {
+        let mut next = self.catalogue.update(documents);
+        let refused = self.refused(&next).await;
+        self.refused = remembered(&refused, self.catalogue.edits(&next));
+        if !refused.is_empty() {
+            next = self.catalogue.update_without(documents, &refused);
+        }
+        self.catalogue = next;
+        let look_again = self.count_looks(&refused);
+        let problems = self.catalogue.problems();
+        let is_whole = |map: &&String| !problems.iter().any(|problem| problem.document.config_map == **map);
+        let unsettled = self.looks.iter().filter(|(_, looks)| **looks < UNTOLD_LOOKS);
+        let unsettled: BTreeSet<_> = unsettled.map(|(document, _)| document.clone()).collect();
+        Configuration {
+            targets: self.catalogue.targets().clone(),
+            whole: documents.keys().filter(is_whole).cloned().collect(),
+            problems: problems.iter().filter(|problem| !unsettled.contains(&problem.document)).cloned().collect(),
+            doubts: self.catalogue.doubts(),
+            unsettled,
+            loaded: true,
+            look_again,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{client, refuse, reply};
+    use crate::process::clock;
+    use serde_json::{Value, json};
+    use std::sync::Mutex;
+
+    fn documents(template: &str) -> Documents {
+        let text = format!(
+            "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: records}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: Record}}\n  identity: x\n  read: {{http: {{url: 'http://h/x'}}}}\n  compare: {{desired: {{ttl: '${{{template}}}'}}}}\n"
+        );
+        Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))])
+    }
+
+    fn schema(fields: &[&str]) -> Value {
+        let fields: serde_json::Map<_, _> =
+            fields.iter().map(|field| ((*field).to_owned(), json!({"type": "integer"}))).collect();
+        let kind = json!({"x-kubernetes-group-version-kind": [{"group": "demo.example", "version": "v1", "kind": "Record"}],
+            "properties": {"spec": {"type": "object", "properties": fields}}});
+        json!({"components": {"schemas": {"r": kind}}})
+    }
+
+    /// A judge, and the schema that the API server publishes: none where it does not answer.
+    fn judge() -> (LastGood, Arc<Mutex<Option<Value>>>) {
+        let published = Arc::new(Mutex::new(Some(schema(&["ttl"]))));
+        let answered = published.clone();
+        let (client, _) = client(move |sent| {
+            let schema = answered.lock().unwrap().clone();
+            Box::pin(async move {
+                match (sent.uri.as_str(), schema) {
+                    (_, None) => std::future::pending().await,
+                    ("/apis/demo.example/v1", _) => reply(
+                        200,
+                        &json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1",
+                        "resources": [{"name": "records", "singularName": "record", "namespaced": true, "kind": "Record",
+                            "verbs": ["list", "watch", "patch"]}]}),
+                    ),
+                    ("/openapi/v3/apis/demo.example/v1", Some(schema)) => reply(200, &schema),
+                    _ => refuse(404, "NotFound", "404 page not found"),
+                }
+            })
+        });
+        (LastGood::new(client), published)
+    }
+
+    /// The text in force, what is wrong, and whether the ConfigMap is in force as it stands.
+    async fn judged(judge: &mut LastGood, documents: &Documents) -> (String, Vec<String>, bool) {
+        let found = judge.judge(documents).await;
+        let problems = found.problems.iter().map(ToString::to_string).collect();
+        (found.targets["records"].document_hash.clone(), problems, found.whole.contains("m"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_that_reads_an_unknown_field_is_bad() {
+        let (mut judge, published) = judge();
+        let (good, wrong) = (documents("self.spec.ttl"), documents("self.spec.?tll.orValue(300)"));
+        let (first, problems, is_whole) = judged(&mut judge, &good).await;
+        assert!(problems.is_empty() && is_whole);
+        assert_eq!(judge.judge(&wrong).await.unsettled.len(), 1, "it is not told, and not good either");
+        for look in 2..=UNTOLD_LOOKS {
+            let (standing, problems, is_whole) = judged(&mut judge, &wrong).await;
+            assert!(standing == first && !is_whole, "look {look}");
+            let said = "m/a line 8 column 42: demo.example/v1 Record has no field spec.tll, which a template reads: did you mean `ttl`?";
+            let said: &[&str] = if look < UNTOLD_LOOKS { &[] } else { &[said] };
+            assert_eq!(problems, said, "look {look}");
+        }
+        *published.lock().unwrap() = None;
+        let (standing, problems, _) = judged(&mut judge, &wrong).await;
+        assert!(
+            standing == first && problems.len() == 1,
+            "what was refused stays so while nobody answers: {problems:?}"
+        );
+        *published.lock().unwrap() = Some(schema(&["ttl"]));
+        let told = judge.judge(&wrong).await;
+        assert!(told.look_again == Some(LOOK_UP_AGAIN) && told.unsettled.is_empty());
+        *published.lock().unwrap() = Some(schema(&["ttl", "tll"]));
+        let found = judge.judge(&wrong).await;
+        assert!(found.targets["records"].document_hash != first && found.problems.is_empty());
+        assert_eq!(found.look_again, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_to_a_missing_kind_is_bad() {
+        let (mut judge, _) = judge();
+        let good = documents("self.spec.ttl");
+        let (first, ..) = judged(&mut judge, &good).await;
+        let text = good["m"]["a"].replace("kind: Record", "kind: Records");
+        let misspelt = Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))]);
+        for look in 1..=UNTOLD_LOOKS {
+            let (standing, problems, is_whole) = judged(&mut judge, &misspelt).await;
+            assert!(standing == first && !is_whole, "look {look}");
+            assert_eq!(problems.len(), usize::from(look == UNTOLD_LOOKS), "look {look}: {problems:?}");
+            let told = "m/a line 5 column 42: the cluster has no kind Records in demo.example/v1: ";
+            assert!(problems.iter().all(|problem| problem.starts_with(told)), "{problems:?}");
+        }
+        let (standing, problems, is_whole) = judged(&mut judge, &good).await;
+        assert!(standing == first && problems.is_empty() && is_whole);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_of_an_unknown_kind_is_taken() {
+        let (mut judge, published) = judge();
+        let (first, ..) = judged(&mut judge, &documents("self.spec.ttl")).await;
+        *published.lock().unwrap() = None;
+        let begun = clock::now();
+        let (second, problems, is_whole) = judged(&mut judge, &documents("self.spec.tll")).await;
+        assert!(second != first && problems.is_empty() && is_whole);
+        assert_eq!(clock::now() - begun, SCHEMAS_WITHIN);
+        *published.lock().unwrap() = Some(schema(&["ttl"]));
+        let (third, problems, _) = judged(&mut judge, &documents("self.spec.ltt")).await;
+        assert!(third != second && problems.is_empty(), "the text in force does not work either");
+    }
+}

@@ -1,0 +1,142 @@
+//! What there is to tell about documents: each change for the worse or the better, once.
+//!
+//! A bad document stays bad for hours and is read again with every change nearby; saying so each time would bury the
+//! news. Pure; this file must not know who is told, or how.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_language::{DocumentName, Problem};
+
+use crate::events::NoticeKind;
+
+/// One thing to tell about a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It is bad, and why: every problem of it.
+    Invalid(DocumentName, String),
+    /// It was bad and is in force now.
+    Mended(DocumentName),
+    /// It is in force, and perhaps not as it is meant.
+    Doubtful(DocumentName, String),
+}
+
+/// What was told already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    bad: BTreeMap<DocumentName, String>,
+    doubtful: BTreeMap<DocumentName, String>,
+}
+
+impl News {
+    /// The document, what an Event about it is called, and what it says.
+    pub(crate) fn event(self) -> (DocumentName, (NoticeKind, &'static str), String) {
+        match self {
+            Self::Invalid(document, text) => (document, (NoticeKind::Warning, "TargetInvalid"), text),
+            Self::Doubtful(document, text) => (document, (NoticeKind::Warning, "TargetDoubtful"), text),
+            Self::Mended(document) => {
+                let text = format!("{} is in force", document.key);
+                (document, (NoticeKind::Normal, "TargetLoaded"), text)
+            }
+        }
+    }
+}
+
+impl Told {
+    /// What is new of problems and doubts, and counts as told with this. Nothing is new of what is `unsettled`. `is_there` says
+    /// whether a document still exists: one that was deleted is neither bad nor mended.
+    pub(crate) fn catch_up(
+        &mut self,
+        (problems, doubts): (&[Problem], &[Problem]),
+        unsettled: &BTreeSet<DocumentName>,
+        is_there: impl Fn(&DocumentName) -> bool,
+    ) -> Vec<News> {
+        let mut bad = texts(problems);
+        let standing = self.bad.iter().filter(|(document, _)| unsettled.contains(document));
+        bad.extend(standing.map(|(document, text)| (document.clone(), text.clone())));
+        let doubtful = texts(doubts);
+        let invalid = changed(&bad, &self.bad);
+        let mended = self.bad.keys().filter(|document| !bad.contains_key(document) && is_there(document));
+        let news = invalid
+            .map(|(document, text)| News::Invalid(document.clone(), text.clone()))
+            .chain(mended.map(|document| News::Mended(document.clone())))
+            .chain(
+                changed(&doubtful, &self.doubtful)
+                    .map(|(document, text)| News::Doubtful(document.clone(), text.clone())),
+            )
+            .collect();
+        (self.bad, self.doubtful) = (bad, doubtful);
+        news
+    }
+}
+
+/// The texts that were not told so.
+fn changed<'t>(
+    texts: &'t BTreeMap<DocumentName, String>,
+    told: &BTreeMap<DocumentName, String>,
+) -> impl Iterator<Item = (&'t DocumentName, &'t String)> {
+    texts.iter().filter(|(document, text)| told.get(document) != Some(text))
+}
+
+/// All problems of each document in one text.
+pub(crate) fn texts(problems: &[Problem]) -> BTreeMap<DocumentName, String> {
+    let mut texts = BTreeMap::<DocumentName, String>::new();
+    for problem in problems {
+        let text = texts.entry(problem.document.clone()).or_default();
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(&problem.to_string());
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(key: &str) -> DocumentName {
+        DocumentName { config_map: "targets".to_owned(), key: key.to_owned() }
+    }
+
+    fn problem(key: &str, message: &str) -> Problem {
+        Problem { document: document(key), line: 1, column: 2, message: message.to_owned() }
+    }
+
+    #[test]
+    fn what_may_still_be_bad_is_not_called_mended() {
+        let mut told = Told::default();
+        let unsettled = BTreeSet::from([document("a")]);
+        told.catch_up((&[problem("a", "x")], &[]), &BTreeSet::new(), |_| true);
+        assert_eq!(told.catch_up((&[], &[]), &unsettled, |_| true), []);
+        assert_eq!(told.catch_up((&[], &[]), &BTreeSet::new(), |_| true), [News::Mended(document("a"))]);
+    }
+
+    #[test]
+    fn each_doubt_is_told_once() {
+        let mut told = Told::default();
+        let mut doubt = |doubts: &[Problem]| told.catch_up((&[], doubts), &BTreeSet::new(), |_| true);
+        let doubtful = |text: &str| News::Doubtful(document("a"), format!("targets/a line 1 column 2: {text}"));
+        assert_eq!(doubt(&[problem("a", "x")]), [doubtful("x")]);
+        assert_eq!(doubt(&[problem("a", "x")]), []);
+        assert_eq!(doubt(&[problem("a", "y")]), [doubtful("y")]);
+        assert_eq!(doubt(&[]), [], "who mended it knows");
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut told = Told::default();
+        let mut catch_up =
+            |problems: &[Problem], is_there: bool| told.catch_up((problems, &[]), &BTreeSet::new(), |_| is_there);
+        let bad = [problem("a", "x"), problem("a", "y"), problem("b", "z")];
+        let first = "targets/a line 1 column 2: x; targets/a line 1 column 2: y".to_owned();
+        let other = "targets/b line 1 column 2: z".to_owned();
+        let news = [News::Invalid(document("a"), first), News::Invalid(document("b"), other)];
+        assert_eq!(catch_up(&bad, true), news);
+        assert_eq!(catch_up(&bad, true), []);
+        let later = "targets/b line 1 column 2: worse".to_owned();
+        let news = [News::Invalid(document("b"), later), News::Mended(document("a"))];
+        assert_eq!(catch_up(&[problem("b", "worse")], true), news);
+        assert_eq!(catch_up(&[], false), [], "a deleted document is not mended");
+        assert_eq!(catch_up(&[], true), []);
+    }
+}

@@ -1,0 +1,447 @@
+//! The targets in force, from the ConfigMaps of our namespace that are labelled as theirs.
+//!
+//! This file keeps the texts up to date, has them judged by the function it is given (which remembers what was last
+//! good), and publishes the outcome whole. It tells once about each change, in the log and as an Event on the
+//! ConfigMap. It must not know the target language.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
+use kube::core::Resource;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::cleanup::InForce;
+use crate::client::WholeObjects;
+use crate::config::document_counts::DocumentCounts;
+use crate::config::news::{News, Told, texts};
+use crate::events::{EventWriter, Notice};
+use crate::lease::Leadership;
+use crate::telemetry::health::{Part, Remark};
+use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::watch::store::{Effect, Store};
+use drift_api::names::{TARGETS_LABEL, TRUE};
+use drift_language::{DocumentName, Problem, Target};
+
+/// How long changes are collected before they are judged: `kubectl apply` of several ConfigMaps is one change, and a
+/// change takes effect within a second.
+const DEBOUNCE: Duration = Duration::from_millis(150);
+
+/// Changes that wait between the connection and us.
+const BUFFER: usize = 16;
+
+/// The targets in force, whole: swapped as one value.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// Every good target by name (last good ones included).
+    pub targets: BTreeMap<String, Arc<Target>>,
+    /// What is wrong with documents that are not in force.
+    pub problems: Vec<Problem>,
+    /// What stands in documents in force and is perhaps not meant.
+    pub doubts: Vec<Problem>,
+    /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
+    pub unsettled: BTreeSet<DocumentName>,
+    /// ConfigMaps that exist and of which every document is in force as it stands: what these do not say is not wanted.
+    pub whole: BTreeSet<String>,
+    /// False until the first list of ConfigMaps was read.
+    pub loaded: bool,
+    /// How soon the same documents may have to be judged otherwise, where that does not depend on them alone.
+    pub look_again: Option<Duration>,
+}
+
+impl Configuration {
+    /// What is in force and what is certain of it.
+    #[must_use]
+    pub const fn in_force(&self) -> InForce<'_> {
+        InForce { targets: &self.targets, whole: &self.whole }
+    }
+}
+
+/// The documents as they are now: each ConfigMap that exists, with its keys and texts. A ConfigMap that is missing
+/// here says nothing about its targets; one that is here and lacks a key says that the document is gone.
+pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Judges the documents; remembers what was last good.
+pub trait Judge: Send {
+    /// What is in force now. `loaded` of what it gives is set by the watch.
+    fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
+}
+
+/// What a watch of the configuration needs.
+pub struct ConfigSettings<J> {
+    /// The client.
+    pub client: kube::Client,
+    /// The namespace of the ConfigMaps.
+    pub namespace: String,
+    /// Judges the documents.
+    pub judge: J,
+    /// Writes Events on ConfigMaps while `Leadership` is held, so that each change is told by one process;
+    /// `None` where another program tells.
+    pub teller: Option<(EventWriter, Leadership)>,
+    /// Says in `/readyz` whether the ConfigMaps can be read.
+    pub part: Part,
+    /// Where the documents are counted.
+    pub documents: DocumentCounts,
+}
+
+/// The watch of the configuration.
+pub struct ConfigWatch<J> {
+    settings: ConfigSettings<J>,
+    store: Store<KeptMap>,
+    published: watch::Sender<Arc<Configuration>>,
+    logged: Told,
+    told: Told,
+    remarks: Vec<Remark>,
+    is_failing: bool,
+}
+
+#[derive(Debug)]
+struct KeptMap {
+    uid: String,
+    data: BTreeMap<String, String>,
+}
+
+impl<J: Judge> ConfigWatch<J> {
+    /// Nothing happens until it runs; until then and until the first list, nothing is `loaded`.
+    #[must_use]
+    pub fn new(settings: ConfigSettings<J>) -> (Self, watch::Receiver<Arc<Configuration>>) {
+        let (published, receiver) = watch::channel(Arc::default());
+        let (store, logged, told) = (Store::default(), Told::default(), Told::default());
+        (Self { settings, store, published, logged, told, remarks: Vec::new(), is_failing: false }, receiver)
+    }
+
+    /// Follows the ConfigMaps until `stop`.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let collection = Collection {
+            path: ConfigMap::url_path(&(), Some(&self.settings.namespace)),
+            label_selector: Some(format!("{TARGETS_LABEL}={TRUE}")),
+            heard: None,
+        };
+        let (sender, receiver) = mpsc::channel(BUFFER);
+        let following = follow(self.settings.client.clone(), (collection, WholeObjects), 0, sender);
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = following => {}
+            () = self.keep(receiver) => {}
+        }
+    }
+
+    async fn keep(&mut self, mut changes: mpsc::Receiver<Heard>) {
+        let leadership = self.settings.teller.as_ref().map(|(_, leadership)| leadership.clone());
+        loop {
+            let term = acquired(leadership.as_ref());
+            let change = tokio::select! {
+                change = changes.recv() => change,
+                () = wait_to_look_again(&self.published) => {
+                    self.judge().await;
+                    continue;
+                }
+                term = term => {
+                    self.tell_while(&term, &mut changes).await;
+                    continue;
+                }
+            };
+            let Some((_, change)) = change else { return };
+            self.take(change, &mut changes).await;
+        }
+    }
+
+    /// As the leader: what is bad now is told once, and then each change.
+    async fn tell_while(&mut self, term: &CancellationToken, changes: &mut mpsc::Receiver<Heard>) {
+        self.told = Told::default();
+        self.tell();
+        loop {
+            let change = tokio::select! {
+                () = term.cancelled() => return,
+                change = changes.recv() => change,
+                () = wait_to_look_again(&self.published) => {
+                    self.judge().await;
+                    self.tell();
+                    continue;
+                }
+            };
+            let Some((_, change)) = change else { return };
+            self.take(change, changes).await;
+            self.tell();
+        }
+    }
+
+    /// Takes in a change and those that follow at once, and has the outcome judged.
+    async fn take(&mut self, change: Change, changes: &mut mpsc::Receiver<Heard>) {
+        if !self.hear(change) {
+            return;
+        }
+        let collect = async {
+            while let Some((_, change)) = changes.recv().await {
+                self.hear(change);
+            }
+        };
+        // The end of the debounce is how it ends.
+        _ = tokio::time::timeout(DEBOUNCE, collect).await;
+        self.judge().await;
+    }
+
+    /// Whether the documents say something else now.
+    fn hear(&mut self, change: Change) -> bool {
+        let effect = self.store.hear(change, |object, _| Some(kept(object)));
+        match &effect {
+            Effect::Changed | Effect::Same => {
+                self.is_failing = false;
+                self.settings.part.ready();
+            }
+            Effect::Pending => {}
+            Effect::Failing(text) => {
+                if !self.is_failing {
+                    tracing::warn!("ConfigMaps cannot be watched: {text}");
+                }
+                self.is_failing = true;
+                self.settings.part.not_ready(format!("ConfigMaps cannot be watched: {text}"));
+            }
+        }
+        effect == Effect::Changed
+    }
+
+    async fn judge(&mut self) {
+        let present = self.store.present().iter();
+        let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
+        let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&documents).await };
+        let bad = texts(&configuration.problems);
+        self.settings.documents.judged(configuration.targets.len(), bad.len());
+        // The lines that stood go only when their successors stand.
+        let remark = |text: &String| self.settings.part.remark("document", format!("not in force: {text}"));
+        self.remarks = bad.values().map(remark).collect();
+        let is_there = |document: &DocumentName| is_there(&self.store, document);
+        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
+        for news in self.logged.catch_up((problems, doubts), &configuration.unsettled, is_there) {
+            match news {
+                News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
+                News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
+                News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
+            }
+        }
+        log_targets(&self.published.borrow().targets, &configuration.targets);
+        self.published.send_replace(Arc::new(configuration));
+    }
+
+    fn tell(&mut self) {
+        let configuration = Arc::clone(&self.published.borrow());
+        let Some((writer, _)) = &self.settings.teller else { return };
+        let is_there = |document: &DocumentName| is_there(&self.store, document);
+        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
+        for news in self.told.catch_up((problems, doubts), &configuration.unsettled, is_there) {
+            let (document, (kind, reason), note) = news.event();
+            let map = self.store.present().get(&document.config_map);
+            let regarding = ObjectReference {
+                api_version: Some("v1".to_owned()),
+                kind: Some("ConfigMap".to_owned()),
+                namespace: Some(self.settings.namespace.clone()),
+                name: Some(document.config_map.clone()),
+                uid: map.map(|map| map.uid.clone()),
+                ..ObjectReference::default()
+            };
+            let target = document.config_map;
+            writer.emit(Notice { target, regarding, kind, reason, action: "Load", note });
+        }
+    }
+}
+
+/// Says which targets came, changed and went; a target whose text is the same is the same value.
+fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Arc<Target>>) {
+    for (name, target) in now {
+        let document = format!("{}/{}", target.document.config_map, target.document.key);
+        match before.get(name) {
+            None => tracing::info!(target_name = name, document, "the target is in force"),
+            Some(known) if Arc::ptr_eq(known, target) => {}
+            Some(_) => tracing::info!(target_name = name, document, "the target's new text is in force"),
+        }
+    }
+    for name in before.keys().filter(|name| !now.contains_key(*name)) {
+        tracing::info!(target_name = name, "the target is gone");
+    }
+}
+
+/// Waits until the documents may have to be judged otherwise; for ever where they alone decide.
+async fn wait_to_look_again(published: &watch::Sender<Arc<Configuration>>) {
+    let pause = published.borrow().look_again;
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for leadership; for ever where there is nothing to tell.
+async fn acquired(leadership: Option<&Leadership>) -> CancellationToken {
+    match leadership {
+        Some(leadership) => leadership.acquired().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_there(store: &Store<KeptMap>, document: &DocumentName) -> bool {
+    store.present().get(&document.config_map).is_some_and(|map| map.data.contains_key(&document.key))
+}
+
+fn kept(object: &Value) -> KeptMap {
+    KeptMap {
+        uid: object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        data: document_texts(object),
+    }
+}
+
+/// The keys and texts of a ConfigMap.
+pub(crate) fn document_texts(config_map: &Value) -> BTreeMap<String, String> {
+    let data = config_map.get("data").and_then(Value::as_object).into_iter().flatten();
+    data.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{Log, Sent, client, reply};
+    use crate::events::event_writer;
+    use crate::lease::{LeaseSettings, lease};
+    use crate::process::clock;
+    use crate::telemetry::health::Health;
+    use crate::telemetry::metrics;
+    use axum::body::Body;
+    use axum::http::Response;
+    use futures::stream;
+    use serde_json::json;
+    use std::sync::Mutex;
+
+    /// One ConfigMap whose watch the test speaks for.
+    #[derive(Clone)]
+    struct Api {
+        events: Arc<Mutex<Option<mpsc::UnboundedReceiver<String>>>>,
+    }
+
+    fn map(text: &str) -> Value {
+        json!({"metadata": {"name": "targets", "uid": "u", "resourceVersion": "1"}, "data": {"a": text}})
+    }
+
+    impl Api {
+        async fn answer(self, sent: Sent) -> Response<Body> {
+            if sent.uri.contains("/configmaps") && !sent.uri.contains("watch=true") {
+                return reply(200, &json!({"metadata": {"resourceVersion": "1"}, "items": [map("bad one")]}));
+            }
+            if sent.method != "GET" {
+                return reply(201, &sent.json());
+            }
+            let receiver = if sent.uri.contains("watch=true") { self.events.lock().unwrap().take() } else { None };
+            let Some(receiver) = receiver else {
+                return reply(200, &json!({"metadata": {"resourceVersion": "1"}, "spec": {}}));
+            };
+            let lines = stream::unfold(receiver, |mut receiver| async {
+                Some((Ok::<_, std::io::Error>(receiver.recv().await?), receiver))
+            });
+            Response::new(Body::from_stream(lines))
+        }
+    }
+
+    fn api() -> (kube::Client, Log, mpsc::UnboundedSender<String>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let api = Api { events: Arc::new(Mutex::new(Some(receiver))) };
+        let (client, log) = client(move |sent| Box::pin(api.clone().answer(sent)));
+        (client, log, sender)
+    }
+
+    struct ByFirstWord;
+
+    impl Judge for ByFirstWord {
+        async fn judge(&mut self, documents: &Documents) -> Configuration {
+            let mut configuration = Configuration::default();
+            for (config_map, data) in documents {
+                for (key, text) in data {
+                    let document = DocumentName { config_map: config_map.clone(), key: key.clone() };
+                    let said = Problem { document, line: 0, column: 0, message: text.clone() };
+                    match text.split(' ').next() {
+                        Some("bad") => configuration.problems.push(said),
+                        Some("odd") => configuration.doubts.push(said),
+                        _ => {}
+                    }
+                }
+            }
+            configuration
+        }
+    }
+
+    async fn until(what: &str, is_so: impl Fn() -> bool) {
+        let began = clock::now();
+        while !is_so() {
+            assert!(clock::now() - began <= Duration::from_secs(2), "never seen: {what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    fn events(log: &Log) -> Vec<(String, String)> {
+        let posts = log.all().into_iter().filter(|sent| sent.uri.contains("/events?"));
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap().to_owned();
+        posts.map(|sent| (text(&sent.json(), "reason"), text(&sent.json(), "note"))).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_change_of_a_document_is_published_and_told_once() {
+        let (client, log, watch) = api();
+        let (health, stop) = (Health::default(), CancellationToken::new());
+        let mut registry = metrics::registry("poller");
+        let (writer, event_task) = event_writer(client.clone(), "drift-poller", "i", &mut registry);
+        let settings = LeaseSettings {
+            namespace: "here".to_owned(),
+            name: "l".to_owned(),
+            instance: "i".to_owned(),
+            manager: "m",
+            on_take: BTreeMap::new(),
+            part: health.part("lease"),
+        };
+        let (handle, lease_task) = lease(settings, stop.clone());
+        let documents = DocumentCounts::default();
+        documents.register(&mut registry);
+        let settings = ConfigSettings {
+            client: client.clone(),
+            namespace: "here".to_owned(),
+            judge: ByFirstWord,
+            teller: Some((writer, handle.leadership())),
+            part: health.part("config"),
+            documents,
+        };
+        let (config, published) = ConfigWatch::new(settings);
+        let problems = || published.borrow().problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>();
+        let say =
+            |kind: &str, text: &str| watch.send(format!("{}\n", json!({"type": kind, "object": map(text)}))).unwrap();
+        let looking = async {
+            assert!(!published.borrow().loaded);
+            until("the first list", || published.borrow().loaded && problems() == ["bad one"]).await;
+            until("an Event", || events(&log).len() == 1).await;
+            assert_eq!(health.remarks()[0].trouble.as_deref(), Some("not in force: targets/a: bad one"));
+            assert!(metrics::text(&registry).unwrap().contains("state=\"bad\"} 1"));
+            for text in ["bad two", "bad three"] {
+                say("MODIFIED", text);
+            }
+            until("the change", || problems() == ["bad three"]).await;
+            say("MODIFIED", "good");
+            until("the mending", || problems().is_empty() && events(&log).len() == 3).await;
+            assert!(health.remarks().is_empty());
+            say("MODIFIED", "odd one");
+            until("the doubt", || events(&log).len() == 4).await;
+            say("DELETED", "good");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let expected = [
+                ("TargetInvalid", "targets/a: bad one"),
+                ("TargetInvalid", "targets/a: bad three"),
+                ("TargetLoaded", "a is in force"),
+                ("TargetDoubtful", "targets/a: odd one"),
+            ];
+            assert_eq!(events(&log), expected.map(|(reason, note)| (reason.to_owned(), note.to_owned())));
+        };
+        tokio::select! {
+            () = looking => {}
+            _ = futures::future::join3(config.run(stop.clone()), lease_task.run(client), event_task.run(stop.clone())) => {
+                panic!("it ended by itself")
+            }
+        }
+    }
+}

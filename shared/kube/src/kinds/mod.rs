@@ -1,0 +1,323 @@
+//! A target's `apiVersion` and `kind`, looked up in the cluster and checked before anything relies on it.
+//!
+//! This file must not know what targets do with a kind; what a schema must have is decided in `schema` and `declared`.
+
+mod declared;
+mod name;
+mod schema;
+mod search;
+mod written;
+
+pub use name::KindName;
+pub use schema::lost_field;
+pub use search::{KindNews, KindSearch, find_kind};
+pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
+pub use written::WrittenKinds;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
+use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
+use kube::discovery::{ApiCapabilities, Scope, pinned_kind, verbs};
+use serde_json::Value;
+
+use crate::client;
+use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, within};
+use declared::{undeclared_fields, undeclared_status};
+use drift_api::object::ObjectId;
+use drift_language::{Target, UnknownField};
+use schema::{Schema, schema_problems};
+
+/// A kind that can carry the conditions.
+#[derive(Clone, Debug)]
+pub struct ResolvedKind {
+    /// Group, version, kind, plural.
+    pub resource: ApiResource,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl ResolvedKind {
+    /// What an Event about an object of this kind is about.
+    #[must_use]
+    pub fn reference(&self, id: &ObjectId) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(self.resource.api_version.clone()),
+            kind: Some(self.resource.kind.clone()),
+            namespace: id.namespace.as_ref().map(ToString::to_string),
+            name: Some(id.name.to_string()),
+            uid: Some(id.uid.to_string()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+/// Why a kind cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// The cluster does not have it. It may come: ask again now and then.
+    #[error(
+        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind"
+    )]
+    Missing {
+        /// As the target says.
+        api_version: String,
+        /// As the target says.
+        kind: String,
+    },
+    /// It cannot carry the conditions; one sentence for each thing to add.
+    #[error("{}", .0.join("; "))]
+    Unsuitable(Vec<String>),
+    /// The API server does not answer or refuses.
+    #[error("the kind cannot be looked up: {0}")]
+    Unavailable(String),
+}
+
+impl From<CallError> for KindError {
+    fn from(error: CallError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// Looks the kind of a target up and checks that it can be watched and carry the conditions, and that it has the fields that the
+/// target reads and writes.
+///
+/// # Errors
+/// [`KindError`].
+pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
+    let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
+    problems.extend(unknown.into_iter().map(|field| field.message));
+    if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
+}
+
+/// A kind, and what it lacks for a target.
+#[derive(Clone, Debug)]
+pub struct ExaminedKind {
+    /// The kind.
+    pub kind: ResolvedKind,
+    /// What to add so that it can carry the conditions, one sentence each.
+    pub problems: Vec<String>,
+    /// The fields that the target reads or writes and that no object of the kind has.
+    pub unknown: Vec<UnknownField>,
+}
+
+/// Looks the kind of a target up and sees what it lacks.
+///
+/// # Errors
+/// [`KindError`], where nothing can be said about it.
+pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
+    let (kind, document) = published_kind(client, target).await?;
+    Ok(ExaminedKind::by(&document, kind, target))
+}
+
+impl ExaminedKind {
+    /// What a kind lacks by the document that its schema stands in.
+    fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
+        let schema = Schema { document, kind: &kind };
+        let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+        Self { kind, problems, unknown }
+    }
+}
+
+/// The fields that a target reads or writes and that no object of its kind has.
+///
+/// # Errors
+/// [`KindError`], where nothing can be said about them.
+pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Vec<UnknownField>, KindError> {
+    Ok(examine_kind(client, target).await?.unknown)
+}
+
+fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
+    let mut fields = undeclared_fields(schema, &target.all_fields);
+    fields.extend(undeclared_status(schema, target.written_status()));
+    fields
+}
+
+/// The kind of a target and the document that its schema stands in.
+async fn published_kind(client: &kube::Client, target: &Target) -> Result<(ResolvedKind, Value), KindError> {
+    let (api_version, kind) = (target.objects.api_version.as_str(), target.objects.kind.as_str());
+    let resolved = locate_kind(client, api_version, kind).await?;
+    let request = http::Request::get(schema_path(&resolved.resource))
+        .body(Vec::new())
+        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+    match client::request(client, LIST_DEADLINE, request).await {
+        // A group that was just installed is known to discovery before its schema is published.
+        Err(error) if error.code() == Some(404) => {
+            Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() })
+        }
+        other => Ok((resolved, other?)),
+    }
+}
+
+/// Looks a kind up without asking whether it can carry the conditions: to take away what once was put there.
+///
+/// # Errors
+/// [`KindError`].
+async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+    let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
+    let (kind, capabilities) = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
+    for verb in [verbs::LIST, verbs::WATCH, verbs::PATCH] {
+        if !capabilities.supports_operation(verb) {
+            let sentence = format!("{api_version} {} does not support {verb}", kind.resource.kind);
+            return Err(KindError::Unsuitable(vec![sentence]));
+        }
+    }
+    Ok(kind)
+}
+
+/// What the API server calls a kind, and what can be done with its objects; `None` where it does not serve the kind.
+///
+/// # Errors
+/// When it does not say.
+pub(crate) async fn discover_kind(
+    client: &kube::Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Option<(ResolvedKind, ApiCapabilities)>, CallError> {
+    let Ok(version) = api_version.parse::<GroupVersion>() else { return Ok(None) };
+    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
+    let found = async {
+        match pinned_kind(client, &named).await {
+            // The list was read and does not have it.
+            Err(kube::Error::Discovery(_)) => Ok(None),
+            other => other.map(Some),
+        }
+    };
+    let found = match within(CALL_DEADLINE, found).await {
+        Err(error) if error.code() == Some(404) => None,
+        other => other?,
+    };
+    Ok(found.map(|(resource, capabilities)| {
+        let namespaced = capabilities.scope == Scope::Namespaced;
+        (ResolvedKind { resource, namespaced }, capabilities)
+    }))
+}
+
+/// Looks a kind up in any version that the cluster serves, the `noted` ones first: an object is the same in all of them,
+/// so a kind is gone only when no served version has it.
+///
+/// # Errors
+/// [`KindError`]; `Missing` only where no served version of the group has the kind.
+pub async fn locate_served_kind<'a>(
+    client: &kube::Client,
+    (group, kind): (&str, &str),
+    noted: impl Iterator<Item = &'a str>,
+) -> Result<ResolvedKind, KindError> {
+    let served = served_versions(client, group).await?;
+    let is_served = |version: &&str| served.iter().any(|one| one == version);
+    let noted: Vec<&str> = noted.filter(is_served).collect();
+    let others = served.iter().map(String::as_str).filter(|version| !noted.contains(version));
+    let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
+    for version in noted.iter().copied().chain(others) {
+        match locate_kind(client, version, kind).await {
+            Ok(kind) => return Ok(kind),
+            // Missing is what all of them have to be.
+            Err(KindError::Missing { .. }) => {}
+            Err(other) => error = other,
+        }
+    }
+    Err(error)
+}
+
+/// Every `apiVersion` of a group that the cluster serves, the preferred one first.
+async fn served_versions(client: &kube::Client, group: &str) -> Result<Vec<String>, KindError> {
+    if group.is_empty() {
+        return Ok(vec!["v1".to_owned()]);
+    }
+    let request = http::Request::get(format!("/apis/{group}"))
+        .body(Vec::new())
+        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+    let found: APIGroup = match client::request(client, CALL_DEADLINE, request).await {
+        Err(error) if error.code() == Some(404) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut versions: Vec<String> = found.preferred_version.into_iter().map(|version| version.group_version).collect();
+    for version in found.versions {
+        if !versions.contains(&version.group_version) {
+            versions.push(version.group_version);
+        }
+    }
+    Ok(versions)
+}
+
+fn schema_path(resource: &ApiResource) -> String {
+    if resource.group.is_empty() {
+        format!("/openapi/v3/api/{}", resource.version)
+    } else {
+        format!("/openapi/v3/apis/{}/{}", resource.group, resource.version)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{answering, refuse, reply};
+    use serde_json::json;
+
+    fn resources(verbs: &[&str]) -> Value {
+        json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1", "resources": [
+            {"name": "proxies/status", "singularName": "", "namespaced": true, "kind": "Proxy", "verbs": ["get", "patch"]},
+            {"name": "proxies", "singularName": "proxy", "namespaced": true, "kind": "Proxy", "verbs": verbs}]})
+    }
+
+    fn target_of(api_version: &str, kind: &str) -> Target {
+        let text = format!(
+            "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+             {api_version}, kind: {kind}}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
+        );
+        drift_language::fixtures::target(&text)
+    }
+
+    async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<ResolvedKind, KindError> {
+        let (client, _) = answering(move |sent| match sent.uri.as_str() {
+            "/apis/demo.example/v1" => reply(200, &resources(verbs)),
+            "/openapi/v3/apis/demo.example/v1" => reply(200, &json!({})),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        let version = if kind == "Gone" { "gone.example/v1" } else { "demo.example/v1" };
+        resolve_kind(&client, &target_of(version, kind)).await
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_there_is_missing() {
+        let all = &["list", "watch", "patch"];
+        for kind in ["Proxxy", "Gone"] {
+            let error = resolve(all, kind).await.unwrap_err();
+            assert!(matches!(error, KindError::Missing { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_without_watch_or_schema_is_unsuitable() {
+        let error = resolve(&["list", "patch"], "Proxy").await.unwrap_err();
+        assert_eq!(error.to_string(), "demo.example/v1 Proxy does not support watch");
+        let error = resolve(&["list", "watch", "patch"], "Proxy").await.unwrap_err();
+        assert!(error.to_string().contains("publishes no schema"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn no_answer_says_nothing_about_the_kind() {
+        let (client, _) = answering(|_| refuse(503, "ServiceUnavailable", "no"));
+        let error = resolve_kind(&client, &target_of("demo.example/v1", "Proxy")).await.unwrap_err();
+        assert!(matches!(error, KindError::Unavailable(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_kind_is_found_in_any_served_version() {
+        let all = &["list", "watch", "patch"];
+        let group = json!({"kind": "APIGroup", "name": "demo.example", "versions": [
+            {"groupVersion": "demo.example/v2", "version": "v2"}, {"groupVersion": "demo.example/v1", "version": "v1"}]});
+        let (client, _) = answering(move |sent| match sent.uri.as_str() {
+            "/apis/demo.example" => reply(200, &group),
+            "/apis/demo.example/v1" => reply(200, &resources(all)),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        let find = async |kind, noted| locate_served_kind(&client, ("demo.example", kind), [noted].into_iter()).await;
+        let found = find("Proxy", "demo.example/v1alpha1").await.unwrap();
+        assert_eq!(found.resource.api_version, "demo.example/v1");
+        let error = find("Gone", "demo.example/v1").await.unwrap_err();
+        assert!(matches!(error, KindError::Missing { .. }), "{error}");
+        let gone = locate_served_kind(&client, ("gone.example", "Proxy"), std::iter::empty()).await.unwrap_err();
+        assert!(matches!(gone, KindError::Missing { .. }), "{gone}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Whether a kind can carry the conditions, judged by its OpenAPI v3 schema.
+//!
+//! A field that the schema does not declare is dropped by the API server without a word, so a condition would seem
+//! written and never change; better to refuse the target and say what to add to the CRD, and where.
+//! Pure; this file must not know how a schema is fetched.
+
+use serde_json::Value;
+
+use crate::kinds::ResolvedKind;
+use drift_api::condition::{ConditionStatus, CorrectedReason, MAX_MESSAGE_BYTES, ObservedReason};
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+
+/// The fields of a condition and the JSON types that they need.
+const FIELDS: [(&str, &str); 6] = [
+    ("type", "string"),
+    ("status", "string"),
+    ("reason", "string"),
+    ("message", "string"),
+    ("observedGeneration", "integer"),
+    ("lastTransitionTime", "string"),
+];
+
+/// Where the list of conditions stands below the schema of a kind's version.
+const CONDITIONS: &str = ".properties.status.properties.conditions";
+
+/// How many references are followed at most; a document may refer to itself.
+const MAX_REFERENCES: usize = 8;
+
+/// Everything that keeps the kind from carrying the conditions, each a sentence that says what to add and where.
+#[must_use]
+pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !schema.has_status_subresource() {
+        problems.push(schema.say("has no /status subresource", "subresources: {status: {}}", ""));
+    }
+    match schema.of_kind() {
+        Some(root) => problems.extend(schema.condition_problems(root)),
+        None => problems.push(format!("{} publishes no schema", schema.name())),
+    }
+    problems
+}
+
+/// That a field of a condition was written and is not there, with what to add and where; `None` for what is no such field.
+#[must_use]
+pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
+    let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == field)?;
+    let schema = Schema { document: &Value::Null, kind };
+    let problem = format!("loses the field {field} of a condition that is written");
+    Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &format!("{CONDITIONS}.items.properties")))
+}
+
+/// A schema document, and the kind that is looked for in it.
+pub(super) struct Schema<'a> {
+    pub(super) document: &'a Value,
+    pub(super) kind: &'a ResolvedKind,
+}
+
+impl<'a> Schema<'a> {
+    /// The kind with its version, for people.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
+    }
+
+    /// A problem, what to add for it, and the place below the version's schema in the CRD.
+    fn say(&self, problem: &str, addition: &str, place: &str) -> String {
+        let resource = &self.kind.resource;
+        if !resource.group.contains('.') {
+            return format!("{} {problem}, and a built-in kind cannot be changed", self.name());
+        }
+        let place = if place.is_empty() { String::new() } else { format!(".schema.openAPIV3Schema{place}") };
+        format!(
+            "{} {problem}: add {addition} at .spec.versions[name={}]{place} of CustomResourceDefinition {}.{}",
+            self.name(),
+            resource.version,
+            resource.plural,
+            resource.group
+        )
+    }
+
+    fn has_status_subresource(&self) -> bool {
+        let ending = format!("/{}/{{name}}/status", self.kind.resource.plural);
+        let paths = self.document.get("paths").and_then(Value::as_object);
+        paths.into_iter().flatten().any(|(path, methods)| path.ends_with(&ending) && methods.get("patch").is_some())
+    }
+
+    /// The schema of the kind itself.
+    pub(super) fn of_kind(&self) -> Option<&'a Value> {
+        let resource = &self.kind.resource;
+        let is_it = |named: &Value| {
+            let text = |field: &str| named.get(field).and_then(Value::as_str);
+            (text("group"), text("version"), text("kind"))
+                == (Some(&resource.group), Some(&resource.version), Some(&resource.kind))
+        };
+        let schemas = self.document.pointer("/components/schemas")?.as_object()?;
+        schemas.values().find(|schema| {
+            let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
+            kinds.is_some_and(|kinds| kinds.iter().any(is_it))
+        })
+    }
+
+    fn condition_problems(&self, root: &'a Value) -> Vec<String> {
+        if keeps_everything(root) && root.pointer("/properties/status").is_none() {
+            return Vec::new();
+        }
+        let Some(status) = self.property(root, "status") else {
+            return vec![self.say("has no .status", "a status with a list of conditions", ".properties")];
+        };
+        let Some(conditions) = self.property(status, "conditions") else {
+            if keeps_everything(status) {
+                return Vec::new();
+            }
+            return vec![self.say(
+                "has no .status.conditions",
+                "a list of conditions",
+                ".properties.status.properties",
+            )];
+        };
+        if conditions.get("type").and_then(Value::as_str) != Some("array") {
+            if keeps_everything(conditions) && conditions.get("type").is_none() {
+                return Vec::new();
+            }
+            return vec![self.say("has a .status.conditions that is no list", "type: array", CONDITIONS)];
+        }
+        let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
+        self.item_problems(items, &format!("{CONDITIONS}.items"))
+    }
+
+    fn item_problems(&self, items: &Value, place: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (field, wanted) in FIELDS {
+            let declared = self.property(items, field);
+            let is = declared.and_then(|schema| schema.get("type")).and_then(Value::as_str);
+            let addition = format!("{field}: {{type: {wanted}}}");
+            let place = format!("{place}.properties");
+            match (declared, is) {
+                (None, _) if keeps_everything(items) => {}
+                (None, _) => {
+                    let problem = format!("has no field {field} in the items of .status.conditions");
+                    problems.push(self.say(&problem, &addition, &place));
+                }
+                (Some(_), Some(is)) if is != wanted => {
+                    let problem = format!("has a field {field} of type {is} in the items of .status.conditions");
+                    problems.push(self.say(&problem, &addition, &place));
+                }
+                (Some(schema), _) => problems.extend(self.narrowness(field, schema, &format!("{place}.{field}"))),
+            }
+        }
+        let required = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let foreign: Vec<_> = required.filter(|field| FIELDS.iter().all(|(ours, _)| ours != field)).collect();
+        if !foreign.is_empty() {
+            let problem = format!("requires {} in the items of .status.conditions", foreign.join(", "));
+            problems.push(self.say(
+                &problem,
+                "nothing but the six fields of a condition",
+                &format!("{place}.required"),
+            ));
+        }
+        problems
+    }
+
+    /// What keeps a field from taking all that is written into it. Rules in CEL are not judged: a write that they refuse
+    /// shows on its object.
+    fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+        let allowed = schema.get("enum").and_then(Value::as_array);
+        let is_missing = |word: &&str| allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == word));
+        let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
+        if !missing.is_empty() {
+            let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
+            return Some(self.say(&problem, "them", &format!("{place}.enum")));
+        }
+        let most = schema.get("maxLength").and_then(Value::as_u64).filter(|_| field == "message")?;
+        let needed = MAX_MESSAGE_BYTES as u64;
+        let problem = format!("takes no more than {most} characters as message in .status.conditions");
+        (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
+    }
+
+    /// Whether an object here has no other fields than those that are declared.
+    pub(super) fn declares_all(schema: &Value) -> bool {
+        let is_object = schema.get("properties").is_some() || schema.get("type").is_some_and(|kind| kind == "object");
+        let is_embedded = schema.get("x-kubernetes-embedded-resource").is_some_and(|embedded| *embedded == true);
+        is_object && !is_embedded && !keeps_everything(schema)
+    }
+
+    /// The schema of a field, if it is declared.
+    pub(super) fn property(&self, schema: &'a Value, name: &str) -> Option<&'a Value> {
+        schema.get("properties")?.get(name).map(|property| self.resolve(property))
+    }
+
+    /// The schema that is meant: built-in kinds refer to shared ones, alone or in an `allOf` of one.
+    fn resolve(&self, mut schema: &'a Value) -> &'a Value {
+        for _ in 0..MAX_REFERENCES {
+            let inner = schema.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1);
+            let referring = inner.and_then(|all| all.first()).unwrap_or(schema);
+            let Some(reference) = referring.get("$ref").and_then(Value::as_str) else { return schema };
+            let Some(next) = reference.strip_prefix('#').and_then(|pointer| self.document.pointer(pointer)) else {
+                return schema;
+            };
+            schema = next;
+        }
+        schema
+    }
+}
+
+/// The words that the two programs write into a field of their conditions, where they are a closed set.
+fn words_of(field: &str) -> Vec<&'static str> {
+    match field {
+        "type" => vec![DRIFT_OBSERVED, DRIFT_CORRECTED],
+        "status" => [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]
+            .map(ConditionStatus::as_str)
+            .to_vec(),
+        "reason" => {
+            let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
+            observed.chain(CorrectedReason::ALL.iter().map(|reason| reason.as_str())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the API server keeps fields that the schema does not declare.
+fn keeps_everything(schema: &Value) -> bool {
+    let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
+    preserves == Some(true) || schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,198 @@
+//! The kinds of targets, looked up until they can be used, and what is to be known of those that cannot.
+//!
+//! A target without a usable kind does nothing at all, so it must be seen in every place where people look: the metric
+//! of documents, `/readyz`, and news that the caller tells. The program stays ready: its other targets work.
+//! It must not know what a target does with its kind.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::config::document_counts::DocumentCounts;
+use crate::kinds::{KindError, ResolvedKind, resolve_kind};
+use crate::telemetry::health::Health;
+use drift_language::Target;
+
+/// How soon a kind that cannot be used is looked up again: a CRD is installed rarely, and a quarter of a minute is short
+/// for whoever just did.
+pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+
+/// How often a kind that is missing is looked up before it is told: the schema of one that was just installed is
+/// published some seconds after the kind itself.
+pub(crate) const UNTOLD_LOOKS: u32 = 4;
+
+/// How soon it is looked up again until then.
+pub(crate) const LOOK_UP_SOON: Duration = Duration::from_secs(1);
+
+/// One thing to tell about the kind of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KindNews {
+    /// It cannot be used; a sentence that says what to change.
+    Unusable(String),
+    /// It can be used again, after that was told.
+    Usable,
+}
+
+/// Looks kinds up for the targets of one program. Cheap to clone.
+#[derive(Clone)]
+pub struct KindSearch {
+    client: kube::Client,
+    health: Health,
+    documents: DocumentCounts,
+    /// Targets of which trouble was told and no end of it; they outlive a target's task, which an edit replaces.
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl KindSearch {
+    /// A search that shows on this board and in these counts what is in its way.
+    #[must_use]
+    pub fn new(client: kube::Client, health: Health, documents: DocumentCounts) -> Self {
+        Self { client, health, documents, told: Arc::default() }
+    }
+
+    /// Looks the kind of a target up until it can be used; says each change of what is wrong with it, and its end.
+    pub async fn find(&self, target: &Target, say: impl Fn(KindNews)) -> ResolvedKind {
+        let mut shown = None;
+        let kind = find_kind(&self.client, target, |error| {
+            let sentence = error.to_string();
+            // What was shown goes only when its successor stands.
+            let remark = self.health.remark(format!("target {}", target.name), sentence.clone());
+            shown = Some((remark, self.documents.waiting()));
+            self.note(&target.name, true);
+            say(KindNews::Unusable(sentence));
+        })
+        .await;
+        drop(shown);
+        if self.note(&target.name, false) {
+            say(KindNews::Usable);
+        }
+        kind
+    }
+
+    /// Remembers whether trouble of a target was told; gives whether that is a change.
+    fn note(&self, target: &str, trouble: bool) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if trouble { told.insert(target.to_owned()) } else { told.remove(target) }
+    }
+}
+
+/// Looks the kind of a target up until it can be used; says each trouble once, and that the kind is missing only if it
+/// stays so for some seconds.
+pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
+    let mut said = None;
+    for look in 0_u32.. {
+        let may_be_new = look < UNTOLD_LOOKS;
+        match resolve_kind(client, target).await {
+            Ok(kind) => return kind,
+            Err(error) if said.as_ref() == Some(&error) => {}
+            // Its schema is published some seconds after it was installed or mended.
+            Err(KindError::Missing { .. } | KindError::Unsuitable(_)) if may_be_new => {}
+            Err(error) => {
+                say(&error);
+                said = Some(error);
+            }
+        }
+        tokio::time::sleep(if may_be_new { LOOK_UP_SOON } else { LOOK_UP_AGAIN }).await;
+    }
+    std::future::pending().await
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{client, refuse, reply};
+    use crate::process::clock;
+    use crate::telemetry::metrics;
+    use serde_json::{Value, json};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: proxies}
+spec:
+  objects: {apiVersion: demo.example/v1, kind: Proxy}
+  identity: x
+  read: {http: {url: "http://h/x"}}
+  compare: {desired: {a: 1}}
+"#;
+
+    fn resources() -> Value {
+        json!({"kind": "APIResourceList", "groupVersion": "demo.example/v1", "resources": [
+            {"name": "proxies", "singularName": "proxy", "namespaced": true, "kind": "Proxy",
+             "verbs": ["list", "watch", "patch"]}]})
+    }
+
+    fn schema() -> Value {
+        let kind = json!({"x-kubernetes-preserve-unknown-fields": true,
+            "x-kubernetes-group-version-kind": [{"group": "demo.example", "version": "v1", "kind": "Proxy"}]});
+        json!({"paths": {"/apis/demo.example/v1/proxies/{name}/status": {"patch": {}}},
+               "components": {"schemas": {"p": kind}}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_schema_published_a_moment_later_is_found_silently() {
+        let begun = clock::now();
+        let (client, _) = client(move |sent| {
+            let published = clock::now() - begun >= Duration::from_millis(2500);
+            Box::pin(async move {
+                match sent.uri.as_str() {
+                    "/apis/demo.example/v1" => reply(200, &resources()),
+                    "/openapi/v3/apis/demo.example/v1" if published => reply(200, &schema()),
+                    _ => refuse(404, "NotFound", "404 page not found"),
+                }
+            })
+        });
+        let target = drift_language::fixtures::target(TEXT);
+        let kind = find_kind(&client, &target, |error| panic!("told {error}")).await;
+        assert_eq!((kind.resource.plural.as_str(), clock::now() - begun), ("proxies", 3 * LOOK_UP_SOON));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unusable_kind_is_told_once_each_way() {
+        let installed = Arc::new(AtomicBool::new(false));
+        let is_installed = installed.clone();
+        let (client, _) = client(move |sent| {
+            let installed = is_installed.load(Ordering::SeqCst);
+            Box::pin(async move {
+                match sent.uri.as_str() {
+                    "/apis/demo.example/v1" if installed => reply(200, &resources()),
+                    "/openapi/v3/apis/demo.example/v1" if installed => reply(200, &schema()),
+                    _ => refuse(404, "NotFound", "404 page not found"),
+                }
+            })
+        });
+        let (health, documents) = (Health::default(), DocumentCounts::default());
+        let mut registry = metrics::registry("poller");
+        documents.register(&mut registry);
+        documents.judged(1, 0);
+        let search = KindSearch::new(client, health.clone(), documents);
+        let target = drift_language::fixtures::target(TEXT);
+        let news = Mutex::new(Vec::new());
+        let say = |one: KindNews| news.lock().unwrap().push(one);
+        let waiting = |number: u8| {
+            let wanted = format!("state=\"kind_unusable\"}} {number}");
+            metrics::text(&registry).unwrap().lines().any(|line| line.ends_with(&wanted))
+        };
+
+        let first = tokio::time::timeout(4 * LOOK_UP_AGAIN, search.find(&target, say)).await;
+        assert!(first.is_err(), "found a kind that is not there");
+        assert!(waiting(0), "a target whose task ended waits no more");
+        assert!(health.remarks().is_empty());
+        let finding = async { search.find(&target, say).await };
+        let installing = async {
+            tokio::time::sleep(LOOK_UP_AGAIN / 2).await;
+            assert!(waiting(1) && health.is_ready());
+            assert!(health.remarks()[0].trouble.as_ref().unwrap().contains("install its CustomResourceDefinition"));
+            installed.store(true, Ordering::SeqCst);
+        };
+        let (kind, ()) = tokio::join!(finding, installing);
+        assert_eq!(kind.resource.plural, "proxies");
+        assert!(waiting(0) && health.remarks().is_empty());
+        search.find(&target, say).await;
+        let told = news.into_inner().unwrap();
+        let is_trouble = |one: &KindNews| matches!(one, KindNews::Unusable(_));
+        assert!(told.len() == 3 && told[..2].iter().all(is_trouble) && told[2] == KindNews::Usable, "{told:?}");
+    }
+}

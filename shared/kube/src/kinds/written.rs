@@ -1,0 +1,275 @@
+//! Kinds as they are known without a cluster: those of CustomResourceDefinitions that somebody wrote, with what they lack for a
+//! target, and Kubernetes' own.
+//!
+//! Roles name a kind by its plural, which no target says. A plural is never guessed: a right on a name that does not exist looks
+//! granted and grants nothing. This file must not know where manifests come from.
+
+use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
+use serde_json::{Value, json};
+
+use crate::kinds::{ExaminedKind, ResolvedKind};
+use drift_language::cel::did_you_mean;
+use drift_language::{ObjectSelection, Target};
+
+/// Where Kubernetes' objects of a kind live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Namespace,
+    Cluster,
+}
+
+/// The group, kind and plural of Kubernetes' own kinds that targets are about or that manifests of targets make. The plurals are part of
+/// its API, so they do not change.
+const OF_KUBERNETES: &[(&str, &str, &str, Home)] = &[
+    ("", "ConfigMap", "configmaps", Home::Namespace),
+    ("", "Endpoints", "endpoints", Home::Namespace),
+    ("", "LimitRange", "limitranges", Home::Namespace),
+    ("", "Namespace", "namespaces", Home::Cluster),
+    ("", "Node", "nodes", Home::Cluster),
+    ("", "PersistentVolume", "persistentvolumes", Home::Cluster),
+    ("", "PersistentVolumeClaim", "persistentvolumeclaims", Home::Namespace),
+    ("", "Pod", "pods", Home::Namespace),
+    ("", "ReplicationController", "replicationcontrollers", Home::Namespace),
+    ("", "ResourceQuota", "resourcequotas", Home::Namespace),
+    ("", "Service", "services", Home::Namespace),
+    ("", "ServiceAccount", "serviceaccounts", Home::Namespace),
+    ("apps", "DaemonSet", "daemonsets", Home::Namespace),
+    ("apps", "Deployment", "deployments", Home::Namespace),
+    ("apps", "ReplicaSet", "replicasets", Home::Namespace),
+    ("apps", "StatefulSet", "statefulsets", Home::Namespace),
+    ("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Home::Namespace),
+    ("batch", "CronJob", "cronjobs", Home::Namespace),
+    ("batch", "Job", "jobs", Home::Namespace),
+    ("networking.k8s.io", "Ingress", "ingresses", Home::Namespace),
+    ("networking.k8s.io", "IngressClass", "ingressclasses", Home::Cluster),
+    ("networking.k8s.io", "NetworkPolicy", "networkpolicies", Home::Namespace),
+    ("policy", "PodDisruptionBudget", "poddisruptionbudgets", Home::Namespace),
+    ("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", Home::Cluster),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", Home::Cluster),
+    ("rbac.authorization.k8s.io", "Role", "roles", Home::Namespace),
+    ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", Home::Namespace),
+    ("storage.k8s.io", "StorageClass", "storageclasses", Home::Cluster),
+];
+
+/// What one CustomResourceDefinition says.
+#[derive(Debug)]
+struct Defined {
+    group: String,
+    kind: String,
+    plural: String,
+    home: Home,
+    /// `spec.versions`.
+    versions: Value,
+}
+
+/// Kinds that can be told without a cluster.
+#[derive(Debug, Default)]
+pub struct WrittenKinds {
+    defined: Vec<Defined>,
+}
+
+impl WrittenKinds {
+    /// Kubernetes' own, and those that the CustomResourceDefinitions among some manifests define.
+    #[must_use]
+    pub fn read<'m>(manifests: impl IntoIterator<Item = &'m Value>) -> Self {
+        Self { defined: manifests.into_iter().filter_map(defined).collect() }
+    }
+
+    /// What the API server calls a kind; `None` where its definition serves no such version, too. Of Kubernetes' own the version is
+    /// taken as it is.
+    #[must_use]
+    pub fn find(&self, api_version: &str, kind: &str) -> Option<ResolvedKind> {
+        let version = api_version.parse::<GroupVersion>().ok()?;
+        if let Some(defined) = self.defined(&version, kind) {
+            return defined.served(&version.version).map(|_| defined.resolved(&version));
+        }
+        let is_it = |(group, own, ..): &&(&str, &str, &str, Home)| *group == version.group && *own == kind;
+        OF_KUBERNETES.iter().find(is_it).map(|(_, _, plural, home)| resolved(&version, kind, (plural, *home)))
+    }
+
+    fn defined(&self, version: &GroupVersion, kind: &str) -> Option<&Defined> {
+        self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
+    }
+
+    /// Whether kinds are defined here, and this one is neither among them nor one of Kubernetes' own. The groups of its own have no
+    /// dot or end in `.k8s.io`, also those of kinds that are not listed above.
+    #[must_use]
+    pub fn lacks(&self, objects: &ObjectSelection) -> bool {
+        let group = objects.group();
+        let is_of_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
+        !self.defined.is_empty() && !is_of_kubernetes && self.find(&objects.api_version, &objects.kind).is_none()
+    }
+
+    /// The kind of the same group that was probably meant, as a question; nothing where none is near.
+    #[must_use]
+    pub fn question(&self, objects: &ObjectSelection) -> String {
+        let beside = self.defined.iter().filter(|one| one.group == objects.group() && one.kind != objects.kind);
+        did_you_mean(&objects.kind, beside.map(|one| one.kind.as_str()))
+    }
+
+    /// What the kind of a target lacks for it, by its definition; `None` where none is written.
+    #[must_use]
+    pub fn examine(&self, target: &Target) -> Option<ExaminedKind> {
+        let version = target.objects.api_version.parse::<GroupVersion>().ok()?;
+        let defined = self.defined(&version, &target.objects.kind)?;
+        let (resolved, GroupVersion { group, version }) = (defined.resolved(&version), version);
+        let Some(document) = defined.published(&version) else {
+            let problem = format!(
+                "CustomResourceDefinition {}.{group} serves no version {version}: correct objects.apiVersion, or add the version",
+                defined.plural
+            );
+            return Some(ExaminedKind { kind: resolved, problems: vec![problem], unknown: Vec::new() });
+        };
+        Some(ExaminedKind::by(&document, resolved, target))
+    }
+}
+
+fn resolved(version: &GroupVersion, kind: &str, (plural, home): (&str, Home)) -> ResolvedKind {
+    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&named, plural);
+    ResolvedKind { resource, namespaced: home == Home::Namespace }
+}
+
+impl Defined {
+    /// The kind in this version, whether it is served or not.
+    fn resolved(&self, version: &GroupVersion) -> ResolvedKind {
+        resolved(version, &self.kind, (&self.plural, self.home))
+    }
+
+    /// What it says of a version; `None` where the API server would not serve it.
+    fn served(&self, version: &str) -> Option<&Value> {
+        let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
+        self.versions.as_array()?.iter().find(is_it)
+    }
+
+    /// What the API server would publish of one version; `None` where it would not serve it.
+    fn published(&self, version: &str) -> Option<Value> {
+        let entry = self.served(version)?;
+        let mut schema = entry["schema"]["openAPIV3Schema"].clone();
+        let named = json!({"group": self.group, "version": version, "kind": self.kind});
+        schema.as_object_mut()?.insert("x-kubernetes-group-version-kind".to_owned(), json!([named]));
+        let status = format!("/apis/{}/{version}/{}/{{name}}/status", self.group, self.plural);
+        let has_status = !entry["subresources"]["status"].is_null();
+        let paths = if has_status { json!({status: {"patch": {}}}) } else { json!({}) };
+        Some(json!({"paths": paths, "components": {"schemas": {"kind": schema}}}))
+    }
+}
+
+fn defined(manifest: &Value) -> Option<Defined> {
+    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    if manifest.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
+        return None;
+    }
+    let home = if text("/spec/scope")? == "Cluster" { Home::Cluster } else { Home::Namespace };
+    Some(Defined {
+        group: text("/spec/group")?,
+        kind: text("/spec/names/kind")?,
+        plural: text("/spec/names/plural")?,
+        home,
+        versions: manifest.pointer("/spec/versions").cloned().unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_language::DocumentName;
+    use drift_language::parse_document;
+
+    #[test]
+    fn a_definition_tells_what_a_target_lacks() {
+        let text = json!({"type": "string"});
+        let items = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
+            "lastTransitionTime": text}});
+        let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
+        let spec = json!({"type": "object", "properties": {"weight": {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "served": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema}}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        let examined = |version: &str, kind: &str| {
+            let text = format!(
+                "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+                 {version}, kind: {kind}}}, identity: '${{self.metadata.name}}', read: {{http: {{url: 'https://h/x'}}}}, compare: \
+                 {{desired: {{a: '${{self.spec.wieght}}'}}}}}}}}"
+            );
+            let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            let examined = kinds.examine(&parse_document(&name, &text).ok()?)?;
+            let unknown = examined.unknown.into_iter().map(|field| field.message);
+            Some(examined.problems.into_iter().chain(unknown).collect::<Vec<_>>())
+        };
+        let found = examined("g.example/v1", "Ox").unwrap_or_default();
+        assert!(
+            matches!(&*found, [lost, unknown]
+            if lost.contains("has no field observedGeneration") && unknown.ends_with("did you mean `weight`?")),
+            "{found:?}"
+        );
+        let other = examined("g.example/v2", "Ox").unwrap_or_default();
+        assert!(
+            other.concat().starts_with("CustomResourceDefinition oxen.g.example serves no version v2"),
+            "{other:?}"
+        );
+        assert_eq!((examined("v1", "Service"), examined("g.example/v1", "Cow")), (None, None));
+    }
+
+    #[test]
+    fn only_kinds_that_somebody_defines_are_lacked() {
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1"}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        for (version, kind, expected) in [
+            ("g.example/v1", "Ox", false),
+            ("g.example/v2", "Ox", true),
+            ("g.example/v1", "Cow", true),
+            ("g.example/v1", "Oxs", true),
+            ("other.example/v1", "Ow", true),
+            ("other.example/v1", "Ox", true),
+            ("notk8s.io/v1", "Ox", true),
+            ("v1", "Event", false),
+            ("apps/v1", "ControllerRevision", false),
+            ("scheduling.k8s.io/v1", "PriorityClass", false),
+            ("coordination.k8s.io/v1", "Lease", false),
+            ("discovery.k8s.io/v1", "EndpointSlice", false),
+        ] {
+            let text = format!(
+                "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+                 {version}, kind: {kind}}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: b}}}}}}}}"
+            );
+            let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            let lacks =
+                |kinds: &WrittenKinds| parse_document(&name, &text).ok().map(|target| kinds.lacks(&target.objects));
+            assert_eq!(lacks(&kinds), Some(expected), "{version} {kind}");
+            assert_eq!(lacks(&WrittenKinds::default()), Some(false), "{version} {kind}");
+            let question = parse_document(&name, &text).ok().map(|target| kinds.question(&target.objects));
+            let expected = if kind == "Oxs" { ": did you mean `Ox`?" } else { "" };
+            assert_eq!(question.as_deref(), Some(expected), "{version} {kind}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_found_where_it_is_written() {
+        let definition = |scope: &str| {
+            json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": scope,
+                "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "served": false}, {"name": "v2"}]}})
+        };
+        let manifests = [json!({"kind": "Service"}), definition("Cluster"), json!(null)];
+        let kinds = WrittenKinds::read(&manifests);
+        let found = |version: &str, kind: &str| {
+            kinds.find(version, kind).map(|found| (found.resource.plural, found.namespaced))
+        };
+        assert_eq!(found("g.example/v2", "Ox"), Some(("oxen".to_owned(), false)));
+        assert_eq!(found("apps/v1", "StatefulSet"), Some(("statefulsets".to_owned(), true)));
+        assert_eq!(found("v1", "Node"), Some(("nodes".to_owned(), false)));
+        for (version, kind) in [
+            ("g.example/v1", "Ox"),
+            ("g.example/v3", "Ox"),
+            ("g.example/v2", "Cow"),
+            ("other.example/v2", "Ox"),
+            ("v1", "Ox"),
+            ("a/b/c", "Ox"),
+        ] {
+            assert_eq!(found(version, kind), None, "{version} {kind}");
+        }
+    }
+}

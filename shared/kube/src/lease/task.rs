@@ -1,0 +1,162 @@
+//! Leadership: one process of a kind acts, by a Lease that it holds.
+//!
+//! kube has no leader election, and what is needed here is more: everybody who is about to act asks again whether the
+//! Lease is still held, by a clock that goes on while the process is stopped, and the holder says on its Lease what
+//! it vouches for. This file says when something is done about the Lease; `candidate` does it. It must not know what
+//! the leader does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::CallError;
+use crate::lease::candidate::Candidate;
+use crate::lease::leadership::{Leadership, LeaseHandle, Term};
+use crate::lease::record::{LEASE_DURATION, RENEW_PERIOD, STEP_DOWN_AFTER};
+use crate::lease::settings::LeaseSettings;
+use crate::lease::turning::Turning;
+use crate::process::clock;
+use crate::telemetry::health::Part;
+use drift_api::timing::moment::Moment;
+
+/// How often a contender looks: with the calls it takes a released Lease within a second.
+const POLL_PERIOD: Duration = Duration::from_millis(500);
+
+/// The pause after a failed renewal: several tries fit before stepping down.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long changed annotations wait for more of them before they are written.
+const ANNOTATION_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest that a release may take; without it the others wait out the duration.
+const RELEASE_DEADLINE: Duration = Duration::from_secs(3);
+
+/// A Lease to hold; nothing happens until the task runs.
+pub struct LeaseTask {
+    settings: LeaseSettings,
+    stop: CancellationToken,
+    turning: Turning,
+    wanted: watch::Sender<BTreeMap<String, String>>,
+    written: watch::Sender<BTreeMap<String, String>>,
+    term: watch::Sender<Option<Term>>,
+}
+
+/// A Lease to hold, and its holder's side. `stop` means that work has ended: the Lease is released then.
+#[must_use]
+pub fn lease(settings: LeaseSettings, stop: CancellationToken) -> (LeaseHandle, LeaseTask) {
+    let (term, term_changes) = watch::channel(None);
+    let (wanted, _) = watch::channel(BTreeMap::new());
+    let (written, stands) = watch::channel(BTreeMap::new());
+    let leadership = Leadership { term: term_changes };
+    let handle = LeaseHandle { leadership, wanted: wanted.clone(), written: stands };
+    (handle, LeaseTask { settings, stop, turning: Turning::begun(), wanted, written, term })
+}
+
+impl LeaseTask {
+    /// What the runtime of the work is to keep for as long as the task runs: without it the Lease is given up.
+    #[must_use]
+    pub fn turning(&self) -> Turning {
+        self.turning.clone()
+    }
+
+    /// Takes and renews the Lease until `stop`; then it is released. To run on a thread of its own, with a client of that
+    /// thread's runtime: whatever the work does, it must not hold up a renewal.
+    pub async fn run(self, client: kube::Client) {
+        let Self { settings, stop, turning, wanted, written, term } = self;
+        let wanted_changes = wanted.subscribe();
+        let candidate = Candidate::new(client, &settings, (wanted, written, term));
+        let mut election = Election { candidate, wanted_changes, turning, part: settings.part, trouble: None };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = election.go_on() => {}
+        }
+        election.release().await;
+    }
+}
+
+/// The election as one candidate runs it.
+struct Election {
+    candidate: Candidate,
+    wanted_changes: watch::Receiver<BTreeMap<String, String>>,
+    turning: Turning,
+    part: Part,
+    trouble: Option<String>,
+}
+
+impl Election {
+    async fn go_on(&mut self) {
+        loop {
+            let deadline = clock::instant_of(self.turn_ends_at());
+            if tokio::time::timeout_at(deadline, self.turn()).await.is_err() {
+                self.candidate.step_down("no renewal succeeded in time");
+            }
+            self.rest().await;
+        }
+    }
+
+    /// When a turn must be over: for a holder when it steps down. For a contender each call has its own deadline.
+    fn turn_ends_at(&self) -> Moment {
+        self.candidate.renewed().unwrap_or_else(|| clock::now() + LEASE_DURATION) + STEP_DOWN_AFTER
+    }
+
+    /// Sleeps until something may be due.
+    async fn rest(&mut self) {
+        let now = clock::now();
+        let Some(renewed) = self.candidate.renewed() else { return tokio::time::sleep(POLL_PERIOD).await };
+        let due = if self.trouble.is_some() { now + RETRY_PAUSE } else { renewed + RENEW_PERIOD };
+        let due = clock::instant_of(due.min(renewed + STEP_DOWN_AFTER).min(self.turning.believed_until()));
+        tokio::select! {
+            () = tokio::time::sleep_until(due) => {}
+            _ = self.wanted_changes.changed(), if self.trouble.is_none() => tokio::time::sleep(ANNOTATION_PAUSE).await,
+        }
+    }
+
+    async fn turn(&mut self) {
+        let now = clock::now();
+        let outcome = match self.candidate.renewed() {
+            Some(_) if now >= self.turning.believed_until() => {
+                self.candidate.step_down("the work hangs");
+                Ok(())
+            }
+            Some(_) => {
+                self.wanted_changes.mark_unchanged();
+                self.candidate.hold().await
+            }
+            None => self.candidate.contend(self.turning.is_steady(now)).await,
+        };
+        self.note_trouble(outcome.err());
+    }
+
+    /// Lets the next one have the Lease at once. A call that fails is tried again as long as there is time: the renewal
+    /// that was under way when the end came may land between our look and our write.
+    async fn release(mut self) {
+        self.candidate.lay_down();
+        let mut trouble = None;
+        let release = async {
+            while let Err(error) = self.candidate.try_release().await {
+                trouble = Some(error);
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        };
+        if tokio::time::timeout(RELEASE_DEADLINE, release).await.is_err() {
+            let trouble = trouble.map(|error| format!(": {error}")).unwrap_or_default();
+            tracing::warn!("the Lease could not be released in time{trouble}");
+        }
+    }
+
+    fn note_trouble(&mut self, trouble: Option<CallError>) {
+        let trouble = trouble.map(|error| format!("Lease {}: {error}", self.candidate.lease()));
+        match &trouble {
+            Some(text) => {
+                if self.trouble.as_ref() != Some(text) {
+                    tracing::warn!("{text}");
+                }
+                self.part.not_ready(text.clone());
+            }
+            None => self.part.ready(),
+        }
+        self.trouble = trouble;
+    }
+}

@@ -1,0 +1,369 @@
+//! Reads and writes of the objects of one kind: while we hold the Lease, and within the program's limit of calls.
+//!
+//! Both programs write through it. A write goes out onto exactly the state that it was computed for. It must not know
+//! what is written, or why.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use drift_api::condition::{Condition, PatchBase, Placed, StatusFields, condition_patch, removal_patch};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use json_patch::Patch;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::client::{CallError, ObjectClient, WriteError};
+use crate::kinds::ResolvedKind;
+use crate::lease::Leadership;
+use crate::process::clock;
+
+/// Calls under way at once, over all targets of a program: enough that an API server that answers within 50 ms takes
+/// its 600 status patches a second, and far below its limit of requests in flight.
+pub const CONCURRENT_CALLS: usize = 32;
+
+/// Objects that are read anew at once, over all targets of a program. After a restore of the API server's store nearly all
+/// are, and calls are served in turn: writes are to wait for a part of the slots alone.
+pub const CONCURRENT_READS_ANEW: usize = CONCURRENT_CALLS / 2;
+
+/// The longest that an API server's Retry-After is obeyed: it names 32 s at most, and nothing is to wait for long once it
+/// is back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The calls of one program that may be under way at once. Who waits is served in turn.
+#[derive(Clone, Debug)]
+pub struct CallSlots {
+    free: Arc<Semaphore>,
+    /// Of those who read anew, so many wait for a slot or have one.
+    reads_anew: Arc<Semaphore>,
+    /// The API server asked for no calls until then.
+    paused_until: Arc<Mutex<Moment>>,
+}
+
+impl Default for CallSlots {
+    fn default() -> Self {
+        Self::new(CONCURRENT_CALLS)
+    }
+}
+
+/// Calls may be made, one after the other, while this lives.
+#[derive(Debug)]
+#[must_use = "the slot is given back when this is dropped"]
+pub struct CallSlot {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl CallSlots {
+    /// So many at once.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(count)),
+            reads_anew: Arc::new(Semaphore::new(CONCURRENT_READS_ANEW)),
+            paused_until: Arc::new(Mutex::new(Moment::START)),
+        }
+    }
+
+    /// Waits for a slot, and until the API server takes calls again.
+    pub async fn enter(&self) -> CallSlot {
+        // Nobody closes the semaphore; were it closed, calling without its limit would be right.
+        let permit = self.free.clone().acquire_owned().await.ok();
+        while let Some(until) = self.pause() {
+            tokio::time::sleep_until(clock::instant_of(until)).await;
+        }
+        CallSlot { _permit: permit }
+    }
+
+    /// A slot, if one is free and nobody waits for it.
+    #[must_use]
+    pub fn try_enter(&self) -> Option<CallSlot> {
+        if self.pause().is_some() {
+            return None;
+        }
+        self.free.clone().try_acquire_owned().ok().map(|permit| CallSlot { _permit: Some(permit) })
+    }
+
+    /// Until when no call is made; `None` where calls are made.
+    fn pause(&self) -> Option<Moment> {
+        let until = *self.lock();
+        (until > clock::now()).then_some(until)
+    }
+
+    /// Gives the answer back, and makes no further call for as long as the API server itself asks. A refusal of a webhook or
+    /// an aggregated API is about one kind: it delays its own object alone.
+    fn heed<T>(&self, answer: Result<T, WriteError>) -> Result<T, WriteError> {
+        if let Err(WriteError::Unavailable(error)) = &answer
+            && let Some(pause) = error.pause_of_all_calls()
+        {
+            let until = clock::now() + pause.min(LONGEST_PAUSE);
+            let mut paused_until = self.lock();
+            *paused_until = until.max(*paused_until);
+        }
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Moment> {
+        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads and writes objects of one kind. Each call takes the [`CallSlot`] in which it is made.
+#[derive(Clone, Debug)]
+pub struct ObjectWriter {
+    /// The way to the objects.
+    pub objects: ObjectClient,
+    /// Their kind.
+    pub kind: ResolvedKind,
+    /// What is kept of an answer.
+    pub fields: FieldPaths,
+    /// Whether we lead: a process that was stopped between a decision and its write must not go on with it.
+    pub leadership: Leadership,
+    /// The limit over all targets.
+    pub slots: CallSlots,
+}
+
+impl ObjectWriter {
+    /// Reads an object live; `None` where it is gone.
+    ///
+    /// # Errors
+    /// When the API server does not answer or refuses.
+    pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
+        self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await)
+    }
+
+    /// Reads live, until the API server answers, an object of which a list and what is known say different things.
+    /// `None` where it is gone, which the watch tells too. After a restore of the API server's store nearly all objects may
+    /// be read so at once: few of them stand in line for a slot, each try takes one of its own, and none while it waits.
+    pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
+        let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
+        loop {
+            let turn = self.slots.reads_anew.acquire().await;
+            let slot = self.slots.enter().await;
+            match self.read(&slot, &known.id).await {
+                Ok(live) => return live.map(|live| live.read_after(known)),
+                Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
+            }
+            drop((slot, turn));
+            tokio::time::sleep(backoff.fail(clock::now())).await;
+        }
+    }
+
+    /// Writes the condition in place of `placed`, the one that stands on `object`, and the fields beside the conditions.
+    /// With `generation` the write insists on it.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` also where another condition stands by now.
+    pub async fn write_condition(
+        &self,
+        slot: &CallSlot,
+        (object, generation): (&LeanObject, Option<i64>),
+        placed: Option<&Placed>,
+        (condition, fields): (&Condition, &StatusFields),
+    ) -> Result<LeanObject, WriteError> {
+        let patch = condition_patch(&base(object, generation), placed, condition, fields);
+        self.patch_status(slot, object, patch).await
+    }
+
+    /// Removes the condition that stands at `placed`.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn remove_condition(
+        &self,
+        slot: &CallSlot,
+        object: &LeanObject,
+        placed: &Placed,
+    ) -> Result<LeanObject, WriteError> {
+        self.patch_status(slot, object, removal_patch(&base(object, None), placed)).await
+    }
+
+    /// Patches the object itself: finalizers.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
+        self.ensure_leading()?;
+        self.slots.heed(self.objects.patch(&self.kind, &object.id, patch, &self.fields).await)
+    }
+
+    /// Merges a patch, which holds the uid, into the object itself. Whether we lead is asked by whoever sends it.
+    ///
+    /// # Errors
+    /// [`CallError`], as the API server answers.
+    pub async fn merge(
+        &self,
+        _slot: &CallSlot,
+        id: &ObjectId,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<LeanObject, CallError> {
+        self.objects.merge(&self.kind, id, (patch, manager), &self.fields).await
+    }
+
+    async fn patch_status(
+        &self,
+        _slot: &CallSlot,
+        object: &LeanObject,
+        patch: Patch,
+    ) -> Result<LeanObject, WriteError> {
+        self.ensure_leading()?;
+        self.slots.heed(self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await)
+    }
+
+    /// Asked in the slot, right before the write.
+    fn ensure_leading(&self) -> Result<(), WriteError> {
+        if self.leadership.is_held() { Ok(()) } else { Err(WriteError::NotLeading) }
+    }
+}
+
+fn base(object: &LeanObject, generation: Option<i64>) -> PatchBase<'_> {
+    PatchBase {
+        uid: &object.id.uid,
+        resource_version: &object.resource_version,
+        generation,
+        conditions: &object.conditions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use drift_api::condition::{ObservedReason, Tag, Verdict};
+    use futures::FutureExt;
+    use http::{Response, StatusCode};
+    use kube::core::ApiResource;
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::fake_api::{client, refuse, reply, scripted};
+
+    fn writer(client: kube::Client) -> ObjectWriter {
+        let resource = ApiResource {
+            group: "demo.example".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "demo.example/v1".to_owned(),
+            kind: "Proxy".to_owned(),
+            plural: "proxies".to_owned(),
+        };
+        ObjectWriter {
+            objects: ObjectClient::new(client, "test"),
+            kind: ResolvedKind { resource, namespaced: true },
+            fields: FieldPaths::default(),
+            leadership: Leadership::never_held(),
+            slots: CallSlots::default(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_are_read_anew_within_the_slots() {
+        const OBJECTS: usize = 500;
+        static NOW: AtomicUsize = AtomicUsize::new(0);
+        static MOST: AtomicUsize = AtomicUsize::new(0);
+        static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+        let (client, log) = client(|sent| {
+            async move {
+                MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                NOW.fetch_sub(1, Ordering::SeqCst);
+                if REQUESTS.fetch_add(1, Ordering::SeqCst) < CONCURRENT_CALLS {
+                    return refuse(503, "ServiceUnavailable", "no");
+                }
+                let name = sent.uri.rsplit('/').next().unwrap_or_default().to_owned();
+                reply(200, &json!({"metadata": {"uid": name, "name": name, "namespace": "a", "resourceVersion": "1"}}))
+            }
+            .boxed()
+        });
+        let writer = writer(client);
+        let reads = (0..OBJECTS).map(|number| {
+            let name = format!("o-{number}");
+            let known = json!({"metadata": {"uid": name, "name": name, "namespace": "a", "resourceVersion": "9"}});
+            let (writer, known) = (writer.clone(), LeanObject::prune(&known, &FieldPaths::default()));
+            async move { writer.read_anew(&known).await.is_some() }
+        });
+        let slots = writer.slots.clone();
+        let write = async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let before = clock::now();
+            drop(slots.enter().await);
+            clock::now() - before
+        };
+        let (read, waited) = futures::join!(futures::future::join_all(reads), write);
+        assert!(waited < Duration::from_millis(50), "a write waits for {waited:?}");
+        assert_eq!(read.into_iter().filter(|is_there| *is_there).count(), OBJECTS);
+        assert_eq!(MOST.load(Ordering::SeqCst), CONCURRENT_READS_ANEW, "in {} requests", log.lines().len());
+        assert!(log.lines().len() > OBJECTS, "none was refused");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_once_the_lease_is_lost() {
+        let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
+        let writer = writer(client);
+        let slot = writer.slots.enter().await;
+        let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": ""});
+        let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"},
+            "status": {"conditions": [entry]}});
+        let object = LeanObject::prune(&object, &FieldPaths::default());
+        let placed = object.conditions.observed.clone();
+        let verdict =
+            Verdict { reason: ObservedReason::FieldsDiffer, text: "".into(), tag: Tag::default(), generation: None };
+        let condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
+        let written =
+            writer.write_condition(&slot, (&object, None), placed.as_ref(), (&condition, &StatusFields::NONE)).await;
+        assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
+        if let Some(placed) = &placed {
+            let removed = writer.remove_condition(&slot, &object, placed).await;
+            assert!(matches!(removed, Err(WriteError::NotLeading)), "{removed:?}");
+        }
+        let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
+        assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");
+        assert_eq!(log.lines(), Vec::<String>::new());
+    }
+
+    /// As priority and fairness of the API server refuses.
+    fn too_busy(seconds: u64) -> Response<Body> {
+        let mut answer = Response::new(Body::from("Too many requests, please try again later.\n"));
+        *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        answer.headers_mut().insert("retry-after", seconds.into());
+        answer
+    }
+
+    fn id() -> ObjectId {
+        ObjectId { namespace: Some("a".into()), name: "o".into(), uid: "u".into() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_asks_for_a_pause_gets_it() {
+        for (asked, expected) in [(vec![7], 7), (vec![7, 3], 7), (vec![3600], LONGEST_PAUSE.as_secs())] {
+            let (client, _) = scripted(asked.iter().map(|seconds| too_busy(*seconds)).collect());
+            let writer = writer(client);
+            let slot = writer.slots.enter().await;
+            for _ in asked {
+                assert!(matches!(writer.read(&slot, &id()).await, Err(WriteError::Unavailable(_))));
+            }
+            assert!(writer.slots.try_enter().is_none(), "a call is made at once");
+            let before = clock::now();
+            drop(writer.slots.enter().await);
+            assert_eq!(clock::now() - before, Duration::from_secs(expected));
+            assert!(writer.slots.try_enter().is_some());
+        }
+    }
+
+    /// A webhook and an aggregated API answer so.
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_of_one_kind_pauses_no_other() {
+        for code in [429, 503] {
+            let status = json!({"kind": "Status", "status": "Failure", "code": code,
+                "message": "admission webhook \"w\" denied the request", "details": {"retryAfterSeconds": 30}});
+            let (client, _) = scripted(vec![reply(code, &status)]);
+            let writer = writer(client);
+            let slot = writer.slots.enter().await;
+            assert!(matches!(writer.read(&slot, &id()).await, Err(WriteError::Unavailable(_))));
+            assert!(writer.slots.try_enter().is_some(), "{code} pauses all calls");
+        }
+    }
+}

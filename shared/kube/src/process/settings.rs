@@ -1,0 +1,189 @@
+//! What both programs' `run` is told by flags and environment; environment is read here and nowhere else.
+//!
+//! This file must not know what the programs do with it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use drift_language::is_dns_label;
+use drift_language::is_dns_subdomain;
+
+use crate::process::instance;
+use crate::telemetry::LogFormat;
+
+/// Where the admin server listens by default: the kubelet and a scraper reach it from outside the pod.
+const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8080);
+
+/// The exit code of bad usage or configuration; 1 and 2 are answers of commands.
+pub const BAD_USAGE: u8 = 3;
+
+/// What is logged where nothing else is said.
+const RUNNING_LEVEL: &str = "info";
+
+/// The same of a command that people run and read: trouble alone.
+const COMMAND_LEVEL: &str = "warn";
+
+/// Reads the command line.
+///
+/// # Errors
+/// The exit code, where the program has nothing to do: 0 after help, 3 after a mistake. What there was to say is said.
+pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
+    parse_command_line_of(P::command())
+}
+
+/// The same by a command that was altered.
+///
+/// # Errors
+/// As [`parse_command_line`].
+pub fn parse_command_line_of<P: clap::Parser>(mut command: clap::Command) -> Result<P, ExitCode> {
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = matches.and_then(|matches| P::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+    parsed.map_err(|error| {
+        // Where not even the terminal takes it, the exit code is all that can be told.
+        let _ = error.print();
+        if error.use_stderr() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS }
+    })
+}
+
+/// How logs are written, for every command.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LogSettings {
+    /// error, warn, info, debug or trace, or a filter such as info,drift_poller=debug
+    #[arg(long, global = true, default_value = RUNNING_LEVEL, value_name = "LEVEL")]
+    pub log_level: String,
+    /// How logs are written to stderr
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+impl LogSettings {
+    /// The same for a command that ends by itself: it prints what it was asked for, so that its log has trouble alone, as text.
+    #[must_use]
+    pub fn of_command(self) -> Self {
+        let log_level = if self.log_level == RUNNING_LEVEL { COMMAND_LEVEL.to_owned() } else { self.log_level };
+        let log_format = if self.log_format == LogFormat::Auto { LogFormat::Text } else { self.log_format };
+        Self { log_level, log_format }
+    }
+}
+
+/// How a program cleans up after targets that are gone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CleanUpSettings {
+    /// How long no target must have selected an object before what targets left on it is taken away
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub clean_up_after: Duration,
+}
+
+/// Where a program is at home and as whom.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HomeSettings {
+    /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
+    #[arg(long, env = "POD_NAMESPACE", value_parser = parse_namespace)]
+    pub namespace: Option<String>,
+    /// Name of this process among its like [default: the host's name and random digits]
+    #[arg(long, env = "POD_NAME")]
+    pub instance: Option<String>,
+    /// Name of the Lease that the leader holds [default: the program's name]
+    #[arg(long, value_parser = parse_lease_name)]
+    pub lease_name: Option<String>,
+}
+
+/// A Lease's name, such as the API server takes: by another a program would never lead, and say so in its log alone.
+///
+/// # Errors
+/// What a name is.
+pub fn parse_lease_name(text: &str) -> Result<String, String> {
+    let wanted = || {
+        "the name of a Lease is 1 to 253 of a-z, 0-9, - and ., with a letter or digit at both ends of each part"
+            .to_owned()
+    };
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err(wanted()) }
+}
+
+/// A namespace's name, such as the API server takes.
+///
+/// # Errors
+/// What a name is.
+pub fn parse_namespace(text: &str) -> Result<String, String> {
+    let wanted =
+        || "the name of a namespace is 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends".to_owned();
+    if is_dns_label(text) { Ok(text.to_owned()) } else { Err(wanted()) }
+}
+
+/// What a program that runs on needs beside its home.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunSettings {
+    /// Where it is at home.
+    #[command(flatten)]
+    pub home: HomeSettings,
+    /// Where /livez, /readyz and /metrics are served
+    #[arg(long, default_value_t = ADMIN_ADDRESS)]
+    pub admin_address: SocketAddr,
+}
+
+impl HomeSettings {
+    /// The namespace that was named, else the client's.
+    #[must_use]
+    pub fn namespace(&self, client: &kube::Client) -> String {
+        self.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
+    }
+
+    /// The name that was given, else one that no other process has.
+    #[must_use]
+    pub fn instance(&self) -> String {
+        self.instance.clone().unwrap_or_else(instance::default_instance)
+    }
+
+    /// The Lease that was named, else `default`.
+    #[must_use]
+    pub fn lease_name(&self, default: &str) -> String {
+        self.lease_name.clone().unwrap_or_else(|| default.to_owned())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use clap::{Args, Command, FromArgMatches};
+
+    fn parsed<T: Args + FromArgMatches>(arguments: &[&str]) -> T {
+        // Whether the variables are set where the test runs must not matter.
+        let command = T::augment_args(Command::new("p")).mut_args(|argument| argument.env(None::<&str>));
+        T::from_arg_matches(&command.try_get_matches_from([&["p"], arguments].concat()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn nothing_needs_to_be_said() {
+        let settings: RunSettings = parsed(&[]);
+        assert_eq!(settings.admin_address.to_string(), "0.0.0.0:8080");
+        assert_eq!(settings.home.lease_name("drift-poller"), "drift-poller");
+        assert_ne!(settings.home.instance(), settings.home.instance());
+        let clean_up: CleanUpSettings = parsed(&[]);
+        assert_eq!(clean_up.clean_up_after, Duration::from_secs(600));
+        let logs: LogSettings = parsed(&[]);
+        assert_eq!((logs.log_level.as_str(), logs.log_format), ("info", LogFormat::Auto));
+    }
+
+    #[test]
+    fn a_name_that_nothing_can_have_is_refused() {
+        let command = HomeSettings::augment_args(Command::new("p")).mut_args(|argument| argument.env(None::<&str>));
+        for arguments in
+            [["--lease-name", ""], ["--lease-name", "Upper"], ["--lease-name", "a..b"], ["--namespace", ""]]
+        {
+            let refused = command.clone().try_get_matches_from([&["p"], &arguments[..]].concat()).unwrap_err();
+            assert!(refused.to_string().contains("1 to "), "{refused}");
+        }
+        assert_eq!(parse_lease_name("a.b-1").as_deref(), Ok("a.b-1"));
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let arguments = ["--instance", "i", "--lease-name", "l", "--admin-address", "127.0.0.1:0"];
+        let settings: RunSettings = parsed(&arguments);
+        assert_eq!((settings.home.instance().as_str(), settings.home.lease_name("x").as_str()), ("i", "l"));
+        let logs: LogSettings = parsed(&["--log-format", "json", "--log-level", "debug"]);
+        assert_eq!(logs.log_format, LogFormat::Json);
+    }
+}

@@ -1,0 +1,181 @@
+//! Where a program stands: its client, its namespace, its name, its health, and the watches and tasks that both programs
+//! begin in the same way.
+//!
+//! It must not know what a program is for; that is what each program's own root adds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::rights::{Need, RightsNeeded};
+use crate::access::{Right, watch_access};
+use crate::cleanup::MissingTargets;
+use crate::client::{ConnectError, KubeconfigSettings, client_of};
+use crate::config::LastGood;
+use crate::config::document_counts::DocumentCounts;
+use crate::config::{ConfigSettings, ConfigWatch, Configuration};
+use crate::events::{EventWriter, event_writer, lease_reference};
+use crate::kinds::KindSearch;
+use crate::lease::{Leadership, LeaseHandle};
+use crate::lease::{LeaseSettings, lease};
+use crate::process::settings::HomeSettings;
+use crate::process::tasks;
+use crate::telemetry::health::Health;
+use crate::watch::{ReadableSecrets, SecretWatch};
+use drift_api::names::CREDENTIAL_LABEL;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+
+/// What every part of a program is made with.
+#[derive(Clone)]
+pub struct Site {
+    /// Cancelled when the program is told to end.
+    pub stop: CancellationToken,
+    /// Cancelled when a background task panicked: the program ends, and is started anew.
+    pub failed: CancellationToken,
+    /// The API server.
+    pub client: kube::Client,
+    /// Our own namespace.
+    pub namespace: String,
+    /// Our name among our like.
+    pub instance: String,
+    /// What `/readyz` and `/livez` show.
+    pub health: Health,
+    /// The field manager, and what Events are reported as.
+    pub manager: &'static str,
+    documents: DocumentCounts,
+    cluster: KubeconfigSettings,
+}
+
+impl Site {
+    /// The site of one process, in this cluster. The API server itself is not asked.
+    ///
+    /// # Errors
+    /// When there is no usable configuration.
+    pub async fn connect(
+        cluster: KubeconfigSettings,
+        settings: &HomeSettings,
+        manager: &'static str,
+    ) -> Result<Self, ConnectError> {
+        let client = cluster.configuration().await.and_then(client_of)?;
+        Ok(Self {
+            stop: CancellationToken::new(),
+            failed: CancellationToken::new(),
+            namespace: settings.namespace(&client),
+            instance: settings.instance(),
+            client,
+            health: Health::default(),
+            manager,
+            documents: DocumentCounts::default(),
+            cluster,
+        })
+    }
+
+    /// Runs a task in the background.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        tasks::spawn(name, self.failed.clone(), task)
+    }
+
+    /// Keeps asking whether we may do what is needed; `at_home` is needed for as long as the [`Need`] lives.
+    pub fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
+        let rights = RightsNeeded::default();
+        let need = rights.need(at_home);
+        let part = self.health.part("rights");
+        let watching = watch_access(self.client.clone(), rights.to_be_asked(), part, self.stop.clone());
+        self.spawn("rights", watching);
+        (rights, need)
+    }
+
+    /// Tries to hold a Lease until `stop`, which is to come after all work has ended; then it is released. That runs on a
+    /// thread of its own with a client of its own, so that no work holds up a renewal, and only while the work turns.
+    pub fn hold_lease(
+        &self,
+        name: String,
+        on_take: BTreeMap<String, String>,
+        stop: &CancellationToken,
+    ) -> (LeaseHandle, JoinHandle<()>) {
+        let settings = LeaseSettings {
+            namespace: self.namespace.clone(),
+            name,
+            instance: self.instance.clone(),
+            manager: self.manager,
+            on_take,
+            part: self.health.part("lease"),
+        };
+        let (lease, task) = lease(settings, stop.clone());
+        self.spawn("turning", task.turning().keep());
+        let failed = self.failed.clone();
+        let cluster = self.cluster.clone();
+        let hold = async move || match cluster.configuration().await.and_then(client_of) {
+            Ok(client) => task.run(client).await,
+            Err(error) => {
+                tracing::error!("no client for the Lease: {error}");
+                failed.cancel();
+            }
+        };
+        let held = tasks::spawn_thread("lease", self.failed.clone(), hold);
+        (lease, self.spawn("lease", held))
+    }
+
+    /// The Secrets that are labelled for this program, kept up to date.
+    #[must_use]
+    pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
+        let part = self.health.part("secrets");
+        let (watch, secrets) =
+            SecretWatch::new(self.client.clone(), &self.namespace, (CREDENTIAL_LABEL, credential), Some(part));
+        self.spawn("secrets", watch.run(self.stop.clone()));
+        secrets
+    }
+
+    /// The Secrets beside objects that corrections may send, kept up to date for each namespace that is asked for.
+    #[must_use]
+    pub fn readable_secrets(&self) -> ReadableSecrets {
+        ReadableSecrets::new(self.client.clone(), self.failed.clone(), self.stop.clone())
+    }
+
+    /// The targets in force, kept up to date. Bad documents are told by Events while `teller` leads; both programs read
+    /// the same documents, so only one of them is given one.
+    pub fn watch_configuration(
+        &self,
+        teller: Option<(EventWriter, Leadership)>,
+        registry: &mut Registry,
+    ) -> watch::Receiver<Arc<Configuration>> {
+        let settings = ConfigSettings {
+            client: self.client.clone(),
+            namespace: self.namespace.clone(),
+            judge: LastGood::new(self.client.clone()),
+            teller,
+            part: self.health.part("configuration"),
+            documents: self.documents.clone(),
+        };
+        self.documents.register(registry);
+        let (watch, configuration) = ConfigWatch::new(settings);
+        self.spawn("configuration", watch.run(self.stop.clone()));
+        configuration
+    }
+
+    /// The search for the kinds of the targets, counted with their documents.
+    #[must_use]
+    pub fn search_kinds(&self) -> KindSearch {
+        KindSearch::new(self.client.clone(), self.health.clone(), self.documents.clone())
+    }
+
+    /// A writer of Events, whose task ends with `stop`.
+    pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
+        let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
+        (events, self.spawn("events", task.run(stop)))
+    }
+
+    /// The signs of targets that the notes on the program's Lease name and that are missing.
+    pub fn tell_of_missing(&self, registry: &mut Registry, events: &EventWriter, lease: &str) -> MissingTargets {
+        let lease = lease_reference(&self.namespace, lease);
+        MissingTargets::register(registry, self.health.clone(), events.clone(), lease)
+    }
+}

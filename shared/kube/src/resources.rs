@@ -1,0 +1,426 @@
+//! Objects of the cluster as external resources: read, made, changed and deleted by their names, over connections of their own.
+//!
+//! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the
+//! watches and the writes to objects. Each kind is read as a host of its own, since one may hang behind a webhook or another
+//! API server while the others answer. A kind is looked up before the first of its objects and remembered until the API server
+//! does not know its path any more. This file must not know what is read or written, or why.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::Method;
+use http::header::CONTENT_TYPE;
+use kube::api::GetParams;
+use kube::core::{DynamicObject, Request, Resource, Status};
+use kube::discovery::verbs;
+use serde_json::{Value, json};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::client;
+use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
+use crate::kinds::{ResolvedKind, discover_kind};
+use crate::process::clock;
+use drift_api::names::MANIFEST_MANAGER;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_api::timing::moment::Moment;
+
+/// How a JSON body is sent.
+const JSON: &str = "application/json";
+/// How a manifest is sent that is applied: JSON is YAML.
+const APPLY: &str = "application/apply-patch+yaml";
+/// With every manifest: whose fields they are, and that a field which the kind lacks is no silent loss.
+fn writing() -> String {
+    format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
+}
+
+/// How long a kind is taken for not served once the API server said so: many objects may name it, and each poll would look
+/// it up. One that was just defined is read that much later.
+const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
+
+/// A kind as targets name it: its `apiVersion`, and its `kind`.
+type KindKey = (Arc<str>, Arc<str>);
+
+/// Where a kind is remembered; one lookup of it at a time.
+type Found = Arc<AsyncMutex<Lookup>>;
+
+/// What is known of a kind.
+#[derive(Debug, Default)]
+enum Lookup {
+    #[default]
+    Unknown,
+    Served(ResolvedKind),
+    NotServed {
+        since: Moment,
+    },
+}
+
+/// Reads objects of any kind. Clones share what they know.
+#[derive(Clone)]
+pub struct ResourceClient {
+    client: kube::Client,
+    host: Arc<str>,
+    kinds: Arc<Mutex<HashMap<KindKey, Found>>>,
+}
+
+impl std::fmt::Debug for ResourceClient {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ResourceClient").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl ResourceClient {
+    /// With connections of its own, to the API server that [`client::configuration`] finds.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect() -> Result<Self, ConnectError> {
+        Self::of(client::configuration().await?)
+    }
+
+    /// The same, to the API server of this configuration.
+    ///
+    /// # Errors
+    /// When its credentials or certificates cannot be used.
+    pub fn of(config: kube::Config) -> Result<Self, ConnectError> {
+        let url = &config.cluster_url;
+        let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
+        let host = format!("{}:{port}", url.host().unwrap_or_default());
+        Ok(Self::new(client::client_of(config)?, &host))
+    }
+
+    /// By this client, whose API server is called so.
+    #[must_use]
+    pub fn new(client: kube::Client, host: &str) -> Self {
+        Self { client, host: host.into(), kinds: Arc::default() }
+    }
+
+    /// The kind's place at the API server, as the limits and pauses of reads tell hosts apart.
+    #[must_use]
+    pub fn place_of(&self, resource: &ClusterResource) -> String {
+        format!("{} {} {}", self.host, resource.api_version, resource.kind)
+    }
+
+    /// `host:port` of the API server, as limits and pauses tell hosts apart.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What the API server calls a kind, whatever object of it is meant.
+    ///
+    /// # Errors
+    /// [`ResourceError`].
+    pub async fn resolve(&self, api_version: &Arc<str>, kind: &Arc<str>) -> Result<ResolvedKind, ResourceError> {
+        let (api_version, kind) = (api_version.clone(), kind.clone());
+        self.kind_of(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
+    }
+
+    /// Reads an object; `None` where the API server says that just this one does not exist.
+    ///
+    /// # Errors
+    /// [`ResourceError`].
+    pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
+        let kind = self.kind_of(resource).await?;
+        let request = Request::new(collection_of(&kind, resource)?)
+            .get(&resource.name, &GetParams::default())
+            .map_err(|error| ResourceError::Unreachable(error.to_string()))?;
+        match client::read_bytes(&self.client, deadline, request, MAX_ANSWER_BYTES).await {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| ResourceError::Unreadable),
+            Err(CallError::Answered(status)) if says_absent(&status, &kind, &resource.name) => Ok(None),
+            Err(CallError::Answered(status)) if status.code == 404 => {
+                self.forget(resource).await;
+                Err(not_served(resource))
+            }
+            Err(error) => Err(error_of(error)),
+        }
+    }
+
+    /// Makes an object that must not exist yet; gives it as it is then.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 409 where there is one of that name.
+    pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
+        let (_, path) = self.collection(resource).await?;
+        let written = self.write((Method::POST, &format!("{path}?{}", writing())), (JSON, manifest)).await;
+        // The namespace may be missing, which its details name.
+        self.judge(resource, written, |status| status.details.is_some()).await
+    }
+
+    /// Applies a manifest, taking over whatever it says from other field managers. With the `resourceVersion` of an object
+    /// that was read it lands on that very state or not at all.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 409 where the object is in another state.
+    pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
+        let (kind, path) = self.collection(resource).await?;
+        let path = format!("{path}/{}?{}&force=true", resource.name, writing());
+        let written = self.write((Method::PATCH, &path), (APPLY, manifest)).await;
+        self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
+    }
+
+    /// Deletes the object of that uid; what depends on it is collected after it. Gives what is left of it: the object itself
+    /// where its finalizers have work to do.
+    ///
+    /// # Errors
+    /// [`ResourceError`]; status 404 where it is gone, 409 where another has its name.
+    pub async fn delete(&self, resource: &ClusterResource, uid: &str) -> Result<Value, ResourceError> {
+        let (kind, path) = self.collection(resource).await?;
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": uid}});
+        let written = self.write((Method::DELETE, &format!("{path}/{}", resource.name)), (JSON, &options)).await;
+        self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
+    }
+
+    async fn collection(&self, resource: &ClusterResource) -> Result<(ResolvedKind, String), ResourceError> {
+        let kind = self.kind_of(resource).await?;
+        let path = collection_of(&kind, resource)?;
+        Ok((kind, path))
+    }
+
+    async fn write(
+        &self,
+        (method, path): (Method, &str),
+        (content_type, body): (&str, &Value),
+    ) -> Result<Vec<u8>, CallError> {
+        let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
+        let request = request.body(body.to_string().into_bytes());
+        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await
+    }
+
+    /// What a write gave. A 404 means something only where `is_about_this` says that the API server speaks of what was meant:
+    /// any other may come of the path, while nobody serves it, or of a proxy on the way.
+    async fn judge(
+        &self,
+        resource: &ClusterResource,
+        written: Result<Vec<u8>, CallError>,
+        is_about_this: impl Fn(&Status) -> bool,
+    ) -> Result<Value, ResourceError> {
+        match written {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ResourceError::Unreadable),
+            Err(CallError::Answered(status)) if status.code == 404 && !is_about_this(&status) => {
+                self.forget(resource).await;
+                Err(not_served(resource))
+            }
+            Err(error) => Err(error_of(error)),
+        }
+    }
+
+    /// What the API server calls the kind.
+    async fn kind_of(&self, resource: &ClusterResource) -> Result<ResolvedKind, ResourceError> {
+        let found = self.found(resource);
+        // Whoever waits here waits for the same answer.
+        let mut known = found.lock().await;
+        match &*known {
+            Lookup::Served(kind) => return Ok(kind.clone()),
+            Lookup::NotServed { since } if !clock::now().is_past(*since, NOT_SERVED_FOR) => {
+                return Err(not_served(resource));
+            }
+            Lookup::NotServed { .. } | Lookup::Unknown => {}
+        }
+        let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
+        let readable = served.filter(|(_, capabilities)| capabilities.supports_operation(verbs::GET));
+        let Some((kind, _)) = readable else {
+            *known = Lookup::NotServed { since: clock::now() };
+            return Err(not_served(resource));
+        };
+        *known = Lookup::Served(kind.clone());
+        Ok(kind)
+    }
+
+    async fn forget(&self, resource: &ClusterResource) {
+        *self.found(resource).lock().await = Lookup::Unknown;
+    }
+
+    fn found(&self, resource: &ClusterResource) -> Found {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        kinds.entry((resource.api_version.clone(), resource.kind.clone())).or_default().clone()
+    }
+}
+
+fn not_served(resource: &ClusterResource) -> ResourceError {
+    ResourceError::NotServed { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
+}
+
+/// The path of the objects of the kind, in the namespace of this one.
+fn collection_of(kind: &ResolvedKind, resource: &ClusterResource) -> Result<String, ResourceError> {
+    let namespace = resource.namespace.as_deref().filter(|_| kind.namespaced);
+    if kind.namespaced && namespace.is_none() {
+        return Err(ResourceError::NoNamespace(resource.kind.clone()));
+    }
+    Ok(DynamicObject::url_path(&kind.resource, namespace))
+}
+
+fn error_of(error: CallError) -> ResourceError {
+    match error {
+        CallError::TimedOut(_) => ResourceError::TimedOut,
+        CallError::TooLarge(_) => ResourceError::TooLarge,
+        CallError::Unreadable(cause) | CallError::Transport(cause) => ResourceError::Unreachable(cause),
+        CallError::Answered(ref status) => {
+            let (status, retry_after) = (status.code, error.retry_after());
+            ResourceError::Refused { status, sentence: error.to_string(), retry_after }
+        }
+    }
+}
+
+/// Whether an answer is the API server's own word about this very object. One about the path (the kind was just removed, or is
+/// served by nobody yet) and one of a proxy on the way name none.
+fn says_absent(status: &Status, kind: &ResolvedKind, name: &str) -> bool {
+    let details = status.details.as_ref();
+    let is_named = |group: &str, plural: &str, named: &str| {
+        (group, plural, named) == (kind.resource.group.as_str(), kind.resource.plural.as_str(), name)
+    };
+    status.code == 404
+        && status.reason == "NotFound"
+        && details.is_some_and(|details| is_named(&details.group, &details.kind, &details.name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{Sent, answering, refuse, reply};
+    use axum::body::Body;
+    use axum::http::Response;
+    use serde_json::json;
+
+    const DEADLINE: Duration = Duration::from_secs(1);
+
+    fn resource(namespace: Option<&str>) -> ClusterResource {
+        ClusterResource {
+            api_version: "apps/v1".into(),
+            kind: "StatefulSet".into(),
+            namespace: namespace.map(str::to_owned),
+            name: "db".to_owned(),
+        }
+    }
+
+    fn kinds() -> Response<Body> {
+        reply(
+            200,
+            &json!({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [
+                {"name": "statefulsets/scale", "singularName": "", "namespaced": true, "kind": "Scale", "verbs": ["get"]},
+                {"name": "statefulsets", "singularName": "", "namespaced": true, "kind": "StatefulSet", "verbs": ["get"]}]}),
+        )
+    }
+
+    fn not_found(group: &str, plural: &str, name: &str) -> Response<Body> {
+        let details = json!({"group": group, "kind": plural, "name": name});
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+            "reason": "NotFound", "message": "no", "details": details});
+        reply(404, &status)
+    }
+
+    fn client(answer: impl Fn(&Sent) -> Response<Body> + Clone + Send + Sync + 'static) -> ResourceClient {
+        let (client, _) = answering(move |sent| if sent.uri == "/apis/apps/v1" { kinds() } else { answer(sent) });
+        ResourceClient::new(client, "api:443")
+    }
+
+    #[tokio::test]
+    async fn an_object_is_read_by_the_name_of_its_collection() {
+        let (client, log) = answering(|sent| match sent.uri.as_str() {
+            "/apis/apps/v1" => kinds(),
+            _ => reply(200, &json!({"spec": {"replicas": 3}})),
+        });
+        let client = ResourceClient::new(client, "api:443");
+        for _ in 0..2 {
+            let found = client.get(&resource(Some("n")), DEADLINE).await.unwrap();
+            assert_eq!(found, Some(json!({"spec": {"replicas": 3}})));
+        }
+        let get = "GET /apis/apps/v1/namespaces/n/statefulsets/db";
+        assert_eq!(log.lines(), ["GET /apis/apps/v1", get, get], "a kind is looked up once");
+    }
+
+    #[tokio::test]
+    async fn only_the_servers_word_about_this_object_is_absence() {
+        let said =
+            async |answer: fn() -> Response<Body>| client(move |_| answer()).get(&resource(Some("n")), DEADLINE).await;
+        assert_eq!(said(|| not_found("apps", "statefulsets", "db")).await.unwrap(), None);
+        let others: [fn() -> Response<Body>; 5] = [
+            || refuse(404, "NotFound", "404 page not found"),
+            || not_found("apps", "statefulsets", "other"),
+            || not_found("apps", "deployments", "db"),
+            || not_found("", "statefulsets", "db"),
+            || reply(404, &json!({})),
+        ];
+        for answer in others {
+            let found = said(answer).await;
+            assert!(
+                matches!(found, Err(ResourceError::NotServed { .. } | ResourceError::Refused { status: 0, .. })),
+                "{found:?}"
+            );
+        }
+        for code in [401, 403, 410, 429, 500, 503] {
+            let found = client(move |_| refuse(code, "x", "x")).get(&resource(Some("n")), DEADLINE).await;
+            assert!(matches!(found, Err(ResourceError::Refused { status, .. }) if status == code), "{found:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_of_what_is_gone_is_told_as_strictly() {
+        let about_this: fn() -> Response<Body> = || not_found("apps", "statefulsets", "db");
+        let others: [fn() -> Response<Body>; 3] = [
+            || not_found("apps", "statefulsets", "other"),
+            || not_found("", "namespaces", "n"),
+            || refuse(404, "NotFound", "404 page not found"),
+        ];
+        let said = async |answer: fn() -> Response<Body>| {
+            let client = client(move |_| answer());
+            let resource = resource(Some("n"));
+            [client.delete(&resource, "u").await, client.apply(&resource, &json!({})).await]
+        };
+        for written in said(about_this).await {
+            assert!(matches!(written, Err(ResourceError::Refused { status: 404, .. })), "{written:?}");
+        }
+        for answer in others {
+            for written in said(answer).await {
+                assert!(matches!(written, Err(ResourceError::NotServed { .. })), "{written:?}");
+            }
+        }
+        let nowhere = client(|_| not_found("", "namespaces", "n")).create(&resource(Some("n")), &json!({})).await;
+        assert!(matches!(nowhere, Err(ResourceError::Refused { status: 404, .. })), "{nowhere:?}");
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_served_is_looked_up_again() {
+        let (client, log) = answering(|sent| match sent.uri.as_str() {
+            "/apis/apps/v1" => kinds(),
+            _ => refuse(404, "NotFound", "404 page not found"),
+        });
+        let client = ResourceClient::new(client, "api:443");
+        for _ in 0..2 {
+            let found = client.get(&resource(Some("n")), DEADLINE).await;
+            assert!(matches!(found, Err(ResourceError::NotServed { .. })), "{found:?}");
+        }
+        assert_eq!(log.lines().iter().filter(|line| *line == "GET /apis/apps/v1").count(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_for_an_unserved_kind_is_answered_for_seconds() {
+        let (client, log) = answering(|_| kinds());
+        let client = ResourceClient::new(client, "api:443");
+        let unknown = ClusterResource { kind: "Stateful".into(), ..resource(Some("n")) };
+        let ask = async || {
+            assert!(matches!(client.get(&unknown, DEADLINE).await, Err(ResourceError::NotServed { .. })));
+            log.lines().len()
+        };
+        assert_eq!((ask().await, ask().await), (1, 1));
+        tokio::time::advance(NOT_SERVED_FOR + DEADLINE).await;
+        assert_eq!(ask().await, 2);
+    }
+
+    #[tokio::test]
+    async fn what_needs_a_namespace_is_not_asked_without() {
+        let client = client(|_| reply(200, &json!({})));
+        let found = client.get(&resource(None), DEADLINE).await;
+        assert!(matches!(found, Err(ResourceError::NoNamespace(_))), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_json_is_none() {
+        let client = client(|_| Response::new(Body::from("<html>")));
+        let found = client.get(&resource(Some("n")), DEADLINE).await;
+        assert!(matches!(found, Err(ResourceError::Unreadable)), "{found:?}");
+    }
+}

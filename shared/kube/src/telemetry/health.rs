@@ -1,0 +1,255 @@
+//! What `/readyz` and `/livez` say: parts that are ready or say why not, and main loops that prove they still turn.
+//!
+//! Each part of a program keeps its own line here, so nobody has to ask all of them. A value with its own lock; it
+//! must not know of clocks, servers or what any part does.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use drift_api::timing::moment::Moment;
+
+/// The board that every part writes on. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    board: Arc<Mutex<Board>>,
+}
+
+#[derive(Debug, Default)]
+struct Board {
+    next: u64,
+    parts: BTreeMap<(String, u64), Option<String>>,
+    remarks: BTreeMap<(String, u64), String>,
+    heartbeats: BTreeMap<(String, u64), Pulse>,
+}
+
+#[derive(Debug)]
+struct Pulse {
+    last: Moment,
+    limit: Duration,
+}
+
+/// One part's line on the board; taken away when it is dropped.
+#[derive(Debug)]
+pub struct Part {
+    health: Health,
+    key: (String, u64),
+}
+
+/// One line that people should read and that makes nothing unready; taken away when it is dropped.
+#[derive(Debug)]
+pub struct Remark {
+    health: Health,
+    key: (String, u64),
+}
+
+/// One main loop's proof of life; taken away when it is dropped.
+#[derive(Debug)]
+pub struct Heartbeat {
+    health: Health,
+    key: (String, u64),
+}
+
+/// One line of `/readyz`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartState {
+    /// The part.
+    pub name: String,
+    /// Why it is not ready, as a sentence; `None` where it is.
+    pub trouble: Option<String>,
+}
+
+/// A main loop that stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The loop.
+    pub name: String,
+    /// How long ago it last turned.
+    pub silent_for: Duration,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+impl Health {
+    /// Adds a part, not ready until it says so.
+    #[must_use]
+    pub fn part(&self, name: impl Into<String>) -> Part {
+        let mut board = self.board();
+        let key = (name.into(), board.fresh());
+        board.parts.insert(key.clone(), Some("starting".to_owned()));
+        drop(board);
+        Part { health: self.clone(), key }
+    }
+
+    /// Adds a line about something that does not work and is no reason to call the program unready.
+    #[must_use]
+    pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
+        let mut board = self.board();
+        let key = (about.into(), board.fresh());
+        board.remarks.insert(key.clone(), sentence.into());
+        drop(board);
+        Remark { health: self.clone(), key }
+    }
+
+    /// Adds a main loop that ticks at least every `limit`.
+    #[must_use]
+    pub fn heartbeat(&self, name: impl Into<String>, limit: Duration, now: Moment) -> Heartbeat {
+        let mut board = self.board();
+        let key = (name.into(), board.fresh());
+        board.heartbeats.insert(key.clone(), Pulse { last: now, limit });
+        drop(board);
+        Heartbeat { health: self.clone(), key }
+    }
+
+    /// Every part by name.
+    #[must_use]
+    pub fn parts(&self) -> Vec<PartState> {
+        let line = |(key, trouble): (&(String, u64), &Option<String>)| PartState {
+            name: key.0.clone(),
+            trouble: trouble.clone(),
+        };
+        self.board().parts.iter().map(line).collect()
+    }
+
+    /// Every remark, by what it is about.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<PartState> {
+        let line = |((name, _), sentence): (&(String, u64), &String)| PartState {
+            name: name.clone(),
+            trouble: Some(sentence.clone()),
+        };
+        self.board().remarks.iter().map(line).collect()
+    }
+
+    /// Whether every part is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.board().parts.values().all(Option::is_none)
+    }
+
+    /// The main loops that are over their limit.
+    #[must_use]
+    pub fn stalled(&self, now: Moment) -> Vec<Stalled> {
+        let board = self.board();
+        let late = board.heartbeats.iter().filter(|(_, pulse)| now - pulse.last > pulse.limit);
+        late.map(|(key, pulse)| Stalled { name: key.0.clone(), silent_for: now - pulse.last, limit: pulse.limit })
+            .collect()
+    }
+
+    /// A panic elsewhere leaves no half-written board: every change is one insertion.
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Board {
+    const fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+impl Part {
+    /// The part works.
+    pub fn ready(&self) {
+        self.set(None);
+    }
+
+    /// The part does not work; `sentence` says why and what to do.
+    pub fn not_ready(&self, sentence: impl Into<String>) {
+        self.set(Some(sentence.into()));
+    }
+
+    /// Adds a line about something that this part came upon and that is no reason to call it unready.
+    #[must_use]
+    pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
+        self.health.remark(about, sentence)
+    }
+
+    fn set(&self, trouble: Option<String>) {
+        self.health.board().parts.insert(self.key.clone(), trouble);
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.health.board().parts.remove(&self.key);
+    }
+}
+
+impl Drop for Remark {
+    fn drop(&mut self) {
+        self.health.board().remarks.remove(&self.key);
+    }
+}
+
+impl Heartbeat {
+    /// The loop turned.
+    pub fn tick(&self, now: Moment) {
+        if let Some(pulse) = self.health.board().heartbeats.get_mut(&self.key) {
+            pulse.last = now;
+        }
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.health.board().heartbeats.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_ready_when_every_part_is() {
+        let health = Health::default();
+        assert!(health.is_ready());
+        let (lease, watch) = (health.part("lease"), health.part("watch"));
+        assert!(!health.is_ready());
+        lease.ready();
+        watch.not_ready("may not list proxies");
+        let trouble = Some("may not list proxies".to_owned());
+        assert_eq!(health.parts()[1], PartState { name: "watch".to_owned(), trouble });
+        drop(watch);
+        assert!(health.is_ready());
+    }
+
+    #[test]
+    fn two_parts_of_one_name_do_not_hide_each_other() {
+        let health = Health::default();
+        let (bad, good) = (health.part("watch"), health.part("watch"));
+        bad.not_ready("no");
+        good.ready();
+        assert!(!health.is_ready());
+        drop(good);
+        assert!(!health.is_ready());
+    }
+
+    #[test]
+    fn a_remark_is_shown_and_makes_nothing_unready() {
+        let health = Health::default();
+        let remark = health.remark("target proxies", "its kind is unknown");
+        let trouble = Some("its kind is unknown".to_owned());
+        assert_eq!(health.remarks(), [PartState { name: "target proxies".to_owned(), trouble }]);
+        assert!(health.is_ready() && health.parts().is_empty());
+        drop(remark);
+        assert!(health.remarks().is_empty());
+    }
+
+    #[test]
+    fn a_loop_beyond_its_limit_is_stalled() {
+        let health = Health::default();
+        let second = Duration::from_secs(1);
+        let heartbeat = health.heartbeat("schedule", 10 * second, Moment::START);
+        let late = Moment::START + 11 * second;
+        assert_eq!(health.stalled(Moment::START + 10 * second), []);
+        let stalled = Stalled { name: "schedule".to_owned(), silent_for: 11 * second, limit: 10 * second };
+        assert_eq!(health.stalled(late), [stalled]);
+        heartbeat.tick(late);
+        assert_eq!(health.stalled(late), []);
+        drop(heartbeat);
+        assert_eq!(health.stalled(late + 100 * second), []);
+    }
+}

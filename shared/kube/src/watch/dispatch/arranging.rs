@@ -1,0 +1,102 @@
+//! Which watches run: over the union of the namespaces and fields that the subscribers want.
+//!
+//! A newcomer is told of its objects by a new list of the one watch. It must not know what objects say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::known::{KnownObjects, Told};
+use super::{Command, Dispatch, Effects, Followed, Member, Subscriber, Watch, WatchKey};
+use crate::kinds::KindName;
+use drift_api::object::field_paths::FieldPaths;
+use drift_language::ObjectSelection;
+
+impl Dispatch {
+    /// Has the watches follow what the subscribers want now.
+    pub fn arrange(&mut self) -> Effects {
+        self.take_newcomers();
+        let mut commands: Vec<Command> = self.hushed.drain(..).map(Command::Hush).collect();
+        let wanted: BTreeSet<WatchKey> = self.arranged().map(|member| member.key.clone()).collect();
+        for (_, watch) in self.watches.extract_if(.., |key, _| !wanted.contains(key)) {
+            commands.extend(watch.collections.values().map(|followed| Command::Cease(followed.number)));
+        }
+        for key in wanted {
+            self.arrange_watch(&key, &mut commands);
+        }
+        Effects { commands, ..Effects::default() }
+    }
+
+    fn take_newcomers(&mut self) {
+        let is_new = |member: &&Member| {
+            let Subscriber { target, selection, .. } = &member.subscriber;
+            let now = self.in_force.get(target);
+            !member.is_arranged && now.is_some_and(|now| now.is_of(selection.group(), &selection.kind))
+        };
+        let newcomers: Vec<Subscriber> =
+            self.members.values().filter(is_new).map(|member| member.subscriber.clone()).collect();
+        for newcomer in newcomers {
+            self.list_again(&newcomer.selection, |_| true);
+            if let Some(member) = self.members.get_mut(&newcomer.target) {
+                member.is_arranged = true;
+                let watch = Watch {
+                    kind: newcomer.kind,
+                    fields: FieldPaths::default(),
+                    collections: BTreeMap::new(),
+                    known: KnownObjects::default(),
+                    needs_list: true,
+                };
+                self.watches.entry(member.key.clone()).or_insert(watch).needs_list = true;
+            }
+            self.owners.insert(newcomer.target, newcomer.selection);
+        }
+    }
+
+    /// All watches of a kind, in whatever version, that told such of an object are to list it again.
+    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Told) -> bool) {
+        for ((api_version, kind), watch) in &mut self.watches {
+            if KindName::new(api_version, kind).is_of(selection) && watch.known.any(&concerns) {
+                watch.needs_list = true;
+            }
+        }
+    }
+
+    fn arrange_watch(&mut self, key: &WatchKey, commands: &mut Vec<Command>) {
+        let mut fields = FieldPaths::default();
+        let mut namespaces = BTreeSet::new();
+        for member in self.members.values().filter(|member| member.is_arranged && member.key == *key) {
+            let Subscriber { selection, fields: more, kind, .. } = &member.subscriber;
+            fields.extend(more);
+            if selection.namespaces.is_empty() || !kind.namespaced {
+                namespaces.insert(None);
+            }
+            namespaces.extend(selection.namespaces.iter().cloned().map(Some));
+        }
+        if namespaces.contains(&None) {
+            namespaces = BTreeSet::from([None]);
+        }
+        let Some(watch) = self.watches.get_mut(key) else { return };
+        let is_anew = std::mem::take(&mut watch.needs_list);
+        let mut before = std::mem::take(&mut watch.collections);
+        if is_anew {
+            watch.fields = fields;
+        }
+        for namespace in namespaces {
+            let old = before.remove(&namespace);
+            if let Some(followed) = old.as_ref().filter(|_| is_anew) {
+                commands.push(Command::Cease(followed.number));
+            }
+            let followed = match old {
+                Some(followed) if !is_anew => followed,
+                old => {
+                    self.last_number += 1;
+                    let number = self.last_number;
+                    let (kind, fields) = (watch.kind.clone(), watch.fields.clone());
+                    commands.push(Command::Follow { number, kind, namespace: namespace.clone(), fields });
+                    let (signed_at, trouble) = old.map(|old| (old.signed_at, old.trouble)).unwrap_or_default();
+                    Followed { number, is_repeated: true, signed_at, trouble, ..Followed::default() }
+                }
+            };
+            watch.collections.insert(namespace, followed);
+        }
+        commands.extend(before.values().map(|followed| Command::Cease(followed.number)));
+    }
+}

@@ -1,0 +1,194 @@
+//! The objects of one watch that somebody was told of, and who was told.
+//!
+//! Of each as little is kept as can be: there are tens of thousands, and of nearly all the same were told. It must not
+//! know who is to be told, nor what.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use drift_api::collections::by_uid::{ByUid, OfObject};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
+use drift_api::object::{LeanObject, ObjectId};
+
+/// Who was told of an object, as what.
+pub(super) type Told = Arc<[(Arc<str>, Role)]>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Owner,
+    /// Another target, first by name, selects it too.
+    Skipper,
+}
+
+/// Objects that somebody was told of.
+#[derive(Debug, Default)]
+pub(super) struct KnownObjects {
+    objects: ByUid<Known>,
+    /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
+    told: Vec<Told>,
+    /// The number of those who were told of the last object, which are told of the next one too, as a rule.
+    last_told: u32,
+    /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
+    last_namespace: Option<SharedText>,
+}
+
+/// An object that somebody was told of.
+#[derive(Debug)]
+struct Known {
+    uid: Uid,
+    namespace: Option<SharedText>,
+    version: Option<NonZeroU64>,
+    /// The last list that had it, or after which it was heard of.
+    list: u32,
+    /// Which of `KnownObjects::told` were told of it.
+    told: u32,
+}
+
+impl OfObject for Known {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+}
+
+impl KnownObjects {
+    /// Gives an object the names that are kept already, where they are equal: the uid is kept in a dozen places.
+    pub(super) fn share_names(&mut self, id: &mut ObjectId) {
+        let known = self.objects.get(&id.uid);
+        if let Some(known) = known {
+            id.uid = known.uid.clone();
+        }
+        match known {
+            Some(known) if known.namespace == id.namespace => id.namespace.clone_from(&known.namespace),
+            _ if self.last_namespace == id.namespace => id.namespace.clone_from(&self.last_namespace),
+            _ => self.last_namespace.clone_from(&id.namespace),
+        }
+    }
+
+    /// Who was told of an object; nobody where it is not known.
+    pub(super) fn told(&self, uid: &Uid) -> Option<&Told> {
+        self.told.get(self.objects.get(uid)?.told as usize)
+    }
+
+    /// Whether the object was known at the version that it has.
+    pub(super) fn has_version_of(&self, object: &LeanObject) -> bool {
+        let version = stored_version(object);
+        version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
+    }
+
+    /// These were told of the object as it is in or after that list.
+    pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Told) {
+        let ObjectId { uid, namespace, .. } = object.id.clone();
+        let told = self.number_of(told);
+        self.objects.insert(Known { uid, namespace, version: stored_version(object), list, told });
+    }
+
+    /// The object is not known any more; who was told of it has to hear so.
+    pub(super) fn forget(&mut self, uid: &Uid) -> Option<Told> {
+        self.told.get(self.objects.remove(uid)?.told as usize).cloned()
+    }
+
+    fn number_of(&mut self, told: Told) -> u32 {
+        if self.told.get(self.last_told as usize) != Some(&told) {
+            self.last_told = number_in(&mut self.told, told);
+        }
+        self.last_told
+    }
+
+    /// The target knows of no object any more.
+    pub(super) fn forget_target(&mut self, target: &str) {
+        let before = std::mem::take(&mut self.told);
+        let without = |told: &Told| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
+        let numbers = before.iter().map(without).map(|told: Told| (told, None));
+        let mut after: Vec<(Told, Option<u32>)> = numbers.collect();
+        self.objects.retain(|known| {
+            let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
+                return false;
+            };
+            known.told = *number.get_or_insert_with(|| number_in(&mut self.told, told.clone()));
+            true
+        });
+    }
+
+    /// The objects of a namespace, or of all, that this list lacks and that were not heard of after it.
+    pub(super) fn missing(&self, namespace: Option<&str>, list: u32) -> Vec<Uid> {
+        let is_here = |known: &&Known| namespace.is_none() || known.namespace.as_deref() == namespace;
+        let missing = self.objects.iter().filter(is_here).filter(|known| known.list != list);
+        missing.map(|known| known.uid.clone()).collect()
+    }
+
+    /// Whether there is an object of which such were told.
+    pub(super) fn any(&self, such: impl Fn(&Told) -> bool) -> bool {
+        self.objects.iter().filter_map(|known| self.told.get(known.told as usize)).any(such)
+    }
+}
+
+/// The number that is the store's own, of 64 bits. Another version counts as none, and none is the same as another: an
+/// object is told of once more rather than not at all.
+fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
+    NonZeroU64::new(object.resource_version.short_number()?)
+}
+
+fn number_in(all: &mut Vec<Told>, told: Told) -> u32 {
+    let known = all.iter().position(|one| *one == told);
+    known.unwrap_or_else(|| {
+        all.push(told);
+        all.len() - 1
+    }) as u32
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use drift_api::object::field_paths::FieldPaths;
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(namespace: &str, name: &str, version: &str) -> LeanObject {
+        let object = json!({"metadata": {"namespace": namespace, "uid": name, "resourceVersion": version}});
+        LeanObject::prune(&object, &FieldPaths::default())
+    }
+
+    fn told(of: &[&str]) -> Told {
+        of.iter().map(|target| ((*target).into(), Role::Owner)).collect()
+    }
+
+    #[test]
+    fn only_the_same_number_is_the_same_version() {
+        let mut known = KnownObjects::default();
+        let mut is_same = |before: &str, after: &str| {
+            known.note(&object("a", "p", before), 1, told(&["a"]));
+            known.has_version_of(&object("a", "p", after))
+        };
+        assert!(is_same("7", "7") && is_same("18446744073709551615", "18446744073709551615"));
+        assert!(!is_same("7", "8"));
+        let beyond = "18446744073709551616";
+        assert!(!is_same(beyond, beyond) && !is_same("v7", "v7") && !is_same("7", beyond));
+        assert!(!known.has_version_of(&object("a", "q", "7")));
+    }
+
+    #[test]
+    fn a_target_that_goes_takes_its_own_along() {
+        let mut known = KnownObjects::default();
+        for (name, of) in [("p", &["b"][..]), ("q", &["b", "c"]), ("r", &["c"]), ("s", &["c", "d"]), ("t", &["d"])] {
+            known.note(&object("a", name, "1"), 1, told(of));
+        }
+        known.forget_target("b");
+        known.forget(&"t".into());
+        let all: Vec<Option<Told>> = ["p", "q", "r", "s", "t"].map(|name| known.told(&name.into()).cloned()).into();
+        assert_eq!(all, [None, Some(told(&["c"])), Some(told(&["c"])), Some(told(&["c", "d"])), None]);
+        known.forget_target("x");
+        assert_eq!(known.told, [told(&["c"]), told(&["c", "d"])], "what nobody has goes");
+    }
+
+    #[test]
+    fn a_list_lacks_only_what_is_in_its_namespace() {
+        let mut known = KnownObjects::default();
+        for (namespace, name, list) in [("a", "p", 1), ("a", "q", 2), ("b", "r", 1)] {
+            known.note(&object(namespace, name, "1"), list, told(&["a"]));
+        }
+        assert_eq!(known.missing(Some("a"), 2), ["p"]);
+        assert_eq!(known.missing(None, 1), ["q"]);
+    }
+}

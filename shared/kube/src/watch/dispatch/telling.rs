@@ -1,0 +1,160 @@
+//! Who is told what of an object, and of the watch itself.
+//!
+//! It must not know which watches run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::known::{Role, Told};
+use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
+use crate::kinds::KindName;
+use crate::watch::{ObjectEvent, owner_of};
+use drift_api::identity::Uid;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::object_view::ObjectView;
+use drift_api::object::{LeanObject, SeenObject};
+use drift_api::timing::moment::Moment;
+use drift_language::ObjectSelection;
+
+/// The least time between two [`ObjectEvent::Alive`]: far below the two minutes after which a watch counts as dead.
+pub(super) const ALIVE_SPACING: Duration = Duration::from_secs(5);
+
+impl Dispatch {
+    /// An object as it is now; `is_listed` where it came in a list.
+    pub(super) fn take_in(
+        &mut self,
+        (key, namespace): Place<'_>,
+        mut seen: SeenObject,
+        is_listed: bool,
+        effects: &mut Effects,
+    ) {
+        let (owner, roles) = self.roles(key, &seen);
+        let Some(watch) = self.watches.get_mut(key) else { return };
+        let Some(followed) = watch.collections.get(namespace) else { return };
+        watch.known.share_names(&mut seen.object.id);
+        let object = &seen.object;
+        let is_repeated = is_listed && followed.is_repeated && watch.known.has_version_of(object);
+        let told = watch.known.told(&object.id.uid).cloned().unwrap_or_default();
+        for (target, role) in &*roles {
+            let was = told.iter().find(|(one, _)| one == target).map(|(_, role)| *role);
+            let Some(member) = self.members.get(target) else { continue };
+            let narrow = || Box::new(narrowed(object, &member.subscriber.fields, &watch.fields));
+            match role {
+                Role::Owner if was == Some(Role::Owner) && is_repeated => {}
+                Role::Owner => effects.words.push((target.clone(), ObjectEvent::Seen(narrow()))),
+                Role::Skipper if was == Some(Role::Skipper) => {}
+                Role::Skipper => effects.words.push((target.clone(), ObjectEvent::Skipped(narrow()))),
+            }
+        }
+        let has_left = |(target, _): &&(Arc<str>, Role)| !roles.iter().any(|(one, _)| one == target);
+        let left = |(target, _): &(Arc<str>, Role)| (target.clone(), ObjectEvent::Left(object.id.uid.clone()));
+        effects.words.extend(told.iter().filter(has_left).map(left));
+        let had_owner = told.iter().any(|(_, role)| *role == Role::Owner);
+        if owner.is_none() && (had_owner || object.carries_ours()) {
+            let (kind, object) = (KindName::new(&key.0, &key.1), Arc::new(object.clone()));
+            effects.orphans.push(Orphan { kind, object, has_left: had_owner });
+        }
+        if roles.is_empty() {
+            watch.known.forget(&object.id.uid);
+        } else {
+            watch.known.note(object, followed.list, roles);
+        }
+    }
+
+    /// The owner of an object, and who of the watch is to be told what.
+    fn roles(&self, key: &WatchKey, seen: &SeenObject) -> (Option<Arc<str>>, Told) {
+        let (namespace, labels) = (seen.object.id.namespace.as_deref(), seen.labels.as_ref());
+        let owner = owner_of(&self.owners, &KindName::new(&key.0, &key.1), namespace, labels).cloned();
+        let selects = |member: &&Member| -> bool {
+            let Subscriber { target, selection, .. } = &member.subscriber;
+            member.key == *key && self.owners.contains_key(target) && selection.selects(namespace, labels)
+        };
+        let roles = self.arranged().filter(selects).map(|member| {
+            let target = member.subscriber.target.clone();
+            let role = if owner.as_ref() == Some(&target) { Role::Owner } else { Role::Skipper };
+            (target, role)
+        });
+        let roles = roles.collect();
+        (owner, roles)
+    }
+
+    pub(super) fn drop_known(&mut self, key: &WatchKey, uid: &Uid, effects: &mut Effects) {
+        let told = self.watches.get_mut(key).and_then(|watch| watch.known.forget(uid)).unwrap_or_default();
+        effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
+    }
+
+    /// What the list did not have is gone.
+    pub(super) fn end_list(&mut self, (key, namespace): Place<'_>, effects: &mut Effects) {
+        let Some(watch) = self.watches.get_mut(key) else { return };
+        let Some(followed) = watch.collections.get_mut(namespace) else { return };
+        (followed.is_listed, followed.is_repeated) = (true, false);
+        let missing = watch.known.missing(namespace.as_deref(), followed.list);
+        missing.iter().for_each(|uid| self.drop_known(key, uid, effects));
+    }
+
+    /// Tells each target of a watch what is news of its namespaces: that they are listed, live, or cannot be watched.
+    pub(super) fn tell_of_watch(&mut self, key: &WatchKey, effects: &mut Effects) {
+        let Some(watch) = self.watches.get(key) else { return };
+        let members = self.members.values_mut().filter(|member| member.is_arranged && member.key == *key);
+        for member in members {
+            let Subscriber { target, selection, .. } = &member.subscriber;
+            let is_its = |namespace: &Option<String>| namespace.is_none() || is_within(selection, namespace.as_deref());
+            let its = watch.collections.iter().filter(|(namespace, _)| is_its(namespace));
+            let its: Vec<&Followed> = its.map(|(_, followed)| followed).collect();
+            if !member.is_listed && its.iter().all(|followed| followed.is_listed) {
+                member.is_listed = true;
+                effects.words.push((target.clone(), ObjectEvent::Listed));
+            }
+            // One that never signed makes the minimum `None`.
+            let oldest = its.iter().map(|followed| followed.signed_at).min().flatten();
+            let is_news = |since: &Moment| member.alive_since.is_none_or(|said| since.is_past(said, ALIVE_SPACING));
+            if let Some(since) = oldest.filter(is_news) {
+                member.alive_since = Some(since);
+                effects.words.push((target.clone(), ObjectEvent::Alive { since }));
+            }
+            let trouble = its.iter().find_map(|followed| followed.trouble.as_ref());
+            if trouble != member.trouble.as_ref() {
+                member.trouble = trouble.cloned();
+                let plural = &watch.kind.resource.plural;
+                let text = trouble.map(|text| format!("cannot watch {plural}: {text}"));
+                effects.commands.push(Command::Trouble(target.clone(), text));
+            }
+        }
+    }
+}
+
+/// Whether a selection reaches into a namespace; `None` is that of a cluster-scoped object.
+fn is_within(selection: &ObjectSelection, namespace: Option<&str>) -> bool {
+    let is_inside = |namespace: &str| selection.namespaces.iter().any(|one| one == namespace);
+    selection.namespaces.is_empty() || namespace.is_none_or(is_inside)
+}
+
+/// The object with what one target's templates read of it: what others read is none of its business, nor an edit of it.
+fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> LeanObject {
+    if fields == watched || object.is_oversized {
+        return object.clone();
+    }
+    let narrow = ObjectView::packed(&fields.prune(&object.view.open()), object.view.dictionary());
+    LeanObject { view: narrow, ..object.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::watch::dispatch::tests::fields;
+
+    #[test]
+    fn what_a_target_is_told_is_packed_too() {
+        let role = json!({"name": "writer", "owner": "team-a", "rights": ["select", "insert", "update", "delete"], "login": true});
+        let (all, few) = (json!({"spec": role}), json!({"spec": {"owner": "team-a", "rights": role["rights"]}}));
+        let dictionary = ObjectView::of(&all).to_dictionary();
+        let (fields, watched) = (fields(&["owner", "rights"]), fields(&["name", "owner", "rights", "login"]));
+        let object =
+            LeanObject { view: ObjectView::packed(&all, dictionary.as_ref()), ..LeanObject::prune(&all, &watched) };
+        let told = narrowed(&object, &fields, &watched).view;
+        assert_eq!(*told.open(), few);
+        assert!(object.view.dictionary().is_some() && told.dictionary() == dictionary.as_ref());
+    }
+}

@@ -1,0 +1,421 @@
+use std::collections::BTreeSet;
+
+use super::telling::ALIVE_SPACING;
+use super::*;
+use drift_api::names::FINALIZER;
+use drift_api::object::object_view::ObjectView;
+use drift_api::object::{LeanObject, ObjectId};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A dispatch, and what it said of each target.
+struct Bench {
+    dispatch: Dispatch,
+    in_force: BTreeMap<Arc<str>, ObjectSelection>,
+    /// What is followed: number, namespace, fields.
+    followed: BTreeMap<usize, (Option<String>, FieldPaths)>,
+    now: Moment,
+    last_id: u64,
+}
+
+fn selection(namespaces: &[&str], labels: &str) -> ObjectSelection {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: a}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: Proxy, namespaces: {}, labelSelector: {labels:?}}}\n  identity: x\n  read: {{http: {{url: 'http://h.example/'}}}}\n  compare: {{desired: {{a: 1}}}}\n",
+        json!(namespaces)
+    );
+    let text = if labels.is_empty() { text.replace(", labelSelector: \"\"", "") } else { text };
+    let text = if namespaces.is_empty() { text.replace(", namespaces: []", "") } else { text };
+    drift_language::fixtures::target(&text).objects
+}
+
+pub(super) fn fields(of: &[&str]) -> FieldPaths {
+    let mut fields = FieldPaths::default();
+    of.iter().for_each(|field| fields.insert(vec!["spec".to_owned(), (*field).to_owned()]));
+    fields
+}
+
+fn seen(name: &str, version: u64, labels: &Value) -> SeenObject {
+    seen_in("a", name, version, labels)
+}
+
+fn seen_in(namespace: &str, name: &str, version: u64, labels: &Value) -> SeenObject {
+    let object = json!({"spec": {"x": 1, "y": version}, "metadata": {"namespace": namespace, "name": name, "uid": name,
+        "resourceVersion": version.to_string(), "labels": labels}});
+    SeenObject { object: LeanObject::prune(&object, &fields(&["x", "y"])), labels: Some(labels.clone()) }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (in_force, followed) = (BTreeMap::new(), BTreeMap::new());
+        Self { dispatch: Dispatch::default(), in_force, followed, now: Moment::START, last_id: 0 }
+    }
+
+    /// Puts a target in force and subscribes it.
+    fn begin(&mut self, target: &str, selection: ObjectSelection, fields: FieldPaths) {
+        self.in_force.insert(target.into(), selection.clone());
+        self.dispatch.set_in_force(self.in_force.clone());
+        let resource = kube::core::ApiResource {
+            group: "demo.example".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "demo.example/v1".to_owned(),
+            kind: "Proxy".to_owned(),
+            plural: "proxies".to_owned(),
+        };
+        self.last_id += 1;
+        let kind = ResolvedKind { resource, namespaced: true };
+        self.dispatch.subscribe(Subscriber { target: target.into(), id: self.last_id, kind, selection, fields });
+    }
+
+    fn end(&mut self, target: &str, is_removed: bool) {
+        if is_removed {
+            self.in_force.remove(target);
+            self.dispatch.set_in_force(self.in_force.clone());
+        }
+        let id = self.dispatch.members.get(target).map_or(0, |member| member.subscriber.id);
+        self.dispatch.unsubscribe(&target.into(), id);
+    }
+
+    fn arrange(&mut self) -> Vec<String> {
+        let effects = self.dispatch.arrange();
+        self.words(effects)
+    }
+
+    fn hear(&mut self, number: usize, change: Change<SeenObject>) -> Vec<String> {
+        let effects = self.dispatch.hear(number, change, self.now);
+        self.words(effects)
+    }
+
+    /// A whole list of what is followed under the only number.
+    fn list(&mut self, objects: &[SeenObject]) -> Vec<String> {
+        let number = *self.followed.keys().next().unwrap();
+        let mut words = self.hear(number, Change::ListBegan);
+        for object in objects {
+            words.extend(self.hear(number, Change::Found(object.clone(), "90".to_owned())));
+        }
+        words.extend(self.hear(number, Change::ListEnded));
+        words.retain(|word| !word.ends_with("alive"));
+        words
+    }
+
+    fn change(&mut self, object: SeenObject) -> Vec<String> {
+        let number = *self.followed.keys().next().unwrap();
+        let mut words = self.hear(number, Change::Changed(object));
+        words.retain(|word| !word.ends_with("alive"));
+        words
+    }
+
+    fn words(&mut self, Effects { words, orphans, commands }: Effects) -> Vec<String> {
+        let told = words.into_iter().map(|(target, event)| match event {
+            ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
+            ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
+            ObjectEvent::Left(uid) => format!("{target} left {uid}"),
+            ObjectEvent::Listed => format!("{target} listed"),
+            ObjectEvent::Alive { .. } => format!("{target} alive"),
+        });
+        let mut words: Vec<String> = told.collect();
+        words.extend(orphans.iter().map(|Orphan { object, has_left, .. }| {
+            format!("orphan {}{}", object.id.name, if *has_left { " left" } else { "" })
+        }));
+        for command in commands {
+            words.push(match command {
+                Command::Follow { number, namespace, fields, .. } => {
+                    let word = format!("follow {}", namespace.as_deref().unwrap_or("all"));
+                    self.followed.insert(number, (namespace, fields));
+                    word
+                }
+                Command::Cease(number) => {
+                    let (namespace, _) = self.followed.remove(&number).unwrap();
+                    format!("cease {}", namespace.as_deref().unwrap_or("all"))
+                }
+                Command::Trouble(target, text) => format!("{target} trouble {}", text.unwrap_or_default()),
+                Command::Hush(target) => format!("{target} hush"),
+            });
+        }
+        words
+    }
+}
+
+fn tier(tier: &str) -> Value {
+    json!({"tier": tier})
+}
+
+#[test]
+fn targets_of_one_kind_share_one_watch() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&["a"], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&["a"], "tier=2"), fields(&["y"]));
+    assert_eq!(bench.arrange(), ["follow a"]);
+    assert_eq!(bench.followed.values().next().unwrap().1, fields(&["x", "y"]));
+    let told = bench.list(&[seen("p", 1, &tier("1")), seen("q", 1, &tier("2")), seen("r", 1, &tier("3"))]);
+    assert_eq!(told, ["a seen p", "b seen q", "a listed", "b listed"]);
+    bench.begin("c", selection(&[], ""), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow all", "cease a"], "all namespaces have one watch");
+    // What a and b know already is not told again.
+    let told = bench.list(&[seen("p", 1, &tier("1")), seen("q", 1, &tier("2")), seen("r", 1, &tier("3"))]);
+    assert_eq!(told, ["c skips p", "c skips q", "c seen r", "c listed"]);
+    for target in ["a", "b", "c"] {
+        bench.end(target, true);
+    }
+    assert_eq!(bench.arrange(), ["cease all"]);
+}
+
+#[test]
+fn an_edit_that_only_another_reads_shows_nothing() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&[], "tier=2"), fields(&["y"]));
+    bench.arrange();
+    let number = *bench.followed.keys().next().unwrap();
+    let mut views = Vec::new();
+    for version in [1, 2] {
+        let effects = bench.dispatch.hear(number, Change::Changed(seen("p", version, &tier("1"))), bench.now);
+        views.extend(effects.words.into_iter().filter_map(|(_, event)| match event {
+            ObjectEvent::Seen(object) => Some(object.view),
+            _ => None,
+        }));
+    }
+    assert_eq!(views, vec![ObjectView::of(&json!({"spec": {"x": 1}})); 2]);
+}
+
+#[test]
+fn the_next_target_gets_the_objects_of_the_first() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier"), fields(&["x"]));
+    bench.begin("b", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    let object = || seen("p", 1, &tier("1"));
+    assert_eq!(bench.list(&[object()]), ["a seen p", "b skips p", "a listed", "b listed"]);
+    assert_eq!(bench.change(object()), ["a seen p"], "skipping is told once");
+    bench.end("a", false);
+    assert!(bench.arrange().is_empty());
+    assert!(bench.change(object()).is_empty(), "it is a's while a restarts");
+    bench.begin("a", selection(&[], "tier"), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["cease all", "follow all"]);
+    assert_eq!(bench.list(&[object()]), ["a seen p", "a listed"]);
+    bench.end("a", true);
+    assert_eq!(bench.arrange(), ["cease all", "follow all"]);
+    assert_eq!(bench.list(&[object()]), ["b seen p"]);
+}
+
+#[test]
+fn an_object_that_changes_its_labels_changes_hands() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&[], "tier=2"), fields(&["x"]));
+    bench.arrange();
+    bench.list(&[]);
+    assert_eq!(bench.change(seen("p", 1, &tier("1"))), ["a seen p"]);
+    assert_eq!(bench.change(seen("p", 2, &tier("2"))), ["b seen p", "a left p"]);
+    assert_eq!(bench.change(seen("p", 3, &tier("3"))), ["b left p", "orphan p left"]);
+    assert!(bench.change(seen("p", 4, &tier("3"))).is_empty());
+    let mut held = seen("p", 5, &tier("3"));
+    held.object.finalizers = [FINALIZER.into()].into();
+    assert_eq!(bench.change(held), ["orphan p"], "a finalizer of ours is left");
+}
+
+#[test]
+fn what_a_list_lacks_is_gone() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    let all = [seen("p", 1, &Value::Null), seen("q", 1, &Value::Null)];
+    assert_eq!(bench.list(&all), ["a seen p", "a seen q", "a listed"]);
+    assert_eq!(bench.change(seen("r", 2, &Value::Null)), ["a seen r"]);
+    assert_eq!(bench.list(&all[..1]).iter().filter(|word| word.starts_with("a left")).count(), 2);
+    let number = *bench.followed.keys().next().unwrap();
+    assert_eq!(bench.hear(number, Change::Deleted(all[0].clone()))[0], "a left p");
+}
+
+#[test]
+fn each_target_counts_its_own_namespaces() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&["a"], ""), fields(&["x"]));
+    bench.begin("b", selection(&["a", "b"], ""), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow a", "follow b"]);
+    bench.hear(1, Change::ListBegan);
+    assert_eq!(bench.hear(1, Change::ListEnded), ["a listed", "a alive"]);
+    bench.hear(2, Change::ListBegan);
+    assert_eq!(bench.hear(2, Change::ListEnded), ["b listed", "b alive"]);
+    assert_eq!(bench.hear(2, Change::Failing("no".to_owned())), ["b trouble cannot watch proxies: no"]);
+    assert_eq!(bench.hear(2, Change::Connected), ["b trouble "], "no sign of life yet");
+    bench.now += ALIVE_SPACING;
+    assert_eq!(bench.hear(1, Change::Bookmark), ["a alive"]);
+    assert_eq!(bench.hear(2, Change::Bookmark), ["b alive"]);
+    assert!(bench.hear(2, Change::Bookmark).is_empty(), "said too often");
+    assert!(bench.hear(7, Change::Bookmark).is_empty(), "followed no more");
+}
+
+#[test]
+fn what_was_said_of_a_target_ends_with_it() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x"]));
+    bench.arrange();
+    assert_eq!(bench.hear(1, Change::Failing("no".to_owned())), ["a trouble cannot watch proxies: no"]);
+    bench.begin("a", selection(&[], "tier=1"), fields(&["x"]));
+    assert_eq!(bench.arrange()[0], "a hush", "the new text has not failed yet");
+    bench.hear(2, Change::Failing("no".to_owned()));
+    bench.end("a", true);
+    assert!(bench.arrange().contains(&"a hush".to_owned()));
+    assert!(bench.arrange().is_empty());
+}
+
+/// One thing that happens in a random history.
+#[derive(Clone, Debug)]
+enum Turn {
+    /// The target of that number comes, or changes, with that selection.
+    Begin(usize, usize),
+    End(usize, bool),
+    Arrange,
+    /// The object of that number has those labels now, or is gone.
+    Label(usize, Option<usize>),
+    List,
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        (0..3_usize, 0..4_usize).prop_map(|(target, selection)| Turn::Begin(target, selection)),
+        (0..3_usize, any::<bool>()).prop_map(|(target, is_removed)| Turn::End(target, is_removed)),
+        Just(Turn::Arrange),
+        (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(object, labels)| Turn::Label(object, labels)),
+        Just(Turn::List),
+    ]
+}
+
+/// The names of the targets.
+const TARGETS: [&str; 3] = ["a", "b", "c"];
+
+/// A dispatch, the objects that there are, and what it told each target.
+struct History {
+    bench: Bench,
+    /// Version and labels by number.
+    objects: BTreeMap<usize, (u64, usize)>,
+    held: BTreeMap<&'static str, BTreeSet<String>>,
+    version: u64,
+}
+
+/// The object of that number.
+fn numbered(number: usize, version: u64, labels: usize) -> SeenObject {
+    seen_in(namespace(number), &format!("o{number}"), version, &tier(&labels.to_string()))
+}
+
+const fn namespace(number: usize) -> &'static str {
+    if number.is_multiple_of(2) { "a" } else { "b" }
+}
+
+impl History {
+    fn new() -> Self {
+        Self { bench: Bench::new(), objects: BTreeMap::new(), held: BTreeMap::new(), version: 0 }
+    }
+
+    fn take(&mut self, turn: &Turn) {
+        let words = match *turn {
+            Turn::Begin(target, number) => {
+                let selections = [
+                    selection(&[], "tier=1"),
+                    selection(&[], "tier=2"),
+                    selection(&[], ""),
+                    selection(&["a"], "tier in (0, 1)"),
+                ];
+                self.bench.end(TARGETS[target], false);
+                self.held.insert(TARGETS[target], BTreeSet::new());
+                self.bench.begin(TARGETS[target], selections[number].clone(), fields(&["x"]));
+                return;
+            }
+            Turn::End(target, is_removed) => {
+                self.bench.end(TARGETS[target], is_removed);
+                self.held.remove(TARGETS[target]);
+                return;
+            }
+            Turn::Arrange => self.bench.arrange(),
+            Turn::Label(number, labels) => self.label(number, labels),
+            Turn::List => self.list(),
+        };
+        words.iter().for_each(|word| self.hear(word));
+    }
+
+    fn label(&mut self, number: usize, labels: Option<usize>) -> Vec<String> {
+        self.version += 1;
+        let before = self.objects.remove(&number);
+        let change = match (labels, before) {
+            (Some(labels), _) => {
+                self.objects.insert(number, (self.version, labels));
+                Change::Changed(numbered(number, self.version, labels))
+            }
+            (None, Some((_, labels))) => Change::Deleted(numbered(number, self.version, labels)),
+            (None, None) => return Vec::new(),
+        };
+        let follows = |of: &Option<String>| of.as_deref().is_none_or(|one| one == namespace(number));
+        let follower = self.bench.followed.iter().find(|(_, (of, _))| follows(of)).map(|(follower, _)| *follower);
+        follower.map(|follower| self.bench.hear(follower, change)).unwrap_or_default()
+    }
+
+    fn list(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
+        for (follower, (of, _)) in self.bench.followed.clone() {
+            words.extend(self.bench.hear(follower, Change::ListBegan));
+            for (number, (version, labels)) in &self.objects {
+                if of.as_deref().is_none_or(|one| one == namespace(*number)) {
+                    let found = numbered(*number, *version, *labels);
+                    words.extend(self.bench.hear(follower, Change::Found(found, "90".to_owned())));
+                }
+            }
+            words.extend(self.bench.hear(follower, Change::ListEnded));
+        }
+        words
+    }
+
+    /// Takes in what was said of a target; what is said of one that went counts no more.
+    fn hear(&mut self, word: &str) {
+        let parts: Vec<&str> = word.split(' ').collect();
+        let Some(own) = self.held.get_mut(parts[0]) else { return };
+        match parts[1] {
+            "seen" => _ = own.insert(parts[2].to_owned()),
+            "left" | "skips" => _ = own.remove(parts[2]),
+            _ => {}
+        }
+    }
+
+    /// The target that an object belongs to.
+    fn owner(&self, number: usize) -> Option<Arc<str>> {
+        let (version, labels) = self.objects[&number];
+        let SeenObject { object, labels } = numbered(number, version, labels);
+        let kind = KindName::new("demo.example/v1", "Proxy");
+        crate::watch::owner_of(&self.bench.dispatch.owners, &kind, object.id.namespace.as_deref(), labels.as_ref())
+            .cloned()
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_object_is_lost_or_has_two_owners(turns in prop::collection::vec(turn(), 1..40)) {
+        let mut history = History::new();
+        turns.iter().chain(&[Turn::Arrange, Turn::List]).for_each(|turn| history.take(turn));
+        for number in history.objects.keys() {
+            let owner = history.owner(*number);
+            for (target, own) in &history.held {
+                let is_owner = owner.as_deref() == Some(*target);
+                prop_assert_eq!(own.contains(&format!("o{number}")), is_owner, "{} and {}", target, number);
+            }
+        }
+        let present: Vec<String> = history.objects.keys().map(|number| format!("o{number}")).collect();
+        prop_assert!(history.held.values().flatten().all(|name| present.contains(name)));
+    }
+}
+
+#[test]
+fn equal_names_are_kept_once() {
+    let mut bench = Bench::new();
+    bench.begin("a", selection(&[], ""), fields(&["x", "y"]));
+    bench.arrange();
+    let number = *bench.followed.keys().next().unwrap();
+    let mut names = |name: &str, version| {
+        let effects = bench.dispatch.hear(number, Change::Changed(seen(name, version, &json!({}))), bench.now);
+        let [(_, ObjectEvent::Seen(object)), ..] = &effects.words[..] else { panic!("{effects:?}") };
+        let ObjectId { namespace, uid, .. } = object.id.clone();
+        (namespace.unwrap(), uid)
+    };
+    let [(first, one), (other, two), (again, one_again)] = [names("one", 1), names("two", 1), names("one", 3)];
+    assert_eq!(first.as_ptr(), other.as_ptr(), "the namespace of the one before");
+    assert_eq!((first.as_ptr(), one.as_ptr()), (again.as_ptr(), one_again.as_ptr()));
+    assert_ne!(one, two);
+}

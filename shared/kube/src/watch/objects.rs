@@ -1,0 +1,26 @@
+//! The objects of a kind followed by one that only looks: no target is subscribed, and nothing is kept.
+//!
+//! This file must not know what is shown of an object.
+
+use kube::core::{DynamicObject, Resource as _};
+use tokio::sync::mpsc;
+
+use crate::client::LeanObjects;
+use crate::kinds::ResolvedKind;
+use crate::watch::Change;
+use crate::watch::collection::{Collection, follow};
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Follows the objects of a kind in one namespace (`None`: in all), without any of their fields but metadata and conditions, until
+/// the receiver is gone or the future is dropped. Each change carries `number`.
+pub async fn follow_objects(
+    client: kube::Client,
+    kind: ResolvedKind,
+    namespace: Option<String>,
+    (number, changes): (usize, mpsc::Sender<(usize, Change<SeenObject>)>),
+) {
+    let path = DynamicObject::url_path(&kind.resource, namespace.as_deref());
+    let collection = Collection { path, label_selector: None, heard: None };
+    follow(client, (collection, LeanObjects::new(kind, FieldPaths::default())), number, changes).await;
+}

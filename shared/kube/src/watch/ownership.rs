@@ -1,0 +1,23 @@
+//! Whose an object is: the first target by name that selects it.
+//!
+//! Overlap that can be proved is refused when the documents load; what is left shows only in the objects. This file must
+//! not know which targets there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::kinds::KindName;
+use drift_language::ObjectSelection;
+use serde_json::Value;
+
+/// The target that an object of a kind (group and name) belongs to, by its namespace and labels.
+#[must_use]
+pub fn owner_of<'a>(
+    targets: &'a BTreeMap<Arc<str>, ObjectSelection>,
+    kind: &KindName,
+    namespace: Option<&str>,
+    labels: Option<&Value>,
+) -> Option<&'a Arc<str>> {
+    let is_owner = |selection: &ObjectSelection| kind.is_of(selection) && selection.selects(namespace, labels);
+    targets.iter().find(|(_, selection)| is_owner(selection)).map(|(target, _)| target)
+}

@@ -1,0 +1,150 @@
+//! Which fields of an object choose its external resource: every one that stands in an address is part of the identity.
+//!
+//! A claim holds for an identity. If an address had a field that the identity lacks, an edit of it would lead an update or a
+//! deletion to a resource that the object never claimed.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+
+use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode, STEPS};
+use crate::correct::{Destination, HttpStep, SqlStatement};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::http::body::Body;
+use crate::spec::checked::Target;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Entries of `notIdentifying`: more would say that the identity is the wrong one.
+const MAX_ENTRIES: usize = 20;
+
+/// Fields of an object under which an entry may lie. No `self.` is before them, which would look like an expression without `${…}`.
+const FIRST: [&str; 2] = ["spec", "metadata"];
+
+/// Reads `notIdentifying`: fields that stand in an address and do not choose the resource.
+pub(crate) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<FieldPaths> {
+    let mut fields = FieldPaths::default();
+    for item in reader.items(node, place, 1..=MAX_ENTRIES)? {
+        let text = reader.literal(item, place)?;
+        let path: Vec<String> = text.split('.').map(str::to_owned).collect();
+        if !FIRST.contains(&&*path[0]) || path.iter().any(String::is_empty) {
+            return reader.refuse(item.at, format!("{place}: `{text}` is no field; write it such as spec.format"));
+        }
+        fields.insert(path);
+    }
+    Some(fields)
+}
+
+/// Refuses addresses with a field that the identity lacks. Where nothing is written outside, none does harm.
+pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Target) {
+    let (identity, excused) = (target.identity.fields(), &target.not_identifying);
+    let mut lacking = BTreeMap::<Vec<String>, Vec<&str>>::new();
+    for (place, fields) in target.addresses() {
+        for field in fields.iter().filter(|field| !is_fixed(field) && !identity.covers(field)) {
+            let places = lacking.entry(field.to_vec()).or_default();
+            places.push(place);
+            places.dedup();
+        }
+    }
+    for (field, places) in lacking.iter().filter(|(field, _)| !excused.covers(field)) {
+        let (field, places) = (field.join("."), places.join(" and "));
+        let message = format!(
+            "identity: `self.{field}` stands in the address of {places} and not in the identity, so an edit of it would lead \
+             a correction to a resource that the object never claimed; add it to the identity, or write \
+             notIdentifying: [{field}] if it does not choose the resource"
+        );
+        reader.refuse::<()>(spec.get("identity").map_or(spec.at, |identity| identity.at), message);
+    }
+    let is_needed = |entry: &[String]| lacking.keys().any(|field| field.starts_with(entry));
+    for entry in excused.iter().filter(|entry| target.writes_outside() && !is_needed(entry)) {
+        let message =
+            format!("notIdentifying: no address needs `{}` beside the identity: leave it out", entry.join("."));
+        reader.refuse::<()>(spec.get("notIdentifying").map_or(spec.at, |entries| entries.at), message);
+    }
+}
+
+/// Whether a field is the same as long as its object lives, or is our own: `store` and `publish` write the status.
+fn is_fixed(field: &[String]) -> bool {
+    let names: Vec<&str> = field.iter().map(String::as_str).collect();
+    matches!(
+        names.as_slice(),
+        ["apiVersion" | "kind" | "status", ..] | ["metadata", "name" | "namespace" | "uid" | "creationTimestamp"]
+    )
+}
+
+/// The body of a POST that deletes: as in JSON-RPC it says what is deleted, and the URL does not.
+fn body_of_call<'a>(place: &str, step: &'a HttpStep) -> Option<&'a Body> {
+    let is_call = place == "delete" && step.request.method == Method::POST && !step.looks_up();
+    step.request.body.as_ref().filter(|_| is_call)
+}
+
+impl Target {
+    fn writes_outside(&self) -> bool {
+        !matches!(self.correct.destination, None | Some(Destination::Nudge(_)))
+    }
+
+    /// The fields under `self` that stand in an address, by what is reached there. What a Job reaches is its own matter.
+    fn addresses(&self) -> Vec<(&'static str, FieldPaths)> {
+        if !self.writes_outside() {
+            return Vec::new();
+        }
+        let mut found = vec![("read", self.read.address_fields())];
+        match &self.correct.destination {
+            Some(Destination::Http(http)) => {
+                for (place, steps) in [("update", &http.update), ("replace", &http.replace), ("delete", &http.delete)] {
+                    // What is looked up leads nowhere else, unless an address is made of it.
+                    let reads_steps = |step: &HttpStep| {
+                        step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
+                    };
+                    let is_led = steps.iter().any(|step| !step.looks_up() && reads_steps(step));
+                    let leading = steps.iter().filter(|step| is_led || !step.looks_up());
+                    found.extend(leading.map(|step| (place, self.address_of_step(place, step))));
+                }
+            }
+            Some(Destination::Postgres(sql)) => {
+                for (place, steps) in [("update", &sql.update), ("replace", &sql.replace), ("delete", &sql.delete)] {
+                    found.extend(steps.iter().map(|statement| (place, self.address_of_statement(statement))));
+                }
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
+    fn address_of_step(&self, place: &str, step: &HttpStep) -> FieldPaths {
+        let (request, url) = (&step.request, &step.request.url);
+        if step.looks_up() {
+            return self.with_wish(request.fields(), |variable| request.reads(variable));
+        }
+        let mut fields = self.with_wish(url.fields(), |variable| url.reads(variable));
+        if let Some(body) = body_of_call(place, step) {
+            fields.extend(&self.with_wish(body.fields(), |variable| body.reads(variable)));
+        }
+        fields
+    }
+
+    fn address_of_statement(&self, statement: &SqlStatement) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for name in statement.changed_names() {
+            fields.extend(&self.with_wish(name.fields().clone(), |variable| name.reads(variable)));
+        }
+        fields
+    }
+
+    /// The fields, and those of the keys of the wish that are read beside them.
+    fn with_wish(&self, mut fields: FieldPaths, reads: impl Fn(&str) -> bool) -> FieldPaths {
+        match self.compare.desired.root() {
+            _ if !reads(DESIRED) => {}
+            ValueNode::Map(entries) if !reads(EVERY_KEY) => {
+                let read = entries.iter().filter(|(key, _)| reads(&format!("{DESIRED}.{key}")));
+                read.for_each(|(_, value)| fields.extend(&value.fields()));
+            }
+            _ => fields.extend(&self.compare.desired.fields()),
+        }
+        fields
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Requests that do not tell objects apart: made of no field of the object, or of none by which its external resource is called.
+//!
+//! Only what is certain for every object counts: what an external system gave (a status, an id that follows from the uid) and what picks
+//! one entry out of an answer may tell them apart too. This file must not know how requests are sent.
+
+use drift_api::object::field_paths::FieldPaths;
+
+use crate::correct::ACTIONS;
+use crate::spec::checked::Target;
+
+/// The actions that find what they change; the others make it.
+const FINDING: [&str; 2] = ["update", "delete"];
+
+impl Target {
+    /// Where requests stand in the document by which objects with different identities cannot have different external resources, or two
+    /// objects can have one, and what is said of each. Where all objects have one identity, their requests may be the same too; and what a
+    /// creation makes may get its name from the external system.
+    #[must_use]
+    pub fn shared_requests(&self) -> Vec<(Vec<&'static str>, String)> {
+        let identity = self.identity.fields();
+        if identity.iter().next().is_none() {
+            return Vec::new();
+        }
+        let mut found: Vec<_> = self.shared_read(&identity).into_iter().collect();
+        let Some((kind, actions)) = self.correct.made_of() else { return found };
+        let finding = ACTIONS.into_iter().zip(actions).filter(|(action, _)| FINDING.contains(action));
+        for (action, made_of) in finding.filter_map(|(action, made_of)| Some((action, made_of?))) {
+            let mut fields = made_of.fields;
+            if made_of.reads_wish {
+                fields.extend(&self.compare.desired.fields());
+            }
+            let message = if fields.iter().next().is_none() {
+                Some(format!(
+                    "no field of the object stands in it, so that each object's {action} sends the same: {}",
+                    wanted(&identity)
+                ))
+            } else {
+                let known_by = [&identity, &self.read.fields()];
+                let is_other = known_by.iter().all(|known| are_apart(&fields, known));
+                is_other.then(|| {
+                    format!("it is made of {} and not of what the identity is: {}", list(&fields), wanted(&identity))
+                })
+            };
+            found.extend(message.map(|message| (vec!["spec", "correct", kind, action], message)));
+        }
+        found
+    }
+
+    fn shared_read(&self, identity: &FieldPaths) -> Option<(Vec<&'static str>, String)> {
+        if self.read.keys().is_some() {
+            return None;
+        }
+        let (path, fields) = (self.read.place(), self.read.own_fields());
+        let message = if fields.iter().next().is_none() {
+            format!(
+                "no field of the object stands in the read, so that all objects read the same resource: {}",
+                wanted(identity)
+            )
+        } else if are_apart(&fields, identity) && !fields.iter().any(is_name) {
+            let (read, identity) = (list(&fields), list(identity));
+            format!(
+                "it is made of {read} and the identity of {identity}: two objects can read one resource and count as two; make both of the same"
+            )
+        } else {
+            return None;
+        };
+        Some((path, message))
+    }
+}
+
+/// Whether no field of one is, or holds, one of the other, and none tells objects apart by itself.
+fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
+    let is_given = |field: &[String]| {
+        let names: Vec<&str> = field.iter().map(String::as_str).collect();
+        matches!(names.as_slice(), ["status", ..] | ["metadata"] | ["metadata", "uid"])
+    };
+    let is_known = |field: &[String]| known.iter().any(|known| known.starts_with(field) || field.starts_with(known));
+    !fields.iter().any(|field| is_given(field) || is_known(field))
+}
+
+/// Names differ within a namespace; whether objects of two have one name, only they can tell.
+fn is_name(field: &[String]) -> bool {
+    field.iter().map(String::as_str).eq(["metadata", "name"])
+}
+
+fn wanted(identity: &FieldPaths) -> String {
+    format!("write what the identity is made of ({})", list(identity))
+}
+
+fn list(fields: &FieldPaths) -> String {
+    let written = |field: &[String]| {
+        format!("`{}`", ["self".to_owned()].iter().chain(field).cloned().collect::<Vec<_>>().join("."))
+    };
+    fields.iter().map(written).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,97 @@
+//! Grants of whatever an object names: who may write an object could give a role any right of the server.
+
+use drift_api::object::field_paths::FieldPaths;
+
+use crate::cel::{DESIRED, EVERY_KEY, Expression, Node};
+use crate::correct::{ACTIONS, Destination};
+use crate::spec::checked::Target;
+
+impl Target {
+    /// The actions whose GRANT takes a name from a field that no `require` reads, and the warning of each.
+    #[must_use]
+    pub fn unbounded_grants(&self) -> Vec<([&'static str; 4], String)> {
+        let Some(Destination::Postgres(postgres)) = &self.correct.destination else { return Vec::new() };
+        let bounded: Vec<&FieldPaths> = self.require.iter().map(|requirement| requirement.that.fields()).collect();
+        let is_bounded = |field: &[String]| {
+            let covers = |read: &[String]| read.starts_with(field) || field.starts_with(read);
+            bounded.iter().any(|fields| fields.iter().any(covers))
+        };
+        let unbounded = postgres.granted().into_iter().zip(ACTIONS).filter_map(|(granted, action)| {
+            let fields: Vec<_> = granted.into_iter().map(|expression| self.behind(expression)).collect();
+            let field = fields.iter().flat_map(FieldPaths::iter).find(|field| !is_bounded(field))?.join(".");
+            let message = format!(
+                "a GRANT takes a name from `self.{field}`, which no `require` bounds: who may write an object can have any role or right that \
+                 the controller may grant; add a `require` for that field, such as matches('^app_[a-z0-9_]+$')"
+            );
+            Some((["spec", "correct", "postgres", action], message))
+        });
+        unbounded.collect()
+    }
+
+    /// The fields of the object that a value comes from, also by way of `desired`.
+    fn behind(&self, expression: &Expression) -> FieldPaths {
+        let mut fields = expression.fields().clone();
+        let Node::Map(keys) = self.compare.desired.root() else {
+            if expression.reads(DESIRED) {
+                fields.extend(&self.compare.desired.fields());
+            }
+            return fields;
+        };
+        for (key, value) in keys {
+            if expression.reads(EVERY_KEY) || expression.reads(&format!("{DESIRED}.{key}")) {
+                fields.extend(&value.fields());
+            }
+        }
+        fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures;
+
+    /// The warnings of a target with these requirements, this wish and this statement.
+    fn warnings(require: &str, desired: &str, statement: &str) -> String {
+        let target = fixtures::target(&format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.spec.role}}"
+  require: [{{that: "${{{require}}}", else: no}}]
+  read: {{postgres: {{connection: {{secretRef: {{name: s}}}}, query: "SELECT 1 AS a WHERE 'x' = ${{self.spec.role}}"}}}}
+  compare: {{desired: {desired}}}
+  correct: {{mode: Correct, postgres: {{connection: {{secretRef: {{name: s}}}}, update: [{{sql: '{statement}'}}]}}}}
+"#
+        ));
+        let found = target.unbounded_grants().into_iter();
+        found.map(|(place, message)| format!("{}: {message}\n", place.join("."))).collect()
+    }
+
+    #[test]
+    fn a_grant_of_an_unbounded_name_is_told() {
+        let (any, bounded) = ("self.spec.role != ''", "self.spec.groups.all(group, group.matches('^app_[a-z]+$'))");
+        let (groups, nothing) = ("{groups: \"${self.spec.groups}\"}", "{a: 1}");
+        let table = [
+            (any, nothing, "GRANT ${idents(self.spec.groups)} TO ${ident(self.spec.role)}", true),
+            (any, groups, "grant ${idents(desired.groups)} TO ${ident(self.spec.role)}", true),
+            (any, "\"${self.spec}\"", "GRANT ${idents(desired.groups)} TO x", false),
+            (any, groups, "GRANT SELECT ON t, ${ident(self.spec.table)} TO x", true),
+            (bounded, groups, "GRANT ${idents(desired.groups)} TO ${ident(self.spec.role)}", false),
+            (bounded, nothing, "GRANT ${idents(self.spec.groups)} TO x", false),
+            (bounded, nothing, "GRANT readers TO ${ident(self.spec.other)}", false),
+            (any, groups, "REVOKE ${idents(desired.groups)} FROM x", false),
+        ];
+        for (require, desired, statement, is_told) in table {
+            let told = warnings(require, desired, statement);
+            assert_eq!(
+                told.contains("spec.correct.postgres.update: a GRANT takes a name"),
+                is_told,
+                "{statement}: {told}"
+            );
+            assert_eq!(told.is_empty(), !is_told, "{statement}: {told}");
+        }
+    }
+}

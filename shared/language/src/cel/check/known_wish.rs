@@ -1,0 +1,106 @@
+//! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the wish can differ.
+//!
+//! What asks for another key would never do what it says. This file must not know how they are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cel::check::variables::DESIRED;
+use crate::cel::syntax::suggest::nearest;
+
+/// What is known of the wish where a correction is compiled.
+#[derive(Debug, Default)]
+pub(crate) struct KnownWish {
+    /// What the variable `desired` holds.
+    pub(crate) desired: Shape,
+    /// What the variable `differs` can hold; `None` where only an object can tell.
+    pub(crate) differing: Option<BTreeSet<String>>,
+}
+
+/// What stands at one place of such a variable.
+#[derive(Debug, Default)]
+pub(crate) enum Shape {
+    /// Only an object can tell, or it is no map.
+    #[default]
+    Unknown,
+    /// It is taken out before anything is sent.
+    Ignored,
+    /// A map of these keys and no other.
+    Map(BTreeMap<String, Self>),
+}
+
+impl KnownWish {
+    /// Why fields selected on `desired` lead to nothing; `None` where they may lead to something.
+    pub(in crate::cel) fn refusal(&self, path: &[String]) -> Option<String> {
+        self.desired.refusal(DESIRED, path)
+    }
+
+    /// Why a text is never in `differs`.
+    pub(in crate::cel) fn never_differs(&self, name: &str) -> Option<String> {
+        let known = self.differing.as_ref().filter(|known| !known.contains(name))?;
+        Some(format!("`{name}` never differs: desired has no such key{}", among(name, known.iter())))
+    }
+}
+
+impl Shape {
+    /// Why fields selected on a variable of this shape lead to nothing; `None` where they may lead to something.
+    pub(in crate::cel) fn refusal(&self, variable: &str, path: &[String]) -> Option<String> {
+        let mut here = self;
+        for (depth, name) in path.iter().enumerate() {
+            let Shape::Map(fields) = here else { return None };
+            here = match fields.get(name) {
+                Some(Shape::Ignored) => {
+                    return Some(format!(
+                        "{variable}.{} is ignored by compare.rules, and so not there in a correction",
+                        path[..=depth].join(".")
+                    ));
+                }
+                Some(below) => below,
+                None => {
+                    let place = std::iter::once(variable).chain(path[..depth].iter().map(String::as_str));
+                    let place = place.collect::<Vec<_>>().join(".");
+                    return Some(format!("{place} has no `{name}`{}", among(name, fields.keys())));
+                }
+            };
+        }
+        None
+    }
+}
+
+/// The nearest key, or all of them.
+fn among<'k>(name: &str, known: impl Iterator<Item = &'k String> + Clone) -> String {
+    match nearest(name, known.clone().map(String::as_str)) {
+        Some(near) => format!(": did you mean `{near}`?"),
+        None => format!("; known: {}", known.map(String::as_str).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_there_is_found() {
+        let map = |fields: Vec<(&str, Shape)>| {
+            Shape::Map(fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect())
+        };
+        let quota = map(vec![("cpu", Shape::Unknown), ("etag", Shape::Ignored)]);
+        let wish = KnownWish { desired: map(vec![("quota", quota), ("spec", Shape::Unknown)]), differing: None };
+        let table = [
+            (&["quota", "cpu"][..], None),
+            (&["quota", "cpu", "any"], None),
+            (&["spec", "any"], None),
+            (&[], None),
+            (&["qouta"], Some("desired has no `qouta`: did you mean `quota`?")),
+            (&["quota", "disk"], Some("desired.quota has no `disk`; known: cpu, etag")),
+            (
+                &["quota", "etag"],
+                Some("desired.quota.etag is ignored by compare.rules, and so not there in a correction"),
+            ),
+        ];
+        for (path, expected) in table {
+            let path: Vec<_> = path.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(wish.refusal(&path).as_deref(), expected, "{path:?}");
+        }
+        assert_eq!(wish.never_differs("anything"), None, "an object decides");
+    }
+}

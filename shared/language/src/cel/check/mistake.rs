@@ -1,0 +1,164 @@
+//! Whose mistake it is that a rule over an answer cannot be evaluated: the object's, or the answer's.
+//!
+//! What an expression evaluates whatever an answer says, and without looking at it, cannot fail because of it. Where such a
+//! part fails, the object or the target is to blame; everything else is put down to the answer. This file must not know
+//! what follows from either.
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
+
+use crate::cel::check::site::EvaluationError;
+use crate::cel::check::variables::{ITEM, RESOURCE, RESPONSE, ROW, STEPS};
+
+/// Variables that an answer gives.
+pub(in crate::cel) const ANSWERS: [&str; 5] = [RESPONSE, ITEM, ROW, RESOURCE, STEPS];
+
+/// Calls whose arguments are evaluated only where others leave it open.
+const LAZY: [&str; 6] = [operators::LOGICAL_AND, operators::LOGICAL_OR, "or", "orValue", "optMap", "optFlatMap"];
+
+/// A rule over an answer cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// The object makes it, whatever the answer says.
+    OfObject(EvaluationError),
+    /// The answer makes it.
+    OfAnswer(EvaluationError),
+}
+
+impl Mistake {
+    /// The object's own mistake, or else that of the answer.
+    pub(crate) fn attribute(own: Option<EvaluationError>, error: EvaluationError) -> Self {
+        own.map_or(Self::OfAnswer(error), Self::OfObject)
+    }
+}
+
+/// The parts of an expression that are evaluated in any case and read no answer, each as large as can be.
+pub(in crate::cel) fn parts_without_answer(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    let mut parts = Vec::new();
+    collect(expression, &mut parts);
+    parts
+}
+
+fn collect<'e>(expression: &'e IdedExpr, parts: &mut Vec<&'e IdedExpr>) {
+    // A name alone cannot fail; `base64` of `base64.decode(…)` is no value at all.
+    if matches!(expression.expr, Expr::Ident(_)) {
+        return;
+    }
+    if !reads_answer(expression) {
+        return parts.push(expression);
+    }
+    match &expression.expr {
+        Expr::Call(call) => {
+            call.target.iter().for_each(|target| collect(target, parts));
+            let certain = match call.func_name.as_str() {
+                name if LAZY.contains(&name) => 0,
+                operators::CONDITIONAL => 1,
+                _ => call.args.len(),
+            };
+            call.args.iter().take(certain).for_each(|argument| collect(argument, parts));
+        }
+        Expr::Comprehension(loops) => collect(&loops.iter_range, parts),
+        other => below(other).into_iter().for_each(|below| collect(below, parts)),
+    }
+}
+
+fn reads_answer(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Ident(name) => ANSWERS.contains(&name.as_str()),
+        other => below(other).into_iter().any(reads_answer),
+    }
+}
+
+fn below(expression: &Expr) -> Vec<&IdedExpr> {
+    match expression {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(loops) => {
+            vec![&loops.iter_range, &loops.accu_init, &loops.loop_cond, &loops.loop_step, &loops.result]
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => {
+            let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
+                EntryExpr::StructField(_) => None,
+            });
+            entries.flatten().collect()
+        }
+        Expr::Select(select) => vec![&*select.operand],
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use serde_json::json;
+
+    use crate::cel::functions::function_arity::{of_global, of_member};
+    use crate::cel::functions::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS};
+    use crate::cel::*;
+
+    /// Every call of the language with one argument after the other missing where `MISSING` stands.
+    fn calls() -> Vec<String> {
+        let with_each_missing = |count: usize, call: &dyn Fn(&[&str]) -> String| -> Vec<String> {
+            let arguments = |missing| (0..count).map(move |at| if at == missing { "MISSING" } else { "'a'" });
+            (0..count).map(|missing| call(&arguments(missing).collect::<Vec<_>>())).collect()
+        };
+        let global = GLOBAL_FUNCTIONS.iter().filter(|name| **name != "path").flat_map(|name| {
+            let call = |arguments: &[&str]| format!("{name}({})", arguments.join(", "));
+            with_each_missing(*of_global(name).end(), &call)
+        });
+        let member = MEMBER_FUNCTIONS.iter().filter(|name| !["or", "orValue"].contains(name)).flat_map(|name| {
+            let call = |arguments: &[&str]| format!("{}.{name}({})", arguments[0], arguments[1..].join(", "));
+            with_each_missing(*of_member(name).end() + 1, &call)
+        });
+        let others = MACROS
+            .iter()
+            .filter(|name| !["has", "optMap", "optFlatMap"].contains(name))
+            .map(|name| format!("MISSING.{name}(x, x == 'a')"));
+        let lazy = ["optional.of(MISSING).or(optional.none())", "optional.of(MISSING).orValue(1)"];
+        let around = ["optional.of(MISSING).optMap(x, x)", "optional.of(MISSING).optFlatMap(x, optional.of(x))"];
+        let operators = [
+            "MISSING == 'a'",
+            "'a' in MISSING",
+            "!MISSING",
+            "[MISSING]",
+            "{'a': MISSING}",
+            "{MISSING: 'a'}",
+            "['a'][MISSING]",
+            "MISSING['a']",
+            "MISSING.?a",
+            "has(MISSING.a)",
+            "MISSING ? 1 : 2",
+            "MISSING && true",
+            "string(base64.decode(MISSING)) == 'a'",
+            "[1].map(x, MISSING)",
+        ];
+        let written = lazy.iter().chain(&around).chain(&operators).map(|call| (*call).to_owned());
+        global.chain(member).chain(others).chain(written).collect()
+    }
+
+    /// Whose mistake it is, if it is one.
+    fn mistake(source: &str) -> Option<Mistake> {
+        let expression = Expression::parse(&format!("${{{source}}}"), &Site::new("here", Scope::Response));
+        let expression = expression.unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
+        let (object, response) = (json!({"spec": {"list": [1]}}), json!({"status": 200, "body": {"a": "a"}}));
+        let variables = Variables { response: Some(&response), ..Variables::of_object(&object) };
+        expression.evaluate(&variables).err().map(|error| expression.attribute(error, &object))
+    }
+
+    #[test]
+    fn a_field_that_an_answer_lacks_is_its_own_mistake() {
+        for call in calls() {
+            let of_answer = mistake(&call.replace("MISSING", "response.body.gone"));
+            assert!(matches!(of_answer, Some(Mistake::OfAnswer(_))), "{call}: {of_answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_the_object_lacks_is_the_objects_mistake() {
+        for call in calls().iter().filter(|call| !call.contains("[1].map")) {
+            let both = format!("[response.body.gone, {}]", call.replace("MISSING", "self.spec.gone"));
+            let of_object = mistake(&both);
+            assert!(matches!(of_object, Some(Mistake::OfObject(_))), "{both}: {of_object:?}");
+        }
+    }
+}

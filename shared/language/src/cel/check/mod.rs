@@ -1,0 +1,287 @@
+//! Checks an expression when its target loads, and finds the fields that it reads.
+//!
+//! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
+//! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
+
+pub(super) mod chain;
+pub(super) mod cost;
+pub(super) mod known_wish;
+pub(crate) mod limits;
+pub(super) mod mistake;
+pub(super) mod site;
+pub(super) mod variables;
+pub(super) mod weight;
+
+mod answers;
+mod names;
+mod patterns;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
+
+use crate::cel::check::chain::{Chain, text};
+use crate::cel::check::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
+use crate::cel::check::site::Site;
+use crate::cel::check::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, RESPONSE, SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::functions::function_arity::{mistake, of_global, of_member};
+use crate::cel::functions::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
+use crate::cel::syntax::parse::TemplateError;
+use crate::cel::syntax::rewrite::{depth, redirect};
+use crate::cel::syntax::suggest::did_you_mean;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Names of types, which may be compared with `type(x)`.
+pub(in crate::cel) const TYPES: &[&str] =
+    &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+/// What was found about an expression.
+pub(in crate::cel) struct Checked {
+    /// The fields under `self` that it reads.
+    pub(in crate::cel) fields: FieldPaths,
+    /// Every name of a field that is written in it.
+    pub(in crate::cel) names: BTreeSet<String>,
+    /// The variables of the language that it reads; of secrets each by its own name too: `secrets.password`.
+    pub(in crate::cel) variables: BTreeSet<Cow<'static, str>>,
+}
+
+/// Checks and redirects an expression.
+///
+/// # Errors
+/// Everything that is wrong with it, offsets counted from its beginning.
+pub(in crate::cel) fn check(
+    expression: &mut IdedExpr,
+    source: &SourceInfo,
+    site: &Site,
+) -> Result<Checked, Vec<TemplateError>> {
+    if depth(expression) > MAX_EXPRESSION_DEPTH {
+        let message = format!("operations nest at most {MAX_EXPRESSION_DEPTH} deep; write several templates instead");
+        return Err(vec![TemplateError::new(0, message)]);
+    }
+    let mut checker = Checker {
+        site,
+        source,
+        local: Vec::new(),
+        depth: 0,
+        errors: Vec::new(),
+        fields: FieldPaths::default(),
+        names: BTreeSet::new(),
+        variables: BTreeSet::new(),
+    };
+    checker.visit(expression);
+    if !checker.errors.is_empty() {
+        return Err(checker.errors);
+    }
+    let checked = Checked { fields: checker.fields, names: checker.names, variables: checker.variables };
+    redirect(expression, &site.variables().collect::<Vec<_>>());
+    Ok(checked)
+}
+
+struct Checker<'s> {
+    site: &'s Site,
+    source: &'s SourceInfo,
+    /// Variables of the loops around.
+    local: Vec<String>,
+    /// How many loops are around.
+    depth: usize,
+    errors: Vec<TemplateError>,
+    fields: FieldPaths,
+    names: BTreeSet<String>,
+    variables: BTreeSet<Cow<'static, str>>,
+}
+
+impl Checker<'_> {
+    /// Where a node stands, in bytes as cel counts.
+    fn start(&self, at: &IdedExpr) -> usize {
+        self.source.offset_for(at.id).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
+    }
+
+    fn refuse(&mut self, at: &IdedExpr, message: impl Into<String>) {
+        self.refuse_at(self.start(at), message);
+    }
+
+    fn refuse_at(&mut self, start: usize, message: impl Into<String>) {
+        let offset = self.source.source.get(..start).map_or(0, |before| before.chars().count());
+        let error = TemplateError::new(offset, message);
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn visit(&mut self, expression: &IdedExpr) {
+        self.name(expression);
+        if let Some(chain) = Chain::of(expression) {
+            self.visit_names_below(expression);
+            return self.visit_chain(&chain);
+        }
+        match &expression.expr {
+            Expr::Call(call) => self.visit_call(expression, call),
+            Expr::Comprehension(comprehension) => self.visit_comprehension(expression, comprehension),
+            Expr::List(list) => list.elements.iter().for_each(|element| self.visit(element)),
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.visit(&entry.key);
+                        self.visit(&entry.value);
+                    }
+                }
+            }
+            Expr::Select(select) => self.visit(&select.operand),
+            Expr::Struct(_) => {
+                self.refuse(expression, "a map is written {'name': value}, with quotes and without a type")
+            }
+            Expr::Unspecified => self.refuse(expression, "the expression is not complete"),
+            Expr::Ident(_) | Expr::Literal(_) => {}
+        }
+    }
+
+    /// Notes a name written at this node.
+    fn name(&mut self, expression: &IdedExpr) {
+        let name = match &expression.expr {
+            Expr::Select(select) => Some(select.field.as_str()),
+            _ => text(expression),
+        };
+        self.names.extend(name.map(str::to_owned));
+    }
+
+    /// Notes the names along a chain, which is not visited node by node.
+    fn visit_names_below(&mut self, expression: &IdedExpr) {
+        let operand = match &expression.expr {
+            Expr::Select(select) => &*select.operand,
+            Expr::Call(call) => match call.args.as_slice() {
+                [operand, index] => {
+                    self.name(index);
+                    operand
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        self.name(operand);
+        self.visit_names_below(operand);
+    }
+
+    fn visit_chain(&mut self, chain: &Chain<'_>) {
+        for index in &chain.indexes {
+            self.visit(index);
+        }
+        if self.local.iter().any(|local| local == chain.name) {
+            return;
+        }
+        if chain.asks_for_body {
+            let message = "an answer that is no JSON has no body either: compare `response.body` with null, or read \
+                           `response.text`";
+            self.refuse(chain.root, message);
+        }
+        self.variables
+            .extend(VARIABLES.iter().find(|variable| **variable == chain.name).map(|name| Cow::Borrowed(*name)));
+        if chain.may_see_headers() {
+            self.variables.insert(Cow::Borrowed(HEADERS));
+        }
+        if chain.name == SELF && self.site.has_variable(SELF) {
+            match self.site.scope.refusal(&chain.fields) {
+                Some(message) => self.refuse(chain.root, message),
+                None => self.fields.insert(chain.fields.clone()),
+            }
+        } else if chain.name == DESIRED && self.site.has_variable(DESIRED) {
+            self.check_desired(chain);
+            let key = chain.fields.first().map_or(EVERY_KEY.into(), |key| format!("{DESIRED}.{key}").into());
+            self.variables.insert(key);
+        } else if chain.name == OBSERVED && self.site.has_variable(OBSERVED) {
+            self.check_observed(chain);
+        } else if chain.name == STEPS && self.site.has_variable(STEPS) {
+            self.check_step(chain);
+        } else if chain.name == SECRETS && self.site.has_variable(SECRETS) {
+            self.check_secret(chain);
+        } else if chain.name == RESPONSE && self.site.has_variable(RESPONSE) {
+            self.check_answer(chain, chain.fields.first());
+        } else if !self.site.has_variable(chain.name) && !TYPES.contains(&chain.name) && !self.is_let(chain.name) {
+            self.refuse_variable(chain);
+        }
+    }
+
+    fn visit_call(&mut self, expression: &IdedExpr, call: &CallExpr) {
+        match &call.target {
+            Some(target) => self.visit_member_call(expression, target, call),
+            None if OPERATORS.contains(&call.func_name.as_str()) => {
+                self.check_differs(call);
+                self.check_status(call);
+            }
+            None => self.check_global(expression, &call.func_name, call.args.len()),
+        }
+        self.check_pattern(call);
+        call.args.iter().for_each(|argument| self.visit(argument));
+    }
+
+    fn visit_member_call(&mut self, expression: &IdedExpr, target: &IdedExpr, call: &CallExpr) {
+        let namespace = match &target.expr {
+            Expr::Ident(name) => GLOBAL_FUNCTIONS
+                .iter()
+                .any(|function| function.split_once('.').is_some_and(|(namespace, _)| namespace == name))
+                .then_some(name),
+            _ => None,
+        };
+        match namespace {
+            Some(namespace) => {
+                self.check_global(expression, &format!("{namespace}.{}", call.func_name), call.args.len());
+            }
+            None => {
+                self.visit(target);
+                let mistake = mistake(&call.func_name, of_member(&call.func_name), call.args.len());
+                self.check_function(expression, (&call.func_name, MEMBER_FUNCTIONS), mistake);
+            }
+        }
+    }
+
+    fn check_global(&mut self, expression: &IdedExpr, name: &str, arguments: usize) {
+        self.check_function(expression, (name, GLOBAL_FUNCTIONS), mistake(name, of_global(name), arguments));
+    }
+
+    /// `mistake` is what is told of its arguments, if it is one of those that are known.
+    fn check_function(&mut self, expression: &IdedExpr, (name, known): (&str, &[&str]), mistake: Option<String>) {
+        // A call stands at its bracket; its name is what people look for.
+        let bracket = self.start(expression);
+        let before = self.source.source.get(..bracket).unwrap_or_default();
+        let start = if before.ends_with(name) { bracket - name.len() } else { bracket };
+        if name == PATH {
+            self.refuse_at(start, "path(…) may only be the whole of a ${…} in a URL's path");
+        } else if !known.contains(&name) {
+            let candidates = GLOBAL_FUNCTIONS.iter().chain(MEMBER_FUNCTIONS).chain(MACROS).copied();
+            let candidates = candidates.filter(|candidate| *candidate != name);
+            self.refuse_at(start, format!("unknown function `{name}`{}", did_you_mean(name, candidates)));
+        } else if let Some(mistake) = mistake {
+            self.refuse_at(start, mistake);
+        }
+    }
+
+    fn visit_comprehension(&mut self, expression: &IdedExpr, comprehension: &ComprehensionExpr) {
+        self.visit(&comprehension.iter_range);
+        self.visit(&comprehension.accu_init);
+        // `optMap` is written as a loop over nothing, to bind a name.
+        let loops =
+            usize::from(!matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty()));
+        self.depth += loops;
+        if self.depth > MAX_COMPREHENSION_DEPTH {
+            self.refuse(
+                expression,
+                format!("loops (all, exists, map, filter …) nest at most {MAX_COMPREHENSION_DEPTH} deep"),
+            );
+        }
+        let names = [Some(&comprehension.iter_var), comprehension.iter_var2.as_ref(), Some(&comprehension.accu_var)];
+        let outside = self.local.len();
+        self.local.extend(names.into_iter().flatten().cloned());
+        let is_taken = |name: &&String| self.is_taken(name);
+        if let Some(name) = self.local[outside..].iter().find(is_taken).cloned() {
+            self.refuse(
+                expression,
+                format!("`{name}` is a variable of the language; give the loop's variable another name"),
+            );
+        }
+        self.visit(&comprehension.loop_cond);
+        self.visit(&comprehension.loop_step);
+        self.visit(&comprehension.result);
+        self.local.truncate(outside);
+        self.depth -= loops;
+    }
+}

@@ -1,0 +1,101 @@
+//! Whether a name in an expression means something where it stands: variables, steps, secrets, entries of `let`.
+//!
+//! This file must not know what an expression does with it.
+
+use std::borrow::Cow;
+
+use cel::common::ast::{CallExpr, Expr, operators};
+
+use super::Checker;
+use crate::cel::check::chain::{Chain, text};
+use crate::cel::check::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, ROW, SECRETS, STEPS, Scope, VARIABLES};
+use crate::cel::syntax::suggest::{did_you_mean, nearest};
+
+impl Checker<'_> {
+    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are names
+    /// that people like, so they are taken only where they mean something.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        let is_everywhere = VARIABLES.contains(&name)
+            && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED, PAYLOAD, SECRETS].contains(&name);
+        let is_here = self.site.scope != Scope::Anywhere && self.site.has_variable(name);
+        is_everywhere || is_here || self.site.names.lets.contains_key(name)
+    }
+
+    /// Names of `let` are replaced where they are used; only in each other do they stand as they are written.
+    pub(super) fn is_let(&self, name: &str) -> bool {
+        self.site.scope == Scope::Anywhere && self.site.names.lets.contains_key(name)
+    }
+
+    /// An earlier step of that name must exist.
+    pub(super) fn check_step(&mut self, chain: &Chain<'_>) {
+        let known = &self.site.names.steps;
+        self.check_answer(chain, chain.fields.get(1));
+        let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
+        if self.site.scope != Scope::Anywhere {
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
+            let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
+            self.refuse(chain.root, format!("no step before this one is called `{name}`{hint}"));
+        }
+    }
+
+    /// The wish must be able to have what is selected on it.
+    pub(super) fn check_desired(&mut self, chain: &Chain<'_>) {
+        if let Some(message) = self.site.names.wish.refusal(&chain.fields) {
+            self.refuse(chain.root, message);
+        }
+    }
+
+    /// What is observed must be able to have what is selected on it.
+    pub(super) fn check_observed(&mut self, chain: &Chain<'_>) {
+        if let Some(message) = self.site.names.observed.refusal(OBSERVED, &chain.fields) {
+            self.refuse(chain.root, message);
+        }
+    }
+
+    /// A text that is looked for in `differs` must be able to be there.
+    pub(super) fn check_differs(&mut self, call: &CallExpr) {
+        let [element, list] = call.args.as_slice() else { return };
+        let is_differs = matches!(&list.expr, Expr::Ident(name) if name == DIFFERS) && self.site.has_variable(DIFFERS);
+        let name = text(element).filter(|_| is_differs && call.func_name == operators::IN);
+        if let Some(message) = name.and_then(|name| self.site.names.wish.never_differs(name)) {
+            self.refuse(element, message);
+        }
+    }
+
+    /// A secret of that name must be declared, and it is written out, so that no other is got for it.
+    pub(super) fn check_secret(&mut self, chain: &Chain<'_>) {
+        // Each use of an entry of `let` is checked where it stands.
+        if self.site.scope == Scope::Anywhere {
+            return;
+        }
+        let known = &self.site.names.secrets;
+        match chain.fields.first() {
+            None => self.refuse(chain.root, "write secrets and the name of one: secrets.password"),
+            Some(name) if !known.contains(name) => {
+                let hint = did_you_mean(name, known.iter().map(String::as_str));
+                let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
+                self.refuse(chain.root, format!("no secret is called `{name}`{hint}"));
+            }
+            Some(name) => drop(self.variables.insert(Cow::Owned(format!("{SECRETS}.{name}")))),
+        }
+    }
+
+    pub(super) fn refuse_variable(&mut self, chain: &Chain<'_>) {
+        let name = chain.name;
+        let known: Vec<&str> = self.site.variables().collect();
+        let message = if name == SECRETS && self.site.may_send() {
+            "the target declares no secrets: add spec.secrets".to_owned()
+        } else if name == SECRETS {
+            "a secret is only ever sent: write it in the body, form, text, headers or SQL of correct".to_owned()
+        } else if VARIABLES.contains(&name) {
+            format!("`{name}` does not exist here; known: {}", known.join(", "))
+        } else {
+            let candidates = known.iter().copied().chain(self.local.iter().map(String::as_str));
+            match nearest(name, candidates) {
+                Some(near) => format!("unknown variable `{name}`: did you mean `{near}`?"),
+                None => format!("unknown variable `{name}`; known: {}. Texts are written in quotes", known.join(", ")),
+            }
+        };
+        self.refuse(chain.root, message);
+    }
+}

@@ -1,0 +1,88 @@
+//! Charges what an operation is about to read or copy: functions that give their argument back unchanged.
+//!
+//! They are put around the arguments of cel's own functions when an expression is compiled, see [`super::rewrite`], and so
+//! are run before these. This file must not know which operation follows.
+
+use cel::ExecutionError;
+use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};
+use cel::common::value::{CowVal, Val};
+
+use crate::cel::check::cost::{Cost, split};
+use crate::cel::check::limits::of_bytes;
+
+/// Charges the bytes of a text.
+pub(in crate::cel) const READ: &str = "@read";
+/// Charges everything that a value holds.
+pub(in crate::cel) const READ_ALL: &str = "@readAll";
+/// Charges what a copy of a value costs: nothing for what only borrows.
+pub(in crate::cel) const COPY: &str = "@copy";
+/// Charges a loop: its list, the product of its length and what one round costs.
+pub(in crate::cel) const LOOP: &str = "@loop";
+
+type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+pub(in crate::cel) fn read<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    weigh(arguments, |value, cost| cost.charge(bytes(value).map_or(1, of_bytes)))
+}
+
+pub(in crate::cel) fn read_all<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    weigh(arguments, charge_all)
+}
+
+pub(in crate::cel) fn copy<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    weigh(arguments, charge_copy)
+}
+
+/// `@loop(cost, list, round)`.
+pub(in crate::cel) fn charge_loop<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let round = arguments.pop().and_then(|round| round.downcast_ref::<CelInt>().map(|round| *round.inner()));
+    let round = round.and_then(|round| usize::try_from(round).ok()).unwrap_or(1);
+    weigh(arguments, |list, cost| {
+        let rounds = list.as_iterable().and_then(|_| list.as_sizer()).map_or(0, |sizer| *sizer.size().inner());
+        cost.charge(usize::try_from(rounds).unwrap_or(usize::MAX).saturating_mul(round))?;
+        charge_copy(list, cost)
+    })
+}
+
+fn weigh<'b, 'v>(
+    mut arguments: Vec<CowVal<'b, 'v>>,
+    charge: impl Fn(&dyn Val, &Cost) -> Result<(), ExecutionError>,
+) -> Evaluated<'b, 'v> {
+    let (cost, rest) = split(&arguments)?;
+    rest.iter().try_for_each(|value| charge(value.as_ref(), cost))?;
+    arguments.pop().ok_or_else(ExecutionError::missing_argument_or_target)
+}
+
+fn bytes(value: &dyn Val) -> Option<usize> {
+    let text = value.downcast_ref::<CelString>().map(|text| text.inner().len());
+    text.or_else(|| value.downcast_ref::<CelBytes>().map(|bytes| bytes.inner().len()))
+}
+
+fn charge_all(value: &dyn Val, cost: &Cost) -> Result<(), ExecutionError> {
+    cost.charge(bytes(value).map_or(1, of_bytes))?;
+    if let Some(inner) = value.downcast_ref::<CelOptional>().and_then(CelOptional::option) {
+        return charge_all(inner, cost);
+    }
+    let Some(members) = value.as_iterable() else { return Ok(()) };
+    let fields = value.as_indexer().filter(|_| value.get_type().kind() == cel::common::types::Kind::Map);
+    let mut members = members.iter();
+    while let Some(member) = members.next() {
+        charge_all(member, cost)?;
+        if let Some(Ok(field)) = fields.map(|fields| fields.get(member)) {
+            charge_all(field.as_ref(), cost)?;
+        }
+    }
+    Ok(())
+}
+
+pub(in crate::cel) fn charge_copy(value: &dyn Val, cost: &Cost) -> Result<(), ExecutionError> {
+    if value.downcast_ref::<CelString>().is_some_and(|text| text.as_borrowed().is_some()) {
+        return cost.charge(1);
+    }
+    let is_owned = value.downcast_ref::<CelList>().is_some() || value.downcast_ref::<CelMap>().is_some();
+    match value.downcast_ref::<CelOptional>().and_then(CelOptional::option) {
+        Some(inner) => charge_copy(inner, cost),
+        None if is_owned => charge_all(value, cost),
+        None => cost.charge(bytes(value).map_or(1, of_bytes)),
+    }
+}

@@ -1,0 +1,98 @@
+//! Equality and membership over every kind of list and map.
+//!
+//! cel's lists and maps are only ever equal to cel's own; an object's list would differ from the same list written in an
+//! expression. So `==`, `!=` and `in` are redirected here when an expression is compiled.
+
+use cel::ExecutionError;
+use cel::common::types::{CelBool, CelOptional, CelString, Kind};
+use cel::common::value::{CowVal, Val};
+
+use crate::cel::check::cost::{Cost, split};
+use crate::cel::check::limits::of_bytes;
+
+/// The function that stands for `==`; the `@` keeps it out of what can be written.
+pub(in crate::cel) const EQUALS: &str = "@equals";
+/// The function that stands for `in`.
+pub(in crate::cel) const CONTAINS: &str = "@in";
+
+/// Whether two values are equal: lists item by item, maps key by key, numbers by value.
+///
+/// Ends early where the cost is exhausted; the evaluation then fails as a whole.
+pub(in crate::cel) fn equal(left: &dyn Val, right: &dyn Val, cost: &Cost) -> bool {
+    let bytes = left.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
+    if cost.charge(of_bytes(bytes)).is_err() {
+        return false;
+    }
+    match (left.get_type().kind(), right.get_type().kind()) {
+        (Kind::List, Kind::List) => equal_lists(left, right, cost).unwrap_or(false),
+        (Kind::Map, Kind::Map) => equal_maps(left, right, cost).unwrap_or(false),
+        (Kind::List | Kind::Map, _) | (_, Kind::List | Kind::Map) => false,
+        _ => match (left.downcast_ref::<CelOptional>(), right.downcast_ref::<CelOptional>()) {
+            (Some(left), Some(right)) => match (left.option(), right.option()) {
+                (Some(left), Some(right)) => equal(left, right, cost),
+                (left, right) => left.is_none() && right.is_none(),
+            },
+            _ => left.equals(right),
+        },
+    }
+}
+
+fn same_size(left: &dyn Val, right: &dyn Val) -> Option<bool> {
+    Some(left.as_sizer()?.size() == right.as_sizer()?.size())
+}
+
+fn equal_lists(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
+    if !same_size(left, right)? {
+        return Some(false);
+    }
+    let (mut lefts, mut rights) = (left.as_iterable()?.iter(), right.as_iterable()?.iter());
+    while let (Some(left), Some(right)) = (lefts.next(), rights.next()) {
+        if !equal(left, right, cost) {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+fn equal_maps(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
+    if !same_size(left, right)? {
+        return Some(false);
+    }
+    let (ours, theirs) = (left.as_indexer()?, right.as_indexer()?);
+    let mut keys = left.as_iterable()?.iter();
+    while let Some(key) = keys.next() {
+        match (ours.get(key), theirs.get(key)) {
+            (Ok(ours), Ok(theirs)) if equal(ours.as_ref(), theirs.as_ref(), cost) => {}
+            _ => return Some(false),
+        }
+    }
+    Some(true)
+}
+
+/// `==` as a function of the environment.
+pub(in crate::cel) fn equals<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    match split(&arguments)? {
+        (cost, [left, right]) => Ok(CowVal::owned(CelBool::from(equal(left.as_ref(), right.as_ref(), cost)))),
+        _ => Err(ExecutionError::missing_argument_or_target()),
+    }
+}
+
+/// `in` as a function of the environment.
+pub(in crate::cel) fn contains<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (cost, [value, container]) = split(&arguments)? else {
+        return Err(ExecutionError::missing_argument_or_target());
+    };
+    let kind = container.get_type().kind();
+    let refused = || {
+        let types = [value, container].map(|argument| argument.get_type().name().to_owned());
+        ExecutionError::no_such_overload("@in", types.to_vec())
+    };
+    let found = match (kind, container.as_iterable()) {
+        (Kind::List, Some(list)) => {
+            let mut items = list.iter();
+            std::iter::from_fn(|| items.next()).any(|item| equal(item, value.as_ref(), cost))
+        }
+        _ => container.as_container().ok_or_else(refused)?.contains(value.as_ref()).map_err(|_| refused())?,
+    };
+    Ok(CowVal::owned(CelBool::from(found)))
+}

@@ -1,0 +1,41 @@
+//! How many arguments the functions of the language take.
+//!
+//! A call with another number fails whatever its arguments are, so it is a mistake of the target's text and told when that
+//! loads. This file must not know what a function does.
+
+use std::ops::RangeInclusive;
+
+/// Of a function that is called by its name alone.
+pub(in crate::cel) fn of_global(name: &str) -> RangeInclusive<usize> {
+    match name {
+        "optional.none" => 0..=0,
+        "capture" | "matches" => 2..=2,
+        "merge" => 1..=2,
+        _ => 1..=1,
+    }
+}
+
+/// Of one that is called on a value, which does not count.
+pub(in crate::cel) fn of_member(name: &str) -> RangeInclusive<usize> {
+    match name {
+        "asApproximateFloat" | "asInteger" | "hasValue" | "isInteger" | "lowerAscii" | "sign" | "size" | "sort"
+        | "trim" | "upperAscii" | "value" => 0..=0,
+        "join" => 0..=1,
+        "findAll" | "indexOf" | "lastIndexOf" | "split" | "substring" => 1..=2,
+        "replace" => 2..=3,
+        _ => 1..=1,
+    }
+}
+
+/// What is told of a call with so many arguments, if that is wrong.
+pub(in crate::cel) fn mistake(name: &str, takes: RangeInclusive<usize>, count: usize) -> Option<String> {
+    let (least, most) = takes.into_inner();
+    let wanted = match (least, most) {
+        _ if (least..=most).contains(&count) => return None,
+        (0, 0) => "no argument".to_owned(),
+        (1, 1) => "1 argument".to_owned(),
+        (least, most) if least == most => format!("{least} arguments"),
+        (least, most) => format!("{least} or {most} arguments"),
+    };
+    Some(format!("`{name}` takes {wanted}, not {count}"))
+}

@@ -1,0 +1,77 @@
+//! Functions that search a text for a pattern, and the one that makes a pattern of a text.
+//!
+//! They mean what the functions of those names mean in Kubernetes. This file must not know how patterns are compiled.
+
+use cel::ExecutionError;
+use cel::common::types::{CelBool, CelList, CelOptional, CelString};
+use cel::common::value::{CowVal, Val};
+
+use crate::cel::check::cost::{Cost, split as split_cost};
+use crate::cel::check::limits::{MEMBER_COST, of_bytes};
+use crate::cel::functions::texts::{Evaluated, charge_texts, limit, text};
+
+/// The characters that mean something in a pattern.
+const SPECIAL: &str = r"\.+*?()|[]{}^$#&-~";
+
+/// `text.matches(pattern)`.
+pub(in crate::cel) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);
+    let found = cost.patterns.is_found(whole, pattern, &|units| cost.charge(units))?;
+    Ok(CowVal::owned(CelBool::from(found)))
+}
+
+/// `capture(text, pattern)`: what the first group covers, as an optional.
+pub(in crate::cel) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let (whole, pattern) = (text("capture", arguments, 0)?, text("capture", arguments, 1)?);
+    let found = cost.patterns.captured(whole, pattern, &|units| cost.charge(units))?;
+    Ok(CowVal::owned(match found {
+        Some(found) => {
+            charge_texts(cost, &[found])?;
+            CelOptional::of(Box::new(CelString::from(found.to_owned())))
+        }
+        None => CelOptional::none(),
+    }))
+}
+
+/// `text.find(pattern)`: what the pattern covers where it is first found; the empty text where it is not.
+pub(in crate::cel) fn find<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let (whole, pattern) = (text("find", arguments, 0)?, text("find", arguments, 1)?);
+    let found = cost.patterns.found(whole, pattern, 1, &|units| cost.charge(units))?;
+    let found = found.first().copied().unwrap_or_default();
+    charge_texts(cost, &[found])?;
+    Ok(CowVal::owned(CelString::from(found.to_owned())))
+}
+
+/// `text.findAll(pattern, limit)`: what the pattern covers wherever it is found.
+pub(in crate::cel) fn find_all<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let (whole, pattern) = (text("findAll", arguments, 0)?, text("findAll", arguments, 1)?);
+    let limit = limit("findAll", arguments, 2)?;
+    let found = cost.patterns.found(whole, pattern, limit, &|units| cost.charge(units))?;
+    let parts: Result<Vec<_>, _> = found.into_iter().map(|part| own(part, cost)).collect();
+    Ok(CowVal::owned(CelList::from(parts?)))
+}
+
+fn own<'v>(part: &str, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    cost.charge(MEMBER_COST + of_bytes(part.len()))?;
+    Ok(Box::new(CelString::from(part.to_owned())))
+}
+
+/// `regex.quote(text)`: a pattern that finds the text and nothing else.
+pub(in crate::cel) fn quote<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(&arguments)?;
+    let whole = text("regex.quote", arguments, 0)?;
+    // Every character may need a backslash.
+    charge_texts(cost, &[whole, whole])?;
+    let mut quoted = String::with_capacity(whole.len());
+    for letter in whole.chars() {
+        if SPECIAL.contains(letter) {
+            quoted.push('\\');
+        }
+        quoted.push(letter);
+    }
+    Ok(CowVal::owned(CelString::from(quoted)))
+}

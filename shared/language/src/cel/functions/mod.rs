@@ -1,0 +1,163 @@
+//! The functions of the language as the interpreter calls them: CEL's standard library, the names of Kubernetes CEL, and a
+//! few of our own.
+//!
+//! Which of them can be written stands in [`super::function_names`].
+
+pub(super) mod equal;
+pub(super) mod function_arity;
+pub(super) mod function_names;
+pub(super) mod json_text;
+pub(super) mod matching;
+pub(super) mod pattern;
+pub(super) mod quantities;
+pub(super) mod raw;
+pub(super) mod sorting;
+pub(super) mod texts;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use cel::common::functions::Function;
+use cel::common::types::{CelBool, CelList};
+use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Kind, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
+use cel::{Env, ExecutionError, extensions};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::cel::check::cost::{Cost, split};
+use crate::cel::check::limits::{MAP_COST, MEMBER_COST, of_bytes};
+use crate::cel::check::weight;
+use crate::cel::check::weight::{COPY, LOOP, READ, READ_ALL};
+use crate::cel::functions::equal::{CONTAINS, EQUALS, contains, equals};
+use crate::cel::render::json::bind_number;
+use crate::values::json::{JsonError, parse_json};
+
+/// Functions of our own that charge for themselves, with the most arguments that they take, the cost among them: what
+/// can be written of them is called by the same name behind `@`.
+const CHARGING: &[(&str, usize, Function)] = &[
+    (EQUALS, 3, equals),
+    (CONTAINS, 3, contains),
+    (READ, 2, weight::read),
+    (READ_ALL, 2, weight::read_all),
+    (COPY, 2, weight::copy),
+    (LOOP, 3, weight::charge_loop),
+    ("@merge", 3, merge),
+    ("@json.parse", 2, parse),
+    ("@join", 3, texts::join),
+    ("@replace", 5, texts::replace),
+    ("@split", 4, texts::split),
+    ("@indexOf", 4, texts::index_of),
+    ("@lastIndexOf", 4, texts::last_index_of),
+    ("@matches", 3, matching::matches),
+    ("@capture", 3, matching::capture),
+    ("@find", 3, matching::find),
+    ("@findAll", 4, matching::find_all),
+    ("@regex.quote", 2, matching::quote),
+    ("@sort", 2, sorting::sort),
+    ("@json.text", 2, json_text::json_text),
+    ("@quantity", 2, quantities::quantity),
+    ("@isQuantity", 2, quantities::is_quantity),
+    ("@isInteger", 2, quantities::is_integer),
+    ("@asInteger", 2, quantities::as_integer),
+    ("@asApproximateFloat", 2, quantities::as_approximate_float),
+    ("@sign", 2, quantities::sign),
+    ("@compareTo", 3, quantities::compare_to),
+    ("@isGreaterThan", 3, quantities::is_greater_than),
+    ("@isLessThan", 3, quantities::is_less_than),
+    ("@add", 3, quantities::add),
+    ("@sub", 3, quantities::sub),
+];
+
+/// The name behind `@`, where a function that can be written charges for itself.
+pub(in crate::cel) fn charging(name: &str) -> Option<&'static str> {
+    CHARGING.iter().map(|(charging, ..)| *charging).find(|charging| charging.strip_prefix('@') == Some(name))
+}
+
+/// The one environment of all expressions.
+pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut environment = Env::stdlib();
+    // A registration fails only on a name that is taken; a test calls every function that is listed above.
+    let _ = environment.add_extension(extensions::strings);
+    let _ = environment.add_extension(extensions::encoders);
+    let _ = environment.add_overload("sha256", "drift_sha256", vec![STRING_TYPE], sha256);
+    for (name, most, function) in CHARGING {
+        // The cost comes first; what else they take they look at themselves.
+        for count in 2..=*most {
+            let _ = environment.add_overload(
+                name,
+                &format!("{name}_{count}"),
+                (0..count).map(|_| DYN_TYPE).collect(),
+                *function,
+            );
+        }
+    }
+    Arc::new(environment)
+});
+
+/// `merge(a, b)`: the keys of both maps; where both have one, the right one's value. Not deep.
+fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let mut merged: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
+    let refused = || ExecutionError::function_error("merge", "needs two maps whose keys are texts");
+    let (cost, maps) = split(&arguments)?;
+    for argument in maps {
+        if argument.get_type().kind() != Kind::Map {
+            return Err(refused());
+        }
+        let fields = argument.as_indexer().ok_or_else(refused)?;
+        let mut keys = argument.as_iterable().ok_or_else(refused)?.iter();
+        while let Some(key) = keys.next() {
+            let name = key.downcast_ref::<CelString>().ok_or_else(refused)?.inner().to_owned();
+            let field = fields.get(key)?;
+            weight::charge_copy(field.as_ref(), cost)?;
+            cost.charge(MAP_COST)?;
+            merged.insert(CelMapKey::String(CelString::from(name)), field.into_owned());
+        }
+    }
+    Ok(CowVal::owned(CelMap::from(merged)))
+}
+
+/// `sha256(text)`: 64 lower-case hex digits.
+fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let digest = Sha256::digest(text_argument(&arguments)?.as_bytes());
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(CowVal::owned(CelString::from(digits)))
+}
+
+/// `json.parse(text)`.
+fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (cost, arguments) = split(&arguments)?;
+    let text = text_argument(arguments)?;
+    cost.charge(of_bytes(text.len()))?;
+    match parse_json(text.as_bytes(), cost.left() / MAP_COST) {
+        Ok(value) => own(value, cost).map(CowVal::Owned),
+        Err(JsonError::TooManyNodes) => cost.charge(usize::MAX).map(|()| CowVal::owned(CelNull)),
+        Err(JsonError::Malformed) => Err(ExecutionError::function_error("json.parse", "the text is no JSON")),
+    }
+}
+
+fn text_argument<'a>(arguments: &'a [CowVal<'_, '_>]) -> Result<&'a str, ExecutionError> {
+    let text = arguments.first().and_then(|argument| argument.downcast_ref::<CelString>());
+    text.map(CelString::inner).ok_or_else(ExecutionError::missing_argument_or_target)
+}
+
+/// A JSON value as a CEL value that owns its content.
+fn own<'v>(value: Value, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    cost.charge(MEMBER_COST)?;
+    Ok(match value {
+        Value::Null => Box::new(CelNull),
+        Value::Bool(truth) => Box::new(CelBool::from(truth)),
+        Value::Number(number) => bind_number(&number),
+        Value::String(text) => Box::new(CelString::from(text)),
+        Value::Array(items) => {
+            let items: Result<Vec<_>, _> = items.into_iter().map(|item| own(item, cost)).collect();
+            Box::new(CelList::from(items?))
+        }
+        Value::Object(fields) => {
+            cost.charge(MAP_COST)?;
+            let owned = |(name, field)| Ok((CelMapKey::String(CelString::from(name)), own(field, cost)?));
+            let fields: Result<HashMap<_, _>, ExecutionError> = fields.into_iter().map(owned).collect();
+            Box::new(CelMap::from(fields?))
+        }
+    })
+}

@@ -1,0 +1,126 @@
+//! Regular expressions whose size and work are bounded.
+//!
+//! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it
+//! and every match are charged, and what one evaluation compiled is kept until its end, unless it is much. This file must not know what is
+//! matched.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use cel::ExecutionError;
+use regex_automata::Input;
+use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::util::iter::Searcher;
+
+use crate::cel::check::limits::{
+    BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
+};
+
+/// The patterns of one evaluation, by their text.
+#[derive(Debug, Default)]
+pub(in crate::cel) struct Patterns(Mutex<HashMap<String, Regex>>);
+
+/// Charges units, before they are spent.
+type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
+
+impl Patterns {
+    /// Whether the pattern is found in the text.
+    pub(in crate::cel) fn is_found(
+        &self,
+        text: &str,
+        pattern: &str,
+        charge: Charge<'_>,
+    ) -> Result<bool, ExecutionError> {
+        self.with(text, pattern, charge, |regex| regex.is_match(text))
+    }
+
+    /// What the first group of the pattern, or all of it if it has none, covers where it is first found.
+    pub(in crate::cel) fn captured<'t>(
+        &self,
+        text: &'t str,
+        pattern: &str,
+        charge: Charge<'_>,
+    ) -> Result<Option<&'t str>, ExecutionError> {
+        self.with(text, pattern, charge, |regex| {
+            let mut captures = regex.create_captures();
+            regex.captures(text, &mut captures);
+            let group = usize::from(captures.group_len() > 1);
+            captures.get_group(group).and_then(|span| text.get(span.range()))
+        })
+    }
+
+    /// What the pattern covers wherever it is found, at most so many times. Each search may look at the whole rest of the
+    /// text before it finds a short part of it, and is charged for that.
+    pub(in crate::cel) fn found<'t>(
+        &self,
+        text: &'t str,
+        pattern: &str,
+        most: usize,
+        charge: Charge<'_>,
+    ) -> Result<Vec<&'t str>, ExecutionError> {
+        self.with(text, pattern, charge, |regex| {
+            let (mut found, mut refused) = (Vec::new(), None);
+            let mut searcher = Searcher::new(Input::new(text));
+            while found.len() < most {
+                let search = |input: &Input<'_>| {
+                    let rest = text.len().saturating_sub(input.start());
+                    refused = charge(cost_of_search(regex, rest)).err();
+                    Ok(if refused.is_none() { regex.search(input) } else { None })
+                };
+                match searcher.try_advance(search) {
+                    Ok(Some(part)) => found.extend(text.get(part.range())),
+                    _ => break,
+                }
+            }
+            refused.map_or(Ok(found), Err)
+        })?
+    }
+
+    fn with<T>(
+        &self,
+        text: &str,
+        pattern: &str,
+        charge: Charge<'_>,
+        search: impl FnOnce(&Regex) -> T,
+    ) -> Result<T, ExecutionError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains_key(pattern) {
+            if known.len() >= MAX_PATTERNS_KEPT {
+                known.clear();
+            }
+            known.insert(pattern.to_owned(), compile(pattern, charge)?);
+        }
+        let refused = || ExecutionError::function_error("matches", "no pattern, or too large a one");
+        let regex = known.get(pattern).ok_or_else(refused)?;
+        charge(cost_of_search(regex, text.len()))?;
+        Ok(search(regex))
+    }
+}
+
+/// At worst every state of the automaton is looked at for every byte.
+fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
+    let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
+    of_bytes(bytes).saturating_mul(steps)
+}
+
+fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
+    charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
+    let regex = build(pattern);
+    // The same for one that was too large, since it has been tried.
+    charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
+    regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
+}
+
+fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
+    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_CACHE_BYTES);
+    Regex::builder().configure(config).build(pattern).map_err(Box::new)
+}
+
+/// Why nothing can be looked for with this pattern, whatever the text is.
+pub(in crate::cel) fn mistake(pattern: &str) -> Option<String> {
+    let error = build(pattern).err()?;
+    // The library shows the pattern first, and tells the reason in the last line.
+    let told = error.syntax_error().map(ToString::to_string);
+    let reason = told.as_deref().and_then(|told| told.rsplit("error: ").next()).unwrap_or("it is too large");
+    Some(format!("the pattern does not compile: {}", reason.trim()))
+}

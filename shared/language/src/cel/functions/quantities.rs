@@ -1,0 +1,182 @@
+//! Quantities in expressions, with the functions that Kubernetes has for them: `quantity('1Gi').isLessThan(…)`.
+//!
+//! A quantity is one exact number, so that two notations of it are equal. Unlike Kubernetes it may be written as a number
+//! too, since specs hold both. This file must not know how a quantity is written.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::fmt;
+
+use cel::ExecutionError;
+use cel::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use serde_json::Value;
+
+use crate::cel::check::cost::split;
+use crate::cel::check::limits::of_bytes;
+use crate::cel::functions::function_names::QUANTITY;
+use crate::cel::functions::texts::{Evaluated, refused};
+use crate::cel::render::convert::{Allowance, json};
+use crate::values::decimal::Decimal;
+use crate::values::units::parse_quantity;
+
+static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
+
+/// A quantity as a value of an expression.
+#[derive(Clone, Copy)]
+struct Quantity(Decimal);
+
+// Its content is not shown: a debug print must not carry an object's values.
+impl fmt::Debug for Quantity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Quantity")
+    }
+}
+
+impl Val for Quantity {
+    fn get_type(&self) -> &Type {
+        &QUANTITY_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &QUANTITY_TYPE
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<Self>().is_some_and(|other| other.0 == self.0)
+    }
+
+    fn clone_as_boxed<'w>(&self) -> Box<dyn Val + 'w>
+    where
+        Self: 'w,
+    {
+        Box::new(*self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Quantity {}
+
+/// The number that a text or a number stands for.
+fn parse(value: &dyn Val) -> Option<Decimal> {
+    match value.downcast_ref::<CelString>() {
+        Some(text) => parse_quantity(text.inner()),
+        None => match json(value, &mut Allowance::default()) {
+            Ok(Some(Value::Number(number))) => Decimal::of(&number),
+            _ => None,
+        },
+    }
+}
+
+/// What both `quantity` and `isQuantity` look at, once it is paid for.
+fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Result<&'a CowVal<'b, 'v>, ExecutionError> {
+    let (cost, arguments) = split(arguments)?;
+    let [value] = arguments else { return Err(refused(function, arguments)) };
+    let bytes = value.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
+    cost.charge(of_bytes(bytes)).map(|()| value)
+}
+
+/// `quantity(x)`.
+pub(in crate::cel) fn quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let number = parse(written(QUANTITY, &arguments)?.as_ref());
+    let refusal = || ExecutionError::function_error(QUANTITY, "needs a Kubernetes quantity, such as 1Gi, 500m or 2");
+    number.map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
+}
+
+/// `isQuantity(x)`.
+pub(in crate::cel) fn is_quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let value = written("isQuantity", &arguments)?;
+    Ok(CowVal::owned(CelBool::from(parse(value.as_ref()).is_some())))
+}
+
+/// The quantity that a function is called on.
+fn one(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Decimal, ExecutionError> {
+    let (_, arguments) = split(arguments)?;
+    match arguments {
+        [value] => value.downcast_ref::<Quantity>().map(|quantity| quantity.0),
+        _ => None,
+    }
+    .ok_or_else(|| refused(function, arguments))
+}
+
+/// `q.isInteger()`: whether `asInteger` can take it.
+pub(in crate::cel) fn is_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let number = one("isInteger", &arguments)?;
+    Ok(CowVal::owned(CelBool::from(number.to_i64().is_some())))
+}
+
+/// `q.asInteger()`.
+pub(in crate::cel) fn as_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let whole = one("asInteger", &arguments)?.to_i64();
+    let refusal = || ExecutionError::function_error("asInteger", "the quantity is no whole number of 64 bits");
+    whole.map(|whole| CowVal::owned(CelInt::from(whole))).ok_or_else(refusal)
+}
+
+/// `q.asApproximateFloat()`.
+pub(in crate::cel) fn as_approximate_float<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let number = one("asApproximateFloat", &arguments)?;
+    Ok(CowVal::owned(CelDouble::from(number.to_f64())))
+}
+
+/// `q.sign()`: 1, 0 or -1.
+pub(in crate::cel) fn sign<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    let number = one("sign", &arguments)?;
+    Ok(CowVal::owned(CelInt::from(number.order(Decimal::new(0, 0)) as i64)))
+}
+
+/// Two quantities, of which the second may be a whole number where `takes_whole` says so.
+fn two(function: &str, arguments: &[CowVal<'_, '_>], takes_whole: bool) -> Result<(Decimal, Decimal), ExecutionError> {
+    let (_, arguments) = split(arguments)?;
+    let quantity = |value: &CowVal<'_, '_>| value.downcast_ref::<Quantity>().map(|quantity| quantity.0);
+    let whole = |value: &CowVal<'_, '_>| {
+        let whole = value.downcast_ref::<CelInt>().filter(|_| takes_whole);
+        whole.map(|whole| Decimal::new((*whole.inner()).into(), 0))
+    };
+    match arguments {
+        [left, right] => quantity(left).zip(quantity(right).or_else(|| whole(right))),
+        _ => None,
+    }
+    .ok_or_else(|| refused(function, arguments))
+}
+
+fn order(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
+    two(function, arguments, false).map(|(left, right)| left.order(right))
+}
+
+/// `q.compareTo(other)`: 1 where it is greater, 0 where it is equal, else -1.
+pub(in crate::cel) fn compare_to<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    Ok(CowVal::owned(CelInt::from(order("compareTo", &arguments)? as i64)))
+}
+
+/// `q.isGreaterThan(other)`.
+pub(in crate::cel) fn is_greater_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    Ok(CowVal::owned(CelBool::from(order("isGreaterThan", &arguments)?.is_gt())))
+}
+
+/// `q.isLessThan(other)`.
+pub(in crate::cel) fn is_less_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    Ok(CowVal::owned(CelBool::from(order("isLessThan", &arguments)?.is_lt())))
+}
+
+/// `q.add(other)`.
+pub(in crate::cel) fn add<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    combine("add", &arguments, Decimal::plus)
+}
+
+/// `q.sub(other)`.
+pub(in crate::cel) fn sub<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    combine("sub", &arguments, Decimal::minus)
+}
+
+fn combine<'b, 'v>(
+    function: &'static str,
+    arguments: &[CowVal<'_, '_>],
+    combine: fn(Decimal, Decimal) -> Option<Decimal>,
+) -> Evaluated<'b, 'v> {
+    let (left, right) = two(function, arguments, true)?;
+    let refusal = || ExecutionError::function_error(function, "the result has more than 38 digits");
+    combine(left, right).map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
+}

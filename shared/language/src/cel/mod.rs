@@ -1,0 +1,33 @@
+//! `${…}` templates: CEL inside YAML strings, parsed once when a target loads and evaluated for each object.
+//!
+//! Pure: a template sees the variables it is given and nothing else. It must not know what a target is.
+
+pub(crate) mod check;
+mod functions;
+mod names;
+mod render;
+pub(crate) mod syntax;
+
+pub(crate) use check::cost::Cost;
+pub(crate) use check::known_wish::{KnownWish, Shape};
+pub use check::limits::MAX_URL_BYTES;
+pub use check::mistake::Mistake;
+pub use check::site::{EvaluationError, Site};
+pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, SECRETS, STEPS};
+pub use check::variables::{Scope, Variables};
+pub use functions::raw::RawAnswers;
+pub(crate) use names::Names;
+pub use render::expression::Expression;
+pub(crate) use render::lets::is_word;
+pub use render::secret_values::SecretValues;
+pub use render::text::TextTemplate;
+pub use render::url::UrlTemplate;
+pub(crate) use render::value::Node;
+pub use render::value::ValueTemplate;
+pub use syntax::parse::TemplateError;
+pub(crate) use syntax::parse::{Piece, is_template, pieces, without_expressions};
+pub use syntax::suggest::did_you_mean;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

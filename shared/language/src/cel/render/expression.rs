@@ -1,0 +1,268 @@
+//! One CEL expression: compiled and checked when its target loads, evaluated for each object.
+//!
+//! This file must not know what the result is used for.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cel::Context;
+use cel::common::ast::{Expr, IdedExpr};
+use cel::common::value::Val;
+use serde_json::Value;
+
+use crate::cel::check::check;
+use crate::cel::check::cost::Cost;
+use crate::cel::check::limits::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
+use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
+use crate::cel::check::site::{EvaluationError, Site};
+use crate::cel::check::variables::{Bound, DIFFERS, SELF, STEPS, Variables};
+use crate::cel::functions::ENVIRONMENT;
+use crate::cel::functions::raw::RAW;
+use crate::cel::render::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
+use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use crate::cel::syntax::parse_source;
+use crate::cel::syntax::rewrite::depth;
+use drift_api::object::field_paths::FieldPaths;
+
+/// One CEL expression standing alone (`"${…}"`).
+#[derive(Debug)]
+pub struct Expression {
+    site: Site,
+    form: Form,
+    /// Names of fields written in the expression: only they are repeated in errors.
+    names: BTreeSet<String>,
+    fields: FieldPaths,
+    variables: BTreeSet<Cow<'static, str>>,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// A variable and fields selected on it, the commonest of all: read straight from the JSON.
+    Path { variable: String, fields: Vec<String> },
+    /// Anything else, and the stack that it needs.
+    Cel(IdedExpr, usize),
+}
+
+impl Expression {
+    /// Compiles a text that is one `${…}` and nothing else.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        match pieces(text).map_err(|error| vec![error])?.as_slice() {
+            [Piece::Expression { source, offset }] => Self::compile(source, *offset, site),
+            _ => Err(vec![TemplateError::new(0, "write one \"${…}\" and nothing around it")]),
+        }
+    }
+
+    /// Compiles the source between `${` and `}`; `offset` characters of the template stand in front of it.
+    pub(in crate::cel) fn compile(source: &str, offset: usize, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        Self::compile_marked(source, offset, site, |_| Ok(())).map(|((), expression)| expression)
+    }
+
+    /// The same of what is left of it when `take_mark` has taken off what stands around the whole.
+    pub(crate) fn compile_marked<M>(
+        source: &str,
+        offset: usize,
+        site: &Site,
+        take_mark: impl FnOnce(&mut IdedExpr) -> Result<M, String>,
+    ) -> Result<(M, Self), Vec<TemplateError>> {
+        Self::compile_source(source, site, take_mark)
+            .map_err(|errors| errors.into_iter().map(|error| error.shifted(offset)).collect())
+    }
+
+    fn compile_source<M>(
+        source: &str,
+        site: &Site,
+        take_mark: impl FnOnce(&mut IdedExpr) -> Result<M, String>,
+    ) -> Result<(M, Self), Vec<TemplateError>> {
+        let (mut expression, info) = parse_source(source).map_err(|error| vec![error])?;
+        let mark = take_mark(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal)])?;
+        site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
+        let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
+        let form = as_path(&expression, site).unwrap_or_else(|| {
+            let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
+            Form::Cel(expression, stack)
+        });
+        let (names, fields, variables) = (checked.names, checked.fields, checked.variables);
+        Ok((mark, Self { site: site.clone(), form, names, fields, variables }))
+    }
+
+    /// Where it stands.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> &FieldPaths {
+        &self.fields
+    }
+
+    /// Whether it reads a variable of the language, or a secret by its name (`secrets.password`).
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.variables.contains(variable)
+    }
+
+    /// Evaluates to JSON; `None` for an optional without value.
+    ///
+    /// # Errors
+    /// When a field is missing or the result has no JSON form.
+    pub fn evaluate(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
+        self.evaluate_within(variables, &Arc::default())
+    }
+
+    /// The same, as a part of something greater whose parts share one budget.
+    pub(crate) fn evaluate_within(
+        &self,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<Option<Value>, EvaluationError> {
+        match &self.form {
+            Form::Path { variable, fields } => {
+                let value = self.select(variables, variable, fields)?;
+                Ok(Some(value.clone()))
+            }
+            Form::Cel(expression, stack) => {
+                let convert = |value: &dyn Val| json(value, &mut Allowance::default());
+                let run = || self.run(expression, (variables, cost), convert);
+                stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
+            }
+        }
+    }
+
+    /// Evaluates to bytes; anything else is an error.
+    ///
+    /// # Errors
+    /// When a field is missing or the result is not bytes.
+    pub fn evaluate_bytes(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
+        match &self.form {
+            Form::Path { variable, fields } => {
+                let found = self.select(variables, variable, fields)?;
+                Err(self.site.error(no_bytes(json_type(found))))
+            }
+            Form::Cel(expression, stack) => {
+                let run = || self.run(expression, (variables, &Arc::default()), bytes);
+                stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
+            }
+        }
+    }
+
+    /// Evaluates to a boolean; anything else is an error.
+    ///
+    /// # Errors
+    /// When a field is missing or the result is no boolean.
+    pub fn evaluate_bool(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
+        self.evaluate_bool_within(variables, &Arc::default())
+    }
+
+    /// The same, as one of several rules that share one budget.
+    pub(crate) fn evaluate_bool_within(
+        &self,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<bool, EvaluationError> {
+        match self.evaluate_within(variables, cost)? {
+            Some(Value::Bool(truth)) => Ok(truth),
+            Some(other) => Err(self.site.error(format!("the result is a {}, not true or false", json_type(&other)))),
+            None => Err(self.site.error("the optional has no value; write .orValue(false)")),
+        }
+    }
+
+    /// Whether it is false wherever this is the only key of the wish that differs, whatever the object and the answers.
+    pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
+        let differs = Value::from(vec![key]);
+        let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
+        // Anything else that it reads is not known here.
+        self.variables.iter().all(|variable| variable == DIFFERS) && self.evaluate_bool(&variables) == Ok(false)
+    }
+
+    /// Whose mistake it is that it could not be evaluated for that object and an answer.
+    #[must_use]
+    pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
+        if !self.variables.iter().any(|variable| ANSWERS.contains(&&**variable)) {
+            return Mistake::OfObject(error);
+        }
+        Mistake::attribute(self.own_mistake(object), error)
+    }
+
+    /// What the object alone makes fail, whatever an answer says.
+    pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
+        let variables = Variables::of_object(object);
+        match &self.form {
+            Form::Path { variable, fields } if variable == SELF => self.select(&variables, variable, fields).err(),
+            Form::Path { .. } => None,
+            Form::Cel(expression, stack) => {
+                let cost = Arc::default();
+                let bound = Bound::new(&variables, &cost);
+                let mut context = Context::with_env(ENVIRONMENT.clone());
+                context.set_variable_resolver(&bound);
+                let fail = |part: &IdedExpr| cel::Value::resolve_val(part, &context).err();
+                let find = || parts_without_answer(expression).into_iter().find_map(fail);
+                let error = stacker::maybe_grow(*stack, *stack * 2, find)?;
+                Some(self.site.error(cause(&error, &self.names)))
+            }
+        }
+    }
+
+    fn select<'a>(
+        &self,
+        variables: &Variables<'a>,
+        name: &str,
+        fields: &[String],
+    ) -> Result<&'a Value, EvaluationError> {
+        let unknown = || self.site.error(format!("`{name}` does not exist here"));
+        let mut value = variables.json(name).ok_or_else(unknown)?;
+        for field in fields {
+            value = match value {
+                Value::Object(map) => map.get(field).ok_or_else(|| self.site.error(missing(field)))?,
+                other => return Err(self.site.error(no_fields(json_type(other)))),
+            };
+        }
+        Ok(value)
+    }
+
+    fn run<T>(
+        &self,
+        expression: &IdedExpr,
+        (variables, cost): (&Variables<'_>, &Arc<Cost>),
+        convert: impl FnOnce(&dyn Val) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let bound = Bound::new(variables, cost);
+        let mut context = Context::with_env(ENVIRONMENT.clone());
+        context.set_variable_resolver(&bound);
+        let result = cel::Value::resolve_val(expression, &context);
+        let converted = match &result {
+            Ok(value) => convert(value.as_ref()),
+            Err(error) => Err(cause(error, &self.names)),
+        };
+        if cost.is_exhausted() {
+            return Err(format!("the evaluation costs more than {MAX_COST} units"));
+        }
+        converted
+    }
+}
+
+/// The expression as a path, if it is nothing but one.
+fn as_path(expression: &IdedExpr, site: &Site) -> Option<Form> {
+    let mut fields = Vec::new();
+    let mut node = expression;
+    loop {
+        match &node.expr {
+            Expr::Select(select) if !select.test => {
+                fields.push(select.field.clone());
+                node = &select.operand;
+            }
+            Expr::Ident(name) if name != crate::cel::check::variables::CORRECTION && site.has_variable(name) => {
+                fields.reverse();
+                // Bytes are no JSON.
+                if name == STEPS && fields.get(1).is_some_and(|field| field == RAW) {
+                    return None;
+                }
+                return Some(Form::Path { variable: name.clone(), fields });
+            }
+            _ => return None,
+        }
+    }
+}

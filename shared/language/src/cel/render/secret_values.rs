@@ -1,0 +1,241 @@
+//! The values of secrets, as the templates of a correction see them, and whether a text repeats one.
+//!
+//! Nothing here shows a value. This file must not know where the values come from, nor where they are sent.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+/// Characters of a secret that can be told from a part of another word; a shorter one counts only where it is the whole.
+const MIN_TELLING_CHARS: usize = 4;
+
+/// The least piece of a secret that is told from an ordinary word: most words that errors are made of are shorter.
+const MIN_PIECE_CHARS: usize = 8;
+
+/// A piece of a secret of so many characters tells enough to be one, however long the secret is.
+const MAX_PIECE_CHARS: usize = 16;
+
+/// Base64 makes four letters of so many bytes.
+const BYTES_OF_A_GROUP: usize = 3;
+/// And a letter of so many bits.
+const BITS_OF_A_LETTER: usize = 6;
+
+/// The values of secrets, by their names.
+#[derive(Clone, Default)]
+pub struct SecretValues(Value);
+
+impl SecretValues {
+    /// As expressions see them.
+    pub(in crate::cel) const fn json(&self) -> &Value {
+        &self.0
+    }
+
+    /// These, and others under other names.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        if let (Some(values), Some(others)) = (self.0.as_object_mut(), others.0.as_object()) {
+            values.extend(others.clone());
+        } else if self.0.is_null() {
+            self.0.clone_from(&others.0);
+        }
+        self
+    }
+
+    /// These, and others that may have the same names: what Secrets held before is looked for as what they hold now.
+    #[must_use]
+    pub fn and_former(self, former: &Self) -> Self {
+        let moved = former.texts().filter(|text| !self.texts().any(|own| own == *text));
+        let moved: Self = moved.map(|text| (format!("former {text}"), text.to_owned())).collect();
+        moved.and(&self)
+    }
+
+    /// Whether a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
+    #[must_use]
+    pub fn occur_in(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.texts().any(|secret| repeats(text, secret)),
+            Value::Array(items) => items.iter().any(|item| self.occur_in(item)),
+            Value::Object(fields) => fields
+                .iter()
+                .any(|(name, field)| self.texts().any(|secret| repeats(name, secret)) || self.occur_in(field)),
+            Value::Number(number) => {
+                let text = number.to_string();
+                self.texts().any(|secret| text == secret.trim())
+            }
+            Value::Null | Value::Bool(_) => false,
+        }
+    }
+
+    /// Whether a line that is to be shown has one of them, or a piece of one.
+    #[must_use]
+    pub fn occur_in_line(&self, line: &str) -> bool {
+        self.texts().any(|secret| repeats(line, secret)) || self.pieces_occur_in(line)
+    }
+
+    /// A value in which `mask` stands for each text, number and name of a field that has one of them.
+    #[must_use]
+    pub fn conceal(&self, value: &Value, mask: &str) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(|item| self.conceal(item, mask)).collect(),
+            Value::Object(fields) => {
+                let field = |(name, field): (&String, &Value)| {
+                    let is_secret = self.texts().any(|secret| repeats(name, secret));
+                    (if is_secret { mask.to_owned() } else { name.clone() }, self.conceal(field, mask))
+                };
+                Value::Object(fields.iter().map(field).collect())
+            }
+            scalar if self.occur_in(scalar) => Value::from(mask),
+            scalar => scalar.clone(),
+        }
+    }
+
+    /// Whether a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
+    #[must_use]
+    pub fn pieces_occur_in(&self, line: &str) -> bool {
+        let letters: Vec<char> = line.chars().collect();
+        self.texts().any(|secret| {
+            let secret = secret.trim();
+            let piece = (secret.chars().count() / 2).clamp(MIN_PIECE_CHARS, MAX_PIECE_CHARS);
+            letters.windows(piece).any(|window| secret.contains(&window.iter().collect::<String>()))
+        })
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let values = self.0.as_object().into_iter().flat_map(|values| values.values());
+        values.filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
+    }
+}
+
+fn repeats(text: &str, secret: &str) -> bool {
+    let secret = secret.trim();
+    text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && holds(text, secret)
+}
+
+/// Whether a text has the secret in it, as it is or in a form in which requests carry it.
+fn holds(text: &str, secret: &str) -> bool {
+    let escaped = Value::from(secret).to_string();
+    let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
+    text.contains(secret)
+        || text.contains(escaped)
+        || holds_escaped_again(text, secret)
+        || holds_percent_encoded(text, secret)
+        || holds_base64(text, secret)
+}
+
+/// JSON within JSON escapes quotes and backslashes as often as it is nested. A secret that is hardly more than backslashes is not
+/// looked for so: what is left of it stands in every text.
+fn holds_escaped_again(text: &str, secret: &str) -> bool {
+    let plain = |text: &str| text.replace('\\', "");
+    let secret = plain(secret);
+    secret.chars().count() >= MIN_TELLING_CHARS && text.contains('\\') && plain(text).contains(&secret)
+}
+
+/// In a URL, or in a form, where `+` is a space.
+fn holds_percent_encoded(text: &str, secret: &str) -> bool {
+    let holds = |text: &str| percent_decode_str(text).decode_utf8_lossy().contains(secret);
+    text.contains('%') && holds(text) || text.contains('+') && holds(&text.replace('+', " "))
+}
+
+/// Wherever it begins within what was encoded, as after a user's name: by the characters that the secret alone decides, in either
+/// alphabet.
+fn holds_base64(text: &str, secret: &str) -> bool {
+    let text = text.replace('-', "+").replace('_', "/");
+    (0..BYTES_OF_A_GROUP).any(|before| {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.bytes()).collect();
+        let first = (before * u8::BITS as usize).div_ceil(BITS_OF_A_LETTER);
+        let end = bytes.len() * u8::BITS as usize / BITS_OF_A_LETTER;
+        STANDARD_NO_PAD.encode(&bytes).get(first..end).is_some_and(|decided| text.contains(decided))
+    })
+}
+
+impl FromIterator<(String, String)> for SecretValues {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(values: T) -> Self {
+        Self(Value::Object(values.into_iter().map(|(name, value)| (name, Value::String(value))).collect()))
+    }
+}
+
+impl fmt::Debug for SecretValues {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretValues")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn values(secret: &str) -> SecretValues {
+        [("password".to_owned(), secret.to_owned())].into_iter().collect()
+    }
+
+    #[test]
+    fn a_repeated_secret_is_found_wherever_it_stands() {
+        let table = [
+            ("hunter2", json!("hunter2"), true),
+            ("hunter2\n", json!("is hunter2 good?"), true),
+            ("hunter2", json!({"a": [{"b": "xhunter2x"}]}), true),
+            ("hunter2", json!({"hunter2": 1}), true),
+            ("1234", json!(1234), true),
+            ("1234", json!(12345), false),
+            ("a", json!("a"), true),
+            ("a", json!("abc"), false),
+            ("hunter2", json!(["hunter", 2, null, true]), false),
+            (r"\\\\", json!(r"C:\data"), false),
+            (r"\\\\", json!(r"is \\\\ good?"), true),
+            (r"\\\a", json!(r"C:\data"), false),
+            ("", json!(""), false),
+            (" \n", json!(" "), false),
+        ];
+        for (secret, value, expected) in table {
+            assert_eq!(values(secret).occur_in(&value), expected, "{secret:?} in {value}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_secret_is_found() {
+        let secret = r#"hün"ter 2/+"#;
+        let base64 = |text: String| base64::engine::general_purpose::STANDARD.encode(text);
+        let url_safe = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("u:{secret}"));
+        let texts = [
+            "/login?p=h%C3%BCn%22ter%202%2f%2B&x=1".to_owned(),
+            "p=h%c3%bcn%22ter+2%2F%2B".to_owned(),
+            base64(secret.to_owned()),
+            format!("Basic {} is refused", base64(format!("u:{secret}"))),
+            format!("Basic {} is refused", base64(format!("us:{secret}"))),
+            base64(format!("use:{secret}:more")),
+            url_safe,
+            r#"{"p": "hün\"ter 2/+"}"#.to_owned(),
+            r#"{"p": "{\"q\": \"hün\\\"ter 2/+\"}"}"#.to_owned(),
+        ];
+        for text in texts {
+            assert!(values(secret).occur_in(&json!(text)), "{text}");
+        }
+        let others = ["hunter 2", "100% of u+2", "aMO8biJ0ZXI", "no"];
+        assert!(others.iter().all(|text| !values(secret).occur_in(&json!(text))));
+    }
+
+    #[test]
+    fn a_piece_of_a_secret_is_found() {
+        let long = "0123456789abcdefghijklmnopqrstuvwxyz";
+        let table = [
+            (long, "refused: 'cdefghijklmnopqr…'", true),
+            (long, "refused: 'cdefghij'", false),
+            ("correct-horse", "not correct-h…", true),
+            ("correct-horse", "a correct-answer", true),
+            ("correct-horse", "is incorrect", false),
+            ("hunter2", "hunter", false),
+        ];
+        for (secret, line, expected) in table {
+            assert_eq!(values(secret).pieces_occur_in(line), expected, "{secret:?} in {line:?}");
+        }
+    }
+
+    #[test]
+    fn debug_output_shows_no_value() {
+        assert_eq!(format!("{:?}", values("hunter2")), "SecretValues");
+    }
+}

@@ -1,0 +1,123 @@
+//! A text with `${…}` inside, rendered without escaping: an identity, a header.
+
+use std::sync::Arc;
+
+use crate::cel::render::convert::{Allowance, text};
+use serde_json::Value;
+
+use crate::cel::check::cost::Cost;
+use crate::cel::check::site::{EvaluationError, Site};
+use crate::cel::check::variables::Variables;
+use crate::cel::render::expression::Expression;
+use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use drift_api::object::field_paths::FieldPaths;
+
+/// A text with `${…}` inside, rendered without escaping.
+#[derive(Debug)]
+pub struct TextTemplate {
+    site: Site,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    Expression(Expression),
+}
+
+impl TextTemplate {
+    /// Compiles a text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let mut parts = Vec::new();
+        let mut errors = Vec::new();
+        for piece in pieces(text).map_err(|error| vec![error])? {
+            match piece {
+                Piece::Literal(literal) => parts.push(Part::Literal(literal)),
+                Piece::Expression { source, offset } => match Expression::compile(source, offset, site) {
+                    Ok(expression) => parts.push(Part::Expression(expression)),
+                    Err(found) => errors.extend(found),
+                },
+            }
+        }
+        if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for part in &self.parts {
+            if let Part::Expression(expression) = part {
+                fields.extend(expression.fields());
+            }
+        }
+        fields
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Expression(expression) if expression.reads(variable)))
+    }
+
+    /// Whether nothing is to be evaluated in it.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Literal(_)))
+    }
+
+    /// Where it stands.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// What the object alone makes fail, whatever an answer says.
+    pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Expression(expression) => expression.own_mistake(object),
+        })
+    }
+
+    /// Renders the text.
+    ///
+    /// # Errors
+    /// When a field is missing or a value has no text form.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
+        self.render_within(variables, &Arc::default())
+    }
+
+    /// The same, as a part of a tree whose parts share one budget.
+    pub(in crate::cel) fn render_within(
+        &self,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<String, EvaluationError> {
+        let mut rendered = String::new();
+        let mut allowance = Allowance::default();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => rendered.push_str(literal),
+                Part::Expression(expression) => {
+                    let value = render_text(expression, variables, &self.site, cost)?;
+                    allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
+                    rendered.push_str(&value);
+                }
+            }
+        }
+        Ok(rendered)
+    }
+}
+
+/// An expression's value as text.
+pub(in crate::cel) fn render_text(
+    expression: &Expression,
+    variables: &Variables<'_>,
+    site: &Site,
+    cost: &Arc<Cost>,
+) -> Result<String, EvaluationError> {
+    let value = expression.evaluate_within(variables, cost)?;
+    let value = value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))?;
+    text(value).map_err(|cause| site.error(cause))
+}

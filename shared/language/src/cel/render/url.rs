@@ -1,0 +1,282 @@
+//! A URL template: each value is percent-encoded for the place where it stands.
+//!
+//! No value can add a segment, leave its segment, or change where the request goes. A gateway that decodes `%2F` before it routes
+//! still sees two segments in a value with a slash.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
+use url::{Position, Url};
+
+use crate::cel::check::limits::MAX_URL_BYTES;
+use crate::cel::check::site::{EvaluationError, Site};
+use crate::cel::check::variables::Variables;
+use crate::cel::functions::function_names::PATH;
+use crate::cel::render::authority::Authority;
+use crate::cel::render::expression::Expression;
+use crate::cel::render::text::render_text;
+use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use drift_api::object::field_paths::FieldPaths;
+
+/// Everything but the unreserved characters of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How often a path is decoded in search of `.` and `..`: a value may be encoded twice already, and is once by us.
+const MAX_DECODINGS: usize = 3;
+
+/// Stands for each value when a URL is tried out at load.
+const SAMPLE: &str = "x";
+
+/// Stands for each value of a port.
+const SAMPLE_PORT: &str = "1";
+
+/// A URL with a literal scheme; values are percent-encoded for their place.
+#[derive(Debug)]
+pub struct UrlTemplate {
+    site: Site,
+    authority: Authority,
+    /// Path and query.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    /// One segment of the path, or a piece of one.
+    Segment(Expression),
+    /// `path(x)`: segments.
+    Segments(Expression),
+    /// Anything in the query.
+    Query(Expression),
+}
+
+impl UrlTemplate {
+    /// Compiles a URL, whose host may be one of these; where there are none it is literal.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        match &site.names.base {
+            Some(base) if text.starts_with('/') => {
+                Self::parse_whole(&format!("{base}{text}"), site).map_err(|errors| {
+                    let ahead = base.chars().count();
+                    let moved =
+                        |error: TemplateError| TemplateError { offset: error.offset.saturating_sub(ahead), ..error };
+                    errors.into_iter().map(moved).collect()
+                })
+            }
+            None if text.starts_with('/') => {
+                Err(vec![TemplateError::new(0, "it begins with `/`, and there is no `base` that it continues")])
+            }
+            _ => Self::parse_whole(text, site),
+        }
+    }
+
+    fn parse_whole(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let one = |error| vec![error];
+        let found = pieces(text).map_err(one)?;
+        let (authority, first, others) = Authority::parse(&found, site)?;
+        let parts = compile_parts(first, others, site)?;
+        let template = Self { site: site.clone(), authority, parts };
+        template.try_out().map_err(one)?;
+        Ok(template)
+    }
+
+    /// Host and port, for people; the port is always there where no value takes part in the host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.authority.host()
+    }
+
+    /// Scheme, host and port; `None` where a value takes part in the host.
+    pub(crate) fn literal_base(&self) -> Option<&str> {
+        self.authority.literal_base()
+    }
+
+    /// Whether an object's field takes part in the host.
+    pub(crate) fn has_chosen_host(&self) -> bool {
+        self.literal_base().is_none()
+    }
+
+    /// Whether requests are encrypted.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.authority.is_https()
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        let reads = |part: &Part| match part {
+            Part::Literal(_) => false,
+            Part::Segment(value) | Part::Segments(value) | Part::Query(value) => value.reads(variable),
+        };
+        self.authority.reads(variable) || self.parts.iter().any(reads)
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.authority.collect_fields(&mut fields);
+        for part in &self.parts {
+            if let Part::Segment(value) | Part::Segments(value) | Part::Query(value) = part {
+                fields.extend(value.fields());
+            }
+        }
+        fields
+    }
+
+    /// Renders the scheme, host and port alone.
+    ///
+    /// # Errors
+    /// When a field is missing, or the host is not allowed.
+    pub(crate) fn render_root(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
+        let root = self.authority.render(variables, &self.site, &Arc::default())?;
+        Url::parse(&root).map_err(|_| self.site.error("the host is none"))
+    }
+
+    /// Renders the URL.
+    ///
+    /// # Errors
+    /// When a field is missing, the host is not allowed, or a value in the path is empty, `.` or `..`, or has such a part.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
+        let cost = Arc::default();
+        let value = |expression| render_text(expression, variables, &self.site, &cost);
+        let mut text = self.authority.render(variables, &self.site, &cost)?;
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => text.push_str(literal),
+                Part::Segment(expression) => text.push_str(&self.segment(&value(expression)?)?),
+                Part::Segments(expression) => {
+                    let segments: Result<Vec<_>, _> =
+                        value(expression)?.split('/').map(|segment| self.segment(segment)).collect();
+                    text.push_str(&segments?.join("/"));
+                }
+                Part::Query(expression) => text.push_str(&escape(&value(expression)?)),
+            }
+        }
+        self.finish(&text)
+    }
+
+    fn segment(&self, value: &str) -> Result<String, EvaluationError> {
+        if value.is_empty() || has_dot_part(value) {
+            return Err(self.site.error("a value in the URL's path is empty, `.` or `..`, or has such a part"));
+        }
+        Ok(escape(value))
+    }
+
+    /// The URL, if it is just what was rendered: the parser must not have found anything to resolve.
+    fn finish(&self, text: &str) -> Result<Url, EvaluationError> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes")));
+        }
+        match Url::parse(text) {
+            // Values and what stands between them may make such a part only together.
+            Ok(url) if url.as_str() == text && !has_dot_part(url.path()) => Ok(url),
+            _ => Err(self.site.error("the rendered text is no URL in normal form")),
+        }
+    }
+
+    /// The URL with the same text for each value.
+    pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
+        self.with_values(placeholder, placeholder)
+    }
+
+    /// The URL with one text for each value, and another for those of a port.
+    fn with_values(&self, value: &str, port: &str) -> String {
+        let mut text = self.authority.with_values(value, port);
+        for part in &self.parts {
+            text.push_str(if let Part::Literal(literal) = part { literal } else { value });
+        }
+        text
+    }
+
+    /// Says at load what is wrong with the literal part.
+    fn try_out(&self) -> Result<(), TemplateError> {
+        let text = self.with_values(SAMPLE, SAMPLE_PORT);
+        match Url::parse(&text) {
+            Ok(url) if has_dot_part(url.path()) => Err(TemplateError::new(0, "a part of the path is `.` or `..`")),
+            Ok(url) if url.as_str() == text => Ok(()),
+            Ok(url) => {
+                let path = url[Position::BeforePath..].to_owned();
+                Err(TemplateError::new(0, format!("write the URL as it is sent: its path and query would be `{path}`")))
+            }
+            Err(error) => Err(TemplateError::new(0, format!("no URL: {error}"))),
+        }
+    }
+}
+
+/// Whether a text has a part `.` or `..` between `/` or `\`, as it stands or decoded.
+fn has_dot_part(text: &str) -> bool {
+    let mut bytes = Cow::Borrowed(text.as_bytes());
+    for _ in 0..=MAX_DECODINGS {
+        let mut parts = bytes.split(|byte| matches!(byte, b'/' | b'\\'));
+        if parts.any(|part| matches!(part, b"." | b"..")) {
+            return true;
+        }
+        match percent_decode(&bytes).into() {
+            Cow::Owned(decoded) => bytes = Cow::Owned(decoded),
+            Cow::Borrowed(_) => return false,
+        }
+    }
+    false
+}
+
+fn escape(value: &str) -> String {
+    utf8_percent_encode(value, ESCAPED).to_string()
+}
+
+/// Path and query: the rest of the piece in which the host ends, and those after it.
+fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<Part>, Vec<TemplateError>> {
+    // A URL without a path has the path `/`.
+    let mut parts = vec![Part::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
+    let mut in_query = first.contains('?');
+    let mut errors = Vec::new();
+    errors.extend(mistake_in(first));
+    for piece in others {
+        match piece {
+            Piece::Literal(literal) => {
+                errors.extend(mistake_in(literal));
+                in_query |= literal.contains('?');
+                parts.push(Part::Literal(literal.clone()));
+            }
+            Piece::Expression { source, offset } => match compile_part(source, *offset, in_query, site) {
+                Ok(part) => parts.push(part),
+                Err(found) => errors.extend(found),
+            },
+        }
+    }
+    if errors.is_empty() { Ok(parts) } else { Err(errors) }
+}
+
+/// What cannot stand in a literal part as it is.
+fn mistake_in(literal: &str) -> Option<TemplateError> {
+    let message = match literal.find(['#', '{', '}']).map(|at| &literal[at..=at])? {
+        "#" => "a fragment (`#…`) is never sent; write %23 for the character",
+        "{" => "`{` stands in no URL: a field of the object is written `${self.spec.x}`, the character itself %7B",
+        _ => "`}` stands in no URL: a field of the object is written `${self.spec.x}`, the character itself %7D",
+    };
+    Some(TemplateError::new(0, message))
+}
+
+fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<Part, Vec<TemplateError>> {
+    if let Some((inner, inner_offset)) = path_argument(source) {
+        if in_query {
+            let message = "path(…) keeps `/` in a URL's path; values in the query need nothing around them";
+            return Err(vec![TemplateError::new(offset, message)]);
+        }
+        return Ok(Part::Segments(Expression::compile(inner, offset + inner_offset, site)?));
+    }
+    let expression = Expression::compile(source, offset, site)?;
+    Ok(if in_query { Part::Query(expression) } else { Part::Segment(expression) })
+}
+
+/// The argument of a source that is one `path(…)`, and the characters in front of it.
+fn path_argument(source: &str) -> Option<(&str, usize)> {
+    let inner = source.trim().strip_prefix(PATH)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    // `path(a) + path(b)` begins and ends alike; its inside is no expression then, and the whole is refused as such.
+    crate::cel::functions::ENVIRONMENT.parser().parse(inner).ok()?;
+    let front = source.find('(')? + 1;
+    Some((inner, source[..front].chars().count()))
+}

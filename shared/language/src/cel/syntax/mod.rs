@@ -1,0 +1,82 @@
+//! The source of one expression as a tree, within what the parser can bear.
+//!
+//! It must not know what variables or functions exist.
+
+pub(super) mod parse;
+pub(super) mod rewrite;
+pub(crate) mod suggest;
+pub(super) mod syntax_mistakes;
+
+use cel::common::ast::{Expr, IdedExpr, SourceInfo};
+
+use crate::cel::check::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
+use crate::cel::functions::ENVIRONMENT;
+use crate::cel::syntax::parse::{TemplateError, bracket_depth};
+use crate::cel::syntax::syntax_mistakes::in_plain_words;
+
+/// Parses the source between `${` and `}`; offsets of errors are counted from its beginning.
+///
+/// # Errors
+/// When it is empty, too long, nested too deep or no CEL.
+pub(in crate::cel) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), TemplateError> {
+    if source.trim().is_empty() {
+        return Err(TemplateError::new(0, "the expression is empty"));
+    }
+    if source.len() > MAX_EXPRESSION_BYTES {
+        return Err(TemplateError::new(0, format!("an expression is at most {MAX_EXPRESSION_BYTES} bytes long")));
+    }
+    if bracket_depth(source) > MAX_EXPRESSION_DEPTH {
+        return Err(TemplateError::new(0, format!("brackets nest at most {MAX_EXPRESSION_DEPTH} deep")));
+    }
+    let parsed = stacker::grow(PARSE_STACK_BYTES, || ENVIRONMENT.parser().parse_with_source_info(source));
+    parsed.map_err(|errors| syntax_error(source, &errors))
+}
+
+/// Each expression right below this one.
+pub(in crate::cel) fn parts_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
+    use cel::common::ast::EntryExpr;
+    match &mut expression.expr {
+        Expr::Call(call) => call.target.as_deref_mut().into_iter().chain(&mut call.args).collect(),
+        Expr::Comprehension(loops) => vec![
+            &mut loops.iter_range,
+            &mut loops.accu_init,
+            &mut loops.loop_cond,
+            &mut loops.loop_step,
+            &mut loops.result,
+        ],
+        Expr::List(list) => list.elements.iter_mut().collect(),
+        Expr::Map(map) => map
+            .entries
+            .iter_mut()
+            .flat_map(|entry| match &mut entry.expr {
+                EntryExpr::MapEntry(entry) => vec![&mut entry.key, &mut entry.value],
+                EntryExpr::StructField(_) => Vec::new(),
+            })
+            .collect(),
+        Expr::Select(select) => vec![&mut select.operand],
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+/// The first of cel's syntax errors: the others are mostly its echo.
+fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
+    let Some(first) = errors.errors.first() else {
+        return TemplateError::new(0, "no CEL expression");
+    };
+    let line = usize::try_from(first.pos.0.max(1) - 1).unwrap_or(0);
+    let column = usize::try_from(first.pos.1.max(1) - 1).unwrap_or(0);
+    let before: usize = source.split_inclusive('\n').take(line).map(|line| line.chars().count()).sum();
+    let position = (before + column).min(source.chars().count());
+    let message = first.msg.trim_start_matches("Syntax error: ");
+    if let Some(escape) = unknown_escape(message) {
+        let hint = "write `\\\\` for a backslash, or a raw text, r'…'";
+        return TemplateError::new(position, format!("no CEL expression: `{escape}` is no escape of a text; {hint}"));
+    }
+    TemplateError::new(position, format!("no CEL expression: {}", in_plain_words(message)))
+}
+
+/// The backslash and the character behind it, at which the lexer gave up inside a text.
+fn unknown_escape(message: &str) -> Option<&str> {
+    let found = message.strip_prefix("token recognition error at: '")?.strip_suffix('\'')?;
+    found.rfind('\\').map(|backslash| &found[backslash..])
+}

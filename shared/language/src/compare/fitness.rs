@@ -1,0 +1,100 @@
+//! Whether a wish can be compared by the rules: `as` takes its scalars, and the items of keyed lists can be told apart.
+//!
+//! What cannot be taken would differ for ever, and a correction would repeat it for ever. Errors name the rule's path, which
+//! is written in the target, and nothing of the wish. This file must not know of an answer.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::effects::{Effects, ListKind};
+use super::form::{Form, Meaning};
+use super::rules::{Place, Rules};
+use crate::values::json::parse_json;
+
+/// Values of one text that holds JSON, as many as an answer may have.
+const MAX_JSON_NODES: usize = 200_000;
+
+/// The value in a text that holds JSON.
+#[must_use]
+pub fn json_of(text: &str) -> Option<Value> {
+    parse_json(text.as_bytes(), MAX_JSON_NODES).ok()
+}
+
+impl Rules {
+    /// Whether some wish can be unfit.
+    pub(super) fn ask_something(&self) -> bool {
+        self.any(|Effects { form, list, ignore, .. }| {
+            form.is_some() || matches!(list, Some(ListKind::Map(_))) || *ignore
+        })
+    }
+}
+
+/// Why a wish cannot be compared.
+///
+/// # Errors
+/// The first reason.
+pub(super) fn check(place: &Place<'_>, desired: &Value) -> Result<(), String> {
+    match desired {
+        Value::Null => Ok(()),
+        Value::String(text) if place.form() == Some(Form::Json) => match json_of(text) {
+            Some(inner) => check(&place.inside_text(), &inner),
+            None => Err(refusal(place, "a text that is no JSON")),
+        },
+        Value::Object(fields) => fields.iter().try_for_each(|(name, field)| check(&place.field(name), field)),
+        Value::Array(items) => check_items(place, items),
+        scalar if place.meaning(scalar).is_none() => Err(refusal(place, "what is none")),
+        _ => Ok(()),
+    }
+}
+
+fn refusal(place: &Place<'_>, found: &str) -> String {
+    let word = place.form().map_or("", Form::word);
+    format!("{}: as: {word}, and desired has {found} there", place.form_path())
+}
+
+fn check_items(place: &Place<'_>, items: &[Value]) -> Result<(), String> {
+    let list = place.list();
+    if let ListKind::Map(keys) = list {
+        check_keys(place, keys, items)?;
+    }
+    for (position, item) in items.iter().enumerate() {
+        let below = if *list == ListKind::Ordered { place.item(position) } else { place.any_item() };
+        if below.is_ignored() {
+            return Err(IGNORED_ITEM.to_owned());
+        }
+        check(&below, item)?;
+    }
+    Ok(())
+}
+
+/// A list is compared and sent as a whole.
+pub(super) const IGNORED_ITEM: &str = "an item of a list cannot be ignored; ignore the list, or a field of its items";
+
+fn check_keys(place: &Place<'_>, keys: &[String], items: &[Value]) -> Result<(), String> {
+    let mut known = HashSet::new();
+    for item in items {
+        if !item.is_object() {
+            return Err(format!("{}: list: map, and an item of desired is no map", place.list_path()));
+        }
+        match item_key(&place.any_item(), keys, item) {
+            Ok(key) if known.insert(key.clone()) => {}
+            Ok(_) => {
+                return Err(format!("{}: two items of desired have the same {}", place.list_path(), keys.join(", ")));
+            }
+            Err(missing) => {
+                let advice = "each needs a text, a number, true or false there";
+                return Err(format!("{}: an item of desired has no `{missing}`; {advice}", place.list_path()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What tells an item of a keyed list apart. `place` is that of the item.
+///
+/// # Errors
+/// The first key that the item does not have.
+pub fn item_key<'v, 'k>(place: &Place<'_>, keys: &'k [String], item: &'v Value) -> Result<Vec<Meaning<'v>>, &'k str> {
+    keys.iter().map(|key| item.get(key).and_then(|value| place.field(key).meaning(value)).ok_or(key.as_str())).collect()
+}

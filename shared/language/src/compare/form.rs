@@ -1,0 +1,185 @@
+//! `as`: what a value is taken for when it is compared.
+//!
+//! A text and a number can say one thing in two ways; a form gives both one value. This file must not know where values
+//! come from.
+
+use std::borrow::Cow;
+
+use serde_json::{Number, Value};
+
+use crate::values::decimal::Decimal;
+use crate::values::units::{parse_duration, parse_quantity, parse_timestamp};
+
+/// What a value is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A Kubernetes quantity: `1Gi`, `500m`, 2.
+    Quantity,
+    /// A number, also in a text: `"5"` is 5.
+    Number,
+    /// A duration: `1h30m`, or a number of seconds.
+    Duration,
+    /// A point in time, in RFC 3339.
+    Timestamp,
+    /// A text in which capitals do not count.
+    CaseInsensitive,
+    /// A text that holds JSON.
+    Json,
+}
+
+/// What is equal where two scalars say the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Meaning<'v> {
+    /// A boolean.
+    Truth(bool),
+    /// A number, whether written as one or in the notation of a form.
+    Number(Decimal),
+    /// A text.
+    Text(Cow<'v, str>),
+}
+
+impl Form {
+    /// Every form, by its word.
+    pub(super) const WORDS: [(&'static str, Self); 6] = [
+        ("quantity", Self::Quantity),
+        ("number", Self::Number),
+        ("duration", Self::Duration),
+        ("timestamp", Self::Timestamp),
+        ("caseInsensitive", Self::CaseInsensitive),
+        ("json", Self::Json),
+    ];
+
+    /// Its word.
+    pub(super) fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, form)| *form == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether it makes numbers, which can be nearly the same.
+    pub(super) const fn is_numeric(self) -> bool {
+        !matches!(self, Self::CaseInsensitive | Self::Json)
+    }
+}
+
+/// What a scalar says; `None` where its form cannot take it, and for null, lists and maps.
+pub(super) fn meaning(form: Option<Form>, value: &Value) -> Option<Meaning<'_>> {
+    let parse = match form {
+        None | Some(Form::Json) => return plain_meaning(value),
+        Some(Form::CaseInsensitive) => {
+            return match value {
+                Value::String(text) => Some(Meaning::Text(Cow::Owned(without_case(text)))),
+                other => plain_meaning(other),
+            };
+        }
+        Some(Form::Quantity) => parse_quantity,
+        Some(Form::Number) => Decimal::parse,
+        Some(Form::Duration) => parse_duration,
+        Some(Form::Timestamp) => parse_timestamp,
+    };
+    match value {
+        Value::String(text) => parse(text).map(Meaning::Number),
+        Value::Number(number) if form != Some(Form::Timestamp) => Decimal::of(number).map(Meaning::Number),
+        _ => None,
+    }
+}
+
+fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
+    match value {
+        Value::Bool(truth) => Some(Meaning::Truth(*truth)),
+        Value::Number(number) => Decimal::of(number).map(Meaning::Number),
+        Value::String(text) => Some(Meaning::Text(Cow::Borrowed(text))),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Capitals and back, so that letters with several small forms are one.
+fn without_case(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether two scalars say the same, numbers within the tolerance.
+pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &Value, observed: &Value) -> bool {
+    if form.is_none() {
+        match (desired, observed) {
+            (Value::Number(wish), Value::Number(real)) => return is_same_number(wish, real, tolerance),
+            _ => return desired == observed,
+        }
+    }
+    match (meaning(form, desired), meaning(form, observed), tolerance) {
+        (Some(Meaning::Number(wish)), Some(Meaning::Number(real)), Some(tolerance)) => wish.is_within(tolerance, real),
+        (Some(wish), Some(real), _) => wish == real,
+        _ => false,
+    }
+}
+
+/// 1 equals 1.0; whole numbers are compared exactly, beyond the 53 bits of a double too.
+fn is_same_number(wish: &Number, real: &Number, tolerance: Option<Decimal>) -> bool {
+    if wish == real {
+        return true;
+    }
+    match (Decimal::of(wish), Decimal::of(real), tolerance) {
+        (Some(wish), Some(real), Some(tolerance)) => wish.is_within(tolerance, real),
+        (wish, real, _) => wish.is_some() && wish == real,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn same(form: Form, desired: Value, observed: Value) -> bool {
+        is_same(Some(form), None, &desired, &observed)
+    }
+
+    #[test]
+    fn forms_see_through_notations() {
+        let equal = [
+            (Form::Quantity, json!("1Gi"), json!("1024Mi")),
+            (Form::Quantity, json!("2"), json!(2)),
+            (Form::Quantity, json!(0.5), json!("500m")),
+            (Form::Number, json!("5"), json!(5)),
+            (Form::Number, json!("9007199254740993"), json!(9_007_199_254_740_993_u64)),
+            (Form::Duration, json!("1h30m"), json!("90m")),
+            (Form::Duration, json!("90s"), json!(90)),
+            (Form::Timestamp, json!("2026-01-01T00:00:00Z"), json!("2026-01-01T01:00:00.000+01:00")),
+            (Form::CaseInsensitive, json!("WWW.Example"), json!("www.eXample")),
+            (Form::CaseInsensitive, json!("ΟΔΟΣ"), json!("οδος")),
+            (Form::CaseInsensitive, json!(1), json!(1.0)),
+        ];
+        for (form, desired, observed) in equal {
+            assert!(same(form, desired.clone(), observed.clone()), "{form:?} {desired} {observed}");
+        }
+        let different = [
+            (Form::Quantity, json!("1G"), json!("1Gi")),
+            (Form::Quantity, json!("x"), json!("x")),
+            (Form::Number, json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
+            (Form::Number, json!("5"), json!("five")),
+            (Form::Number, json!(1), json!(true)),
+            (Form::Timestamp, json!("2026-01-01T00:00:00Z"), json!(1_767_225_600)),
+            (Form::CaseInsensitive, json!("a"), json!("b")),
+            (Form::CaseInsensitive, json!("1"), json!(1)),
+        ];
+        for (form, desired, observed) in different {
+            assert!(!same(form, desired.clone(), observed.clone()), "{form:?} {desired} {observed}");
+        }
+    }
+
+    #[test]
+    fn a_tolerance_holds_for_numbers_alone() {
+        let near = |form, desired: Value, observed: Value| is_same(form, Decimal::parse("0.01"), &desired, &observed);
+        assert!(near(None, json!(0.3), json!(0.29)) && !near(None, json!(0.3), json!(0.28)));
+        assert!(near(Some(Form::Duration), json!("1s"), json!("1010ms")));
+        assert!(!near(None, json!("1"), json!("1.001")) && !near(None, json!(1), json!("1")));
+    }
+
+    proptest! {
+        #[test]
+        fn plain_numbers_are_same_where_they_mean_the_same(left: f64, right: i64) {
+            for (wish, real) in [(json!(left), json!(right)), (json!(right as f64), json!(right)), (json!(left), json!(left))] {
+                let equal = wish.is_number() && meaning(None, &wish) == meaning(None, &real);
+                prop_assert!(!wish.is_number() || is_same(None, None, &wish, &real) == equal, "{wish} {real}");
+            }
+        }
+    }
+}

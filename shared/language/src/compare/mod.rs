@@ -1,0 +1,245 @@
+//! `compare`: what the observed state is compared with, and the rules by path.
+//!
+//! The comparison itself is the poller's; what a rule means for one value or for one wish stands here. It must not know of
+//! answers.
+
+mod effects;
+mod fitness;
+mod form;
+mod places;
+mod provable;
+mod removal;
+mod rule_tree;
+mod rules;
+mod write_only;
+mod written;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use self::effects::Effects;
+use self::provable::{Known, check_constants, ignored_item, is_same_constant, look_up, unobserved};
+use self::removal::Removal;
+use self::rule_tree::RuleTree;
+use self::write_only::read_write_only;
+use self::written::{WrittenRule, read_rule};
+use crate::cel::{EvaluationError, KnownWish, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
+use crate::document::raw::Reader;
+use crate::document::yaml::{Content, Node};
+use crate::spec::templates::read_value;
+use drift_api::object::field_paths::FieldPaths;
+
+pub use self::effects::ListKind;
+pub use self::fitness::{item_key, json_of};
+pub use self::form::{Form, Meaning};
+pub use self::rules::{Place, Rules};
+pub use self::write_only::WriteOnly;
+pub(crate) use self::written::RULE_KEYS;
+
+/// Rules of one target.
+const MAX_RULES: usize = 200;
+
+/// What the observed state is compared with.
+#[derive(Debug)]
+pub struct Compare {
+    /// The wish.
+    pub desired: ValueTemplate,
+    /// How it is compared, by path.
+    pub rules: Rules,
+    /// What cannot be read back.
+    pub write_only: Vec<WriteOnly>,
+    /// Where an error of the rules is said to be.
+    site: Site,
+}
+
+impl Compare {
+    /// What an object wishes for, without ignored paths.
+    pub(crate) fn render(&self, object: &Value) -> Result<Value, EvaluationError> {
+        let mut desired = self.desired.render(&Variables::of_object(object))?;
+        if self.rules.ask_something() {
+            fitness::check(&self.rules.root(), &desired).map_err(|cause| self.site.error(cause))?;
+        }
+        if self.rules.any(|effects| effects.ignore) {
+            Removal::Ignored.apply(&self.rules.root(), &mut desired);
+        }
+        Ok(desired)
+    }
+
+    /// What a correction may ask of the wish. Where more keys outside are drift, any may differ.
+    fn known_wish(&self) -> KnownWish {
+        let root = self.rules.root();
+        let desired = Known::of(self.desired.root()).shape(&root);
+        let differing = match &desired {
+            Shape::Map(fields) if !root.refuses_more_fields() => {
+                let compared = fields.iter().filter(|(_, field)| !matches!(field, Shape::Ignored));
+                let write_only = self.write_only.iter().map(|field| field.field().to_owned());
+                Some(compared.map(|(name, _)| name.clone()).chain(write_only).collect())
+            }
+            _ => None,
+        };
+        KnownWish { desired, differing }
+    }
+
+    /// The keys of the wish that may differ, where that is known without an object, but for those whose difference may ask for a
+    /// replacement.
+    pub(crate) fn updated_keys(&self) -> BTreeSet<String> {
+        let root = self.rules.root();
+        let may_replace = |key: &String| {
+            let place = root.field(key);
+            place.is_replaced() || place.has_rules_below() && self.rules.replace()
+        };
+        self.known_wish().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
+    }
+
+    /// Whether every difference asks for a replacement.
+    pub(crate) fn replaces_all(&self) -> bool {
+        let root = self.rules.root();
+        match self.known_wish().differing {
+            Some(keys) => keys.iter().all(|key| root.field(key).is_replaced()),
+            None => root.any_item().is_replaced(),
+        }
+    }
+
+    /// Whether a key of the wish hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
+    /// the same whatever is answered.
+    pub(crate) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {
+        let is_found_by = |wish: &Template| {
+            let fields = wish.fields();
+            fields.iter().next().is_some() && fields.iter().all(|field| selecting.covers(field))
+        };
+        self.desired.root().field(key).is_some_and(is_found_by)
+            || is_same_constant(&Known::of(self.desired.root()), &Known::of(observed.root()), key)
+    }
+
+    /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.
+    pub(crate) fn unobserved(&self, observed: &ValueTemplate) -> Vec<(String, String)> {
+        unobserved(&Known::of(self.desired.root()), &Known::of(observed.root()), &self.rules.root())
+    }
+
+    /// What of a wish anybody may guess; `None` where that is all of it.
+    pub(crate) fn without_redacted(&self, desired: &Value) -> Option<Value> {
+        self.rules.any(|effects| effects.redact).then(|| {
+            let mut shown = desired.clone();
+            Removal::Redacted.apply(&self.rules.root(), &mut shown);
+            if self.rules.root().is_redacted() { Value::Null } else { shown }
+        })
+    }
+}
+
+/// What is known without an object of a tree that no rule is about.
+pub(crate) fn shape_of(tree: &ValueTemplate) -> Shape {
+    Known::of(tree.root()).shape(&Rules::default().root())
+}
+
+pub(crate) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
+    let fields = reader.fields(node, place, &["desired", "rules", "writeOnly"])?;
+    let desired =
+        reader.required(&fields, "desired").and_then(|node| read_desired(reader, node, &fields.place("desired")));
+    let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
+        read_rules(reader, node, place, desired.as_ref())
+    });
+    let write_only = reader.or(&fields, "writeOnly", Vec::new(), |reader, node, place| {
+        read_write_only(reader, node, place, desired.as_ref())
+    });
+    let site = reader.site(&fields.place("rules"), Scope::Wish);
+    let compare = Compare { desired: desired?, rules: rules?, write_only: write_only?, site };
+    reader.names_mut().wish = Arc::new(compare.known_wish());
+    Some(compare)
+}
+
+fn read_desired(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
+    match node.content {
+        Content::Null => reader.refuse_kind(node, place, "what is to be there"),
+        _ => read_value(reader, node, &reader.site(place, Scope::Wish)),
+    }
+}
+
+fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<Rules> {
+    let items = reader.items(node, place, 1..=MAX_RULES)?;
+    let mut tree = RuleTree::default();
+    let mut known: Vec<WrittenRule> = Vec::new();
+    let mut whole = true;
+    for (position, item) in items.iter().enumerate() {
+        let Some(rule) = read_rule(reader, item, &format!("{place}[{position}]")) else {
+            whole = false;
+            continue;
+        };
+        if let Some(message) = said_twice(&known, &rule) {
+            reader.refuse::<()>(item.at, format!("{}: {message}", rule.place));
+            whole = false;
+            continue;
+        }
+        tree.add(&rule.path, &rule.pointer, rule.effects.clone());
+        known.push(rule);
+    }
+    let rules = match Rules::of(tree) {
+        Ok(rules) => rules,
+        Err(error) => return reader.refuse(node.at, format!("{place}: {error}")),
+    };
+    let Some(desired) = desired.filter(|_| whole) else { return whole.then_some(rules) };
+    for rule in &known {
+        if let Some(message) = mistake(&rules, rule, desired) {
+            reader.refuse::<()>(rule.at, format!("{}.path: {message}", rule.place));
+            whole = false;
+        }
+    }
+    if whole && let Err(cause) = check_constants(desired.root(), &rules.root()) {
+        return reader.refuse(node.at, format!("{place}: {cause}"));
+    }
+    whole.then_some(rules)
+}
+
+/// Why a rule cannot stand beside those before it.
+fn said_twice(known: &[WrittenRule], rule: &WrittenRule) -> Option<String> {
+    let same = known.iter().filter(|other| other.path == rule.path);
+    let words = |effects: &Effects| effects.words();
+    for other in same {
+        let twice = words(&rule.effects).into_iter().find(|word| words(&other.effects).contains(word));
+        if let Some(word) = twice {
+            return Some(format!("{} says `{word}` of this path already", other.place));
+        }
+        if rule.effects.ignore || other.effects.ignore {
+            return Some(format!("{} speaks of this path too, and what is ignored is not compared", other.place));
+        }
+    }
+    None
+}
+
+/// Why a rule can never hold.
+fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option<String> {
+    let here = rule.path.iter().fold(rules.root(), |place, step| place.step(step));
+    let found = match look_up(Known::of(desired.root()), &rules.root(), &rule.path) {
+        Ok(found) => found,
+        Err(cause) => return Some(cause),
+    };
+    let kinds: Vec<_> = found.iter().map(Known::kind).collect();
+    // Where an object decides, nothing can be proved.
+    let is_never = |wanted: &[&str]| {
+        let is_other = |kind: &Option<&str>| kind.is_some_and(|kind| !wanted.contains(&kind));
+        !kinds.is_empty() && kinds.iter().all(is_other)
+    };
+    let holds_json = here.form() == Some(Form::Json);
+    let has = kinds.iter().flatten().next().copied().unwrap_or_default();
+    match &rule.effects {
+        effects if effects.tolerance.is_some() && here.form().is_some_and(|form| !form.is_numeric()) => {
+            let word = here.form().map_or("", Form::word);
+            Some(format!("tolerance is for numbers, and as: {word} makes none"))
+        }
+        effects if effects.list.is_some() && !holds_json && is_never(&["a list"]) => {
+            Some(format!("list speaks of lists, and desired has {has} there"))
+        }
+        effects if effects.extra.is_some() && !holds_json && is_never(&["a list", "a map"]) => {
+            Some(format!("extra speaks of lists and maps, and desired has {has} there"))
+        }
+        effects if effects.ignore => {
+            ignored_item(Known::of(desired.root()), &rules.root(), &rule.path).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,205 @@
+//! What is known of `desired` without an object, held against the rules.
+//!
+//! A rule that can never hold is a mistake of its author. This file must not know how rules are written.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::effects::ListKind;
+use super::fitness::{IGNORED_ITEM, check, json_of};
+use super::form::Form;
+use super::rule_tree::Step;
+use super::rules::Place;
+use super::written::kind;
+use crate::cel::syntax::suggest::did_you_mean;
+use crate::cel::{Node as Template, Shape};
+
+/// What stands in `desired` at a place.
+#[derive(Clone)]
+pub(super) enum Known<'d> {
+    /// Only an object can tell.
+    Unknown,
+    Template(&'d Template),
+    Constant(Cow<'d, Value>),
+}
+
+impl<'d> Known<'d> {
+    pub(super) fn of(template: &'d Template) -> Self {
+        match template {
+            Template::Constant(value) => Self::Constant(Cow::Borrowed(value)),
+            Template::Expression(_) => Self::Unknown,
+            other => Self::Template(other),
+        }
+    }
+
+    /// What it is, in words; `None` where that depends on the object.
+    pub(super) fn kind(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown | Self::Template(Template::Expression(_)) => None,
+            Self::Template(Template::Constant(value)) => Some(kind(value)),
+            Self::Constant(value) => Some(kind(value)),
+            Self::Template(Template::Text(_)) => Some("a text"),
+            Self::Template(Template::List(_)) => Some("a list"),
+            Self::Template(Template::Map(_)) => Some("a map"),
+        }
+    }
+
+    /// What a correction finds there.
+    pub(super) fn shape(&self, place: &Place<'_>) -> Shape {
+        if place.is_ignored() {
+            return Shape::Ignored;
+        }
+        match self.children() {
+            Some(fields) if self.kind() == Some("a map") => {
+                let shaped = |(name, field): (String, Self)| {
+                    let shape = field.shape(&place.field(&name));
+                    (name, shape)
+                };
+                Shape::Map(fields.into_iter().map(shaped).collect::<BTreeMap<_, _>>())
+            }
+            _ => Shape::Unknown,
+        }
+    }
+
+    fn children(&self) -> Option<Vec<(String, Known<'d>)>> {
+        match self {
+            Self::Template(Template::Map(entries)) => {
+                Some(entries.iter().map(|(name, field)| (name.clone(), Self::of(field))).collect())
+            }
+            Self::Template(Template::List(items)) => {
+                Some(items.iter().enumerate().map(|(position, item)| (position.to_string(), Self::of(item))).collect())
+            }
+            Self::Constant(Cow::Borrowed(value)) => Self::constants(value, Cow::Borrowed),
+            Self::Constant(Cow::Owned(value)) => Self::constants(value, |child| Cow::Owned(child.clone())),
+            _ => None,
+        }
+    }
+
+    fn constants<'c>(value: &'c Value, keep: impl Fn(&'c Value) -> Cow<'d, Value>) -> Option<Vec<(String, Self)>> {
+        let constant = |child: &'c Value| Self::Constant(keep(child));
+        match value {
+            Value::Object(fields) => Some(fields.iter().map(|(name, field)| (name.clone(), constant(field))).collect()),
+            Value::Array(items) => {
+                Some(items.iter().enumerate().map(|(position, item)| (position.to_string(), constant(item))).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a rule's path leads to.
+///
+/// # Errors
+/// Why it can lead to nothing.
+pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) -> Result<Vec<Known<'d>>, String> {
+    let Some((step, below)) = path.split_first() else { return Ok(vec![desired]) };
+    if let (Step::Name(name), ListKind::Set | ListKind::Map(_)) = (step, place.list())
+        && name.parse::<usize>().is_ok()
+    {
+        return Err(format!("items of a set or a map have no places; write * in place of `{name}`"));
+    }
+    let desired = match desired {
+        Known::Constant(value) if value.is_string() && place.form() == Some(Form::Json) => {
+            value.as_str().and_then(json_of).map_or(Known::Unknown, |inner| Known::Constant(Cow::Owned(inner)))
+        }
+        Known::Template(Template::Text(_)) if place.form() == Some(Form::Json) => Known::Unknown,
+        other => other,
+    };
+    let (Some(kind), children) = (desired.kind(), desired.children()) else { return Ok(vec![Known::Unknown]) };
+    let Some(children) = children else {
+        return Err(format!("desired has {kind} there, and nothing below it"));
+    };
+    match step {
+        Step::Every => look_up_every(children, place, below),
+        Step::Name(name) => match children.iter().find(|(known, _)| known == name) {
+            Some((_, child)) => look_up(child.clone(), &place.field(name), below),
+            None if kind == "a list" && name.parse::<usize>().is_err() => {
+                Err(format!("desired has a list there; write * for every item in place of `{name}`"))
+            }
+            None if kind == "a list" => Err(format!("desired has {} items there, counted from 0", children.len())),
+            // Unmanaged fields are compared there.
+            None if kind == "a map" && place.refuses_more_fields() => Ok(vec![Known::Unknown]),
+            None => {
+                let known = children.iter().map(|(known, _)| known.as_str());
+                Err(format!("desired has no `{name}` there{}", did_you_mean(name, known)))
+            }
+        },
+    }
+}
+
+/// The keys of a map of wishes that what is observed never has, and what that means. What is null equals what is not there.
+pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place<'_>) -> Vec<(String, String)> {
+    let [wished, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
+    let (Some(wished), Some(known)) = (wished, known) else { return Vec::new() };
+    let is_null = |wish: &Known<'_>| matches!(wish, Known::Constant(value) if value.is_null());
+    let is_lacked = |(name, wish): &(String, Known<'_>)| {
+        !known.iter().any(|(known, _)| known == name) && !is_null(wish) && !root.field(name).is_ignored()
+    };
+    let told = |(name, _): (String, Known<'_>)| {
+        let hint = did_you_mean(&name, known.iter().map(|(known, _)| known.as_str()));
+        let message = format!("`observed` of the read has no `{name}`, so that it differs in every poll{hint}");
+        (name, message)
+    };
+    wished.into_iter().filter(is_lacked).map(told).collect()
+}
+
+/// Whether both maps have the same at a key, whatever the object and the answer.
+pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &str) -> bool {
+    let [wished, known] = [desired, observed].map(|known| {
+        let field =
+            known.children().filter(|_| known.kind() == Some("a map"))?.into_iter().find(|(name, _)| name == key);
+        match field {
+            Some((_, Known::Constant(value))) => Some(value),
+            _ => None,
+        }
+    });
+    wished.is_some() && wished == known
+}
+
+/// A `*` may lead to something below some of the items alone.
+fn look_up_every<'d>(
+    children: Vec<(String, Known<'d>)>,
+    place: &Place<'_>,
+    below: &[Step],
+) -> Result<Vec<Known<'d>>, String> {
+    let mut found = Vec::new();
+    let mut mistake = None;
+    for (_, child) in children {
+        match look_up(child, &place.any_item(), below) {
+            Ok(known) => found.extend(known),
+            Err(cause) => mistake = mistake.or(Some(cause)),
+        }
+    }
+    match mistake {
+        Some(cause) if found.is_empty() => Err(cause),
+        _ => Ok(found),
+    }
+}
+
+/// Whether a rule ignores items of a list.
+pub(super) fn ignored_item(desired: Known<'_>, root: &Place<'_>, path: &[Step]) -> Option<&'static str> {
+    let (_, above) = path.split_last()?;
+    let is_list = |known: &Known<'_>| known.kind() == Some("a list");
+    let found = look_up(desired, root, above).unwrap_or_default();
+    (!found.is_empty() && found.iter().all(is_list)).then_some(IGNORED_ITEM)
+}
+
+/// Why no object could have a wish that can be compared.
+///
+/// # Errors
+/// The first reason in the constant parts of `desired`.
+pub(super) fn check_constants(desired: &Template, place: &Place<'_>) -> Result<(), String> {
+    match desired {
+        Template::Constant(value) => check(place, value),
+        Template::Map(entries) => {
+            entries.iter().try_for_each(|(name, field)| check_constants(field, &place.field(name)))
+        }
+        Template::List(items) if *place.list() == ListKind::Ordered => {
+            items.iter().enumerate().try_for_each(|(position, item)| check_constants(item, &place.item(position)))
+        }
+        Template::List(items) => items.iter().try_for_each(|item| check_constants(item, &place.any_item())),
+        Template::Expression(_) | Template::Text(_) => Ok(()),
+    }
+}

@@ -1,0 +1,186 @@
+//! One rule as it is written: a path and one or more effects.
+//!
+//! This file must not know of other rules, nor of what `desired` has.
+
+use serde_json::Value;
+
+use super::effects::{Effects, Extra, ListKind};
+use super::form::Form;
+use super::rule_tree::Step;
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::{Content, Node, Position};
+use crate::values::decimal::Decimal;
+
+/// Fields that tell the items of one list apart: more are no key.
+const MAX_KEYS: usize = 8;
+/// What stands for every key and every item.
+const EVERY: &str = "*";
+/// The keys of a rule.
+pub(crate) const RULE_KEYS: [&str; 10] =
+    ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
+
+/// One rule.
+pub(super) struct WrittenRule {
+    /// Its path in the document: `compare.rules[0]`.
+    pub(super) place: String,
+    /// Where its path stands.
+    pub(super) at: Position,
+    pub(super) pointer: String,
+    pub(super) path: Vec<Step>,
+    pub(super) effects: Effects,
+}
+
+/// How a list is compared, before its keys are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListWord {
+    Ordered,
+    Set,
+    Map,
+}
+
+pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WrittenRule> {
+    let fields = reader.fields(node, place, &RULE_KEYS)?;
+    let path = reader.required(&fields, "path").and_then(|node| read_pointer(reader, node, &fields.place("path")));
+    let effects = read_effects(reader, &fields);
+    let (at, pointer, path) = path?;
+    let effects = effects?;
+    let refusal = match effects.words().as_slice() {
+        // What else stands there is refused as unknown.
+        [] if fields.entries().len() > 1 => return None,
+        [] => {
+            Some("a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change")
+        }
+        [_, _, ..] if effects.ignore => Some("what is ignored is not compared, so no other effect can hold there"),
+        _ if effects.redact && effects.show => Some("redact and show contradict each other"),
+        _ if effects.ignore && path.is_empty() => Some("the whole of desired cannot be ignored"),
+        _ => None,
+    };
+    match refusal {
+        Some(message) => reader.refuse(fields.at(), format!("{place}: {message}")),
+        None => Some(WrittenRule { place: place.to_owned(), at, pointer, path, effects }),
+    }
+}
+
+fn read_effects(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Effects> {
+    let list = read_list(reader, fields);
+    let extra = reader.optional(fields, "extra", |reader, node, place| {
+        reader.choice(node, place, &[("drift", Extra::Drift), ("allow", Extra::Allow)])
+    });
+    let form = reader.optional(fields, "as", |reader, node, place| reader.choice(node, place, Form::WORDS.as_slice()));
+    let tolerance = reader.optional(fields, "tolerance", read_tolerance);
+    let [ignore, redact, show] = ["ignore", "redact", "show"].map(|key| reader.or(fields, key, false, read_flag));
+    let replace =
+        reader.optional(fields, "change", |reader, node, place| reader.choice(node, place, &[("replace", ())]));
+    Some(Effects {
+        list: list?,
+        extra: extra?,
+        form: form?,
+        tolerance: tolerance?,
+        ignore: ignore?,
+        redact: redact?,
+        show: show?,
+        replace: replace?.is_some(),
+    })
+}
+
+fn read_list(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<ListKind>> {
+    let words = [("ordered", ListWord::Ordered), ("set", ListWord::Set), ("map", ListWord::Map)];
+    let word = reader.optional(fields, "list", |reader, node, place| reader.choice(node, place, &words))?;
+    let keys = reader.optional(fields, "keys", read_keys)?;
+    let place = fields.place("list");
+    match (word, keys) {
+        (Some(ListWord::Map), Some(keys)) => Some(Some(ListKind::Map(keys))),
+        (Some(ListWord::Map), None) => reader.refuse(
+            fields.at(),
+            format!("{place}: a map needs keys, the fields that tell its items apart: write for example keys: [name]"),
+        ),
+        (_, Some(_)) => reader.refuse(fields.at(), format!("{}: only list: map has keys", fields.place("keys"))),
+        (Some(ListWord::Set), None) => Some(Some(ListKind::Set)),
+        (Some(ListWord::Ordered), None) => Some(Some(ListKind::Ordered)),
+        (None, None) => Some(None),
+    }
+}
+
+fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
+    let items = reader.items(node, place, 1..=MAX_KEYS)?;
+    let mut keys: Vec<String> = Vec::new();
+    for item in items {
+        let key = reader.literal(item, place)?;
+        if key.is_empty() || keys.iter().any(|known| known == key) {
+            let mistake = if key.is_empty() {
+                "a key is the name of a field".to_owned()
+            } else {
+                format!("`{key}` stands twice")
+            };
+            return reader.refuse(item.at, format!("{place}: {mistake}"));
+        }
+        keys.push(key.to_owned());
+    }
+    Some(keys)
+}
+
+fn read_tolerance(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Decimal> {
+    let number = match &node.content {
+        Content::Number(number) => Decimal::of(number),
+        _ => None,
+    };
+    match number.filter(|number| !number.is_negative() && !number.is_zero()) {
+        Some(number) => Some(number),
+        None => reader.refuse(node.at, format!("{place}: a number above 0 is needed, for example 0.01")),
+    }
+}
+
+fn read_flag(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<bool> {
+    match reader.truth(node, place)? {
+        true => Some(true),
+        false => reader.refuse(node.at, format!("{place}: only true makes sense; leave it out instead")),
+    }
+}
+
+/// A JSON Pointer: the empty text is the whole of `desired`.
+pub(super) fn read_pointer(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Position, String, Vec<Step>)> {
+    if matches!(&node.content, Content::Text(text) if text.is_empty()) {
+        return Some((node.at, String::new(), Vec::new()));
+    }
+    let text = reader.literal(node, place)?;
+    let Some(pointer) = text.strip_prefix('/').filter(|pointer| !pointer.is_empty()) else {
+        return reader
+            .refuse(node.at, format!("{place}: `{text}` is no path; write for example /listen or /labels/tier"));
+    };
+    if pointer.split('/').any(|segment| segment == "**") {
+        let above = text.split("/**").next().unwrap_or_default();
+        let whole = if above.is_empty() { "''" } else { above };
+        let message = format!(
+            "{place}: `**` is no step of a path; a rule holds for all that is below its path: write {whole}, or {above}/* for each key or \
+             item there"
+        );
+        return reader.refuse(node.at, message);
+    }
+    let steps = pointer.split('/').map(read_step).collect::<Option<Vec<_>>>();
+    match steps {
+        Some(steps) => Some((node.at, text.to_owned(), steps)),
+        None => {
+            reader.refuse(node.at, format!("{place}: in a path, a `~` of a name is written ~0, and a `/` of a name ~1"))
+        }
+    }
+}
+
+fn read_step(segment: &str) -> Option<Step> {
+    if segment == EVERY {
+        return Some(Step::Every);
+    }
+    let is_escaped = segment.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    is_escaped.then(|| Step::Name(segment.replace("~1", "/").replace("~0", "~")))
+}
+
+/// What a value is, in words.
+pub(super) const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}

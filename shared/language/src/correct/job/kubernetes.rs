@@ -1,0 +1,33 @@
+//! Maps and lists of Kubernetes' own language, which is written inside of ours.
+//!
+//! This file must not know what a key means.
+
+use crate::cel::syntax::suggest::nearest;
+use crate::document::raw::Reader;
+use crate::document::yaml::{Content, Entry, Node};
+
+/// The entries of a map that has no other than the known keys. Not by [`Reader::fields`]: an editor knows them by
+/// Kubernetes' own schema.
+pub(super) fn entries<'n>(reader: &mut Reader<'_>, node: &'n Node, place: &str, known: &[&str]) -> Option<&'n [Entry]> {
+    let Content::Map(entries) = &node.content else {
+        return reader.refuse(node.at, format!("{place}: a map is needed here, not {}", node.kind()));
+    };
+    let mut is_good = true;
+    for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        is_good = false;
+        let hint = match nearest(&entry.key, known.iter().copied()) {
+            Some(near) => format!(": did you mean `{near}`?"),
+            None => format!("; a Job of ours may have: {}", known.join(", ")),
+        };
+        reader.refuse::<()>(entry.key_at, format!("unknown key `{}` in {place}{hint}", entry.key));
+    }
+    is_good.then_some(entries)
+}
+
+/// The items of a list.
+pub(super) fn items<'n>(reader: &mut Reader<'_>, node: &'n Node, place: &str) -> Option<&'n [Node]> {
+    match &node.content {
+        Content::List(items) => Some(items),
+        _ => reader.refuse(node.at, format!("{place}: a list is needed here, not {}", node.kind())),
+    }
+}

@@ -1,0 +1,167 @@
+//! `correct.kubernetes`: the external resource is another object of the cluster, made and kept by one manifest.
+//!
+//! What is corrected is what `read.kubernetes` reads: its kind, its name, its namespace. So the manifest cannot lead elsewhere,
+//! and says only what the object is to be. Values of objects take part in its values, and in its structure only where the target
+//! hands a whole list or map over. This file must not know how a manifest is sent.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::cel::is_template;
+use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
+use crate::correct::Actions;
+use crate::correct::nudge::{Mark, read_marks};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::{Entry, Node};
+use crate::read::{KubernetesRead, Read, Source};
+use crate::spec::cluster_kind::read_cluster_kind;
+use crate::spec::objects::ObjectSelection;
+use crate::spec::templates::read_value;
+use drift_api::names::MADE_FOR_ANNOTATION;
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::object::field_paths::FieldPaths;
+
+/// What of the metadata a manifest says; the rest is the API server's, the garbage collector's, or another's.
+const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];
+
+/// Corrections of an object of the cluster.
+#[derive(Debug)]
+pub struct KubernetesCorrect {
+    api_version: Arc<str>,
+    kind: Arc<str>,
+    labels: Vec<Mark>,
+    annotations: Vec<Mark>,
+    /// The fields beside the metadata.
+    fields: Vec<(String, ValueTemplate)>,
+    /// Whether it is deleted with its object.
+    delete: bool,
+}
+
+impl KubernetesCorrect {
+    /// Whether what it makes may be an object that these select: each would then have one of its own made, without end. Labels of what is
+    /// made may tell them apart.
+    #[must_use]
+    pub fn makes_what_is_selected(&self, objects: &ObjectSelection) -> bool {
+        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
+        objects.is_of(group, &self.kind) && objects.label_selector.is_empty()
+    }
+
+    /// The manifest of this external resource, made for the object of that uid.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(
+        &self,
+        resource: &ClusterResource,
+        uid: &str,
+        variables: &Variables<'_>,
+    ) -> Result<Value, EvaluationError> {
+        let mut annotations = rendered(&self.annotations, variables)?;
+        annotations.insert(MADE_FOR_ANNOTATION.to_owned(), Value::from(uid));
+        let mut metadata = Map::from_iter([
+            ("name".to_owned(), Value::from(resource.name.as_str())),
+            ("annotations".to_owned(), Value::Object(annotations)),
+        ]);
+        if !self.labels.is_empty() {
+            metadata.insert("labels".to_owned(), Value::Object(rendered(&self.labels, variables)?));
+        }
+        let mut manifest = json!({"apiVersion": *self.api_version, "kind": *self.kind, "metadata": metadata});
+        for (name, template) in &self.fields {
+            manifest[name.as_str()] = template.render(variables)?;
+        }
+        Ok(manifest)
+    }
+
+    pub(super) const fn actions(&self) -> Actions {
+        Actions { create: true, update: true, delete: self.delete, replace: self.delete, nudge: false }
+    }
+
+    pub(super) fn reads_differs(&self) -> bool {
+        let marks = self.labels.iter().chain(&self.annotations);
+        marks.filter_map(|mark| mark.value.as_ref()).any(|value| value.reads(DIFFERS))
+            || self.fields.iter().any(|(_, value)| value.reads(DIFFERS))
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        let marks = self.labels.iter().chain(&self.annotations);
+        marks.filter_map(|mark| mark.value.as_ref()).for_each(|value| fields.extend(&value.fields()));
+        self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
+        fields
+    }
+}
+
+fn rendered(marks: &[Mark], variables: &Variables<'_>) -> Result<Map<String, Value>, EvaluationError> {
+    let with_value = |mark: &Mark| {
+        let value = mark.value.as_ref().map(|value| value.render(variables)).transpose()?;
+        Ok((mark.name.clone(), value.map_or(Value::Null, Value::from)))
+    };
+    marks.iter().map(with_value).collect()
+}
+
+pub(super) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesCorrect> {
+    let fields = reader.fields(node, place, &["manifest", "delete"])?;
+    let delete = reader.or(&fields, "delete", false, Reader::truth);
+    let manifest = reader.required(&fields, "manifest")?;
+    let manifest = reader.any_fields(manifest, &fields.place("manifest"))?;
+    let kind = read_cluster_kind(reader, &manifest);
+    let marks = reader.optional(&manifest, "metadata", read_metadata);
+    let own = |entry: &&Entry| !["apiVersion", "kind", "metadata"].contains(&entry.key.as_str());
+    let others: Vec<_> =
+        manifest.entries().iter().filter(own).map(|entry| read_field(reader, &manifest, entry)).collect();
+    let (api_version, kind) = kind?;
+    let (labels, annotations) = marks?.unwrap_or_default();
+    let fields = others.into_iter().collect::<Option<_>>()?;
+    Some(KubernetesCorrect { api_version, kind, labels, annotations, fields, delete: delete? })
+}
+
+fn read_field(reader: &mut Reader<'_>, manifest: &Fields<'_>, entry: &Entry) -> Option<(String, ValueTemplate)> {
+    let place = manifest.place(&entry.key);
+    if is_template(&entry.key) {
+        return reader.refuse(entry.key_at, format!("{place}: keys are literal"));
+    }
+    if entry.key == "status" {
+        return reader.refuse(entry.key_at, format!("{place}: the status is its own operator's word"));
+    }
+    let value = read_value(reader, &entry.value, &reader.site(&place, Scope::Correction))?;
+    Some((entry.key.clone(), value))
+}
+
+/// Labels and annotations; name and namespace are held against those of the read.
+fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Vec<Mark>, Vec<Mark>)> {
+    let fields = reader.fields(node, place, METADATA_KEYS)?;
+    let marks = |reader: &mut Reader<'_>, node: &Node, place: &str| read_marks(reader, node, place, false);
+    let labels = reader.or(&fields, "labels", Vec::new(), marks);
+    let annotations = reader.or(&fields, "annotations", Vec::new(), marks);
+    for key in ["name", "namespace"] {
+        reader.optional(&fields, key, |reader, node, place| reader.text(node, place).map(drop))?;
+    }
+    Some((labels?, annotations?))
+}
+
+/// Refuses a manifest of another object than the one that is read.
+pub(crate) fn check_manifest(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &KubernetesCorrect) {
+    let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
+    let Some(manifest) = manifest else { return };
+    let Source::Kubernetes(KubernetesRead { api_version, kind, .. }) = &read.source else {
+        let message = "correct.kubernetes: what is corrected is what is read; it needs read.kubernetes";
+        reader.refuse::<()>(manifest.at, message);
+        return;
+    };
+    if (api_version, kind) != (&correct.api_version, &correct.kind) {
+        let message = format!("correct.kubernetes.manifest: what is read is {api_version} {kind}; write the same");
+        reader.refuse::<()>(manifest.at, message);
+    }
+    for key in ["name", "namespace"] {
+        let read = ["read", "kubernetes", key].iter().try_fold(spec, |node, key| node.get(key));
+        let Some(node) = manifest.get("metadata").and_then(|metadata| metadata.get(key)) else { continue };
+        if let Some(own) = node.as_text().filter(|own| Some(*own) != read.and_then(Node::as_text)) {
+            let message = format!(
+                "correct.kubernetes.manifest.metadata.{key}: `{own}` is not what read.kubernetes says; leave it out, or write \
+                 the same"
+            );
+            reader.refuse::<()>(node.at, message);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What the requests of an action are made of: fields of the object, and the wish.
+//!
+//! It must not know what follows from that, nor how they are sent.
+
+use drift_api::object::field_paths::FieldPaths;
+
+/// What the requests of one action are made of.
+#[derive(Debug, Default)]
+pub(crate) struct MadeOf {
+    /// The fields under `self`.
+    pub(crate) fields: FieldPaths,
+    /// Whether any of the wish is in it.
+    pub(crate) reads_wish: bool,
+}
+
+impl MadeOf {
+    /// Of parts, each by its fields and whether it reads the wish; `None` without any.
+    pub(super) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
+        parts.into_iter().fold(None, |known, (fields, reads_wish)| {
+            let mut known: Self = known.unwrap_or_default();
+            known.fields.extend(&fields);
+            known.reads_wish |= reads_wish;
+            Some(known)
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! `correct.nudge`: a change of the object's own metadata, by which the operator that owns it is woken.
+//!
+//! Whoever corrects by a nudge changes nothing outside: the operator does. So what is patched must mean nothing to anybody
+//! else: never the spec, which is the wish of whoever wrote it, nor the status, nor what steers this project or the
+//! garbage collector. This file must not know how a patch is sent.
+
+use serde_json::{Map, Value};
+
+use crate::cel::{CORRECTION, DIFFERS, EvaluationError, Scope, TextTemplate, ValueTemplate, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::{Content, Entry, Node};
+use crate::spec::selector::LabelSelector;
+use crate::spec::templates::read_value;
+use crate::values::names::is_qualified_name;
+use drift_api::names::GROUP;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Most annotations, or labels, of one nudge: operators listen to one or two.
+const MAX_ENTRIES: usize = 16;
+/// Fields beside the metadata that no nudge writes, and why.
+const KEPT_FIELDS: &[(&str, &str)] = &[
+    ("spec", "the spec is the wish of whoever wrote it; a nudge only wakes"),
+    ("status", "the status is its operator's word"),
+    ("apiVersion", "the kind is the target's"),
+    ("kind", "the kind is the target's"),
+];
+
+/// Corrections by waking the object's own operator.
+#[derive(Debug)]
+pub struct NudgeCorrect {
+    annotations: Vec<Mark>,
+    labels: Vec<Mark>,
+    /// Other fields of the object.
+    fields: Vec<(String, ValueTemplate)>,
+}
+
+/// One annotation or label.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) name: String,
+    /// `None` takes it away.
+    pub(super) value: Option<TextTemplate>,
+}
+
+impl NudgeCorrect {
+    /// What is patched into the object: a merge patch.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Map<String, Value>, EvaluationError> {
+        let mut patch = Map::new();
+        let mut metadata = Map::new();
+        for (key, marks) in [("annotations", &self.annotations), ("labels", &self.labels)] {
+            let value = |mark: &Mark| mark.value.as_ref().map(|value| value.render(variables)).transpose();
+            let rendered = |mark: &Mark| Ok((mark.name.clone(), value(mark)?.map_or(Value::Null, Value::String)));
+            let rendered = marks.iter().map(rendered).collect::<Result<Map<_, _>, EvaluationError>>()?;
+            if !rendered.is_empty() {
+                metadata.insert(key.to_owned(), Value::Object(rendered));
+            }
+        }
+        for (name, template) in &self.fields {
+            patch.insert(name.clone(), template.render(variables)?);
+        }
+        if !metadata.is_empty() {
+            patch.insert("metadata".to_owned(), Value::Object(metadata));
+        }
+        Ok(patch)
+    }
+
+    /// Whether two nudges with different numbers differ.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        self.reads(CORRECTION)
+    }
+
+    pub(super) fn reads_differs(&self) -> bool {
+        self.reads(DIFFERS)
+    }
+
+    fn reads(&self, variable: &str) -> bool {
+        self.marks().any(|value| value.reads(variable)) || self.fields.iter().any(|(_, value)| value.reads(variable))
+    }
+
+    fn marks(&self) -> impl Iterator<Item = &TextTemplate> {
+        self.annotations.iter().chain(&self.labels).filter_map(|mark| mark.value.as_ref())
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.marks().for_each(|value| fields.extend(&value.fields()));
+        self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
+        fields
+    }
+
+    /// The labels that it writes.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|mark| mark.name.as_str())
+    }
+}
+
+pub(super) fn read_nudge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NudgeCorrect> {
+    let fields = reader.fields(node, place, &["annotations", "patch"])?;
+    match (fields.get("annotations"), fields.get("patch")) {
+        (Some(node), None) => {
+            let annotations = read_marks(reader, node, &fields.place("annotations"), false)?;
+            Some(NudgeCorrect { annotations, labels: Vec::new(), fields: Vec::new() })
+        }
+        (None, Some(node)) => read_patch(reader, node, &fields.place("patch")),
+        (None, None) => reader.refuse(node.at, format!("{place}: annotations or patch is needed")),
+        (Some(_), Some(node)) => {
+            reader.refuse(node.at, format!("{place}.patch: annotations are written too; a patch may hold them all"))
+        }
+    }
+}
+
+fn read_patch(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NudgeCorrect> {
+    let patch = reader.any_fields(node, place)?;
+    if patch.entries().is_empty() {
+        return reader.refuse(node.at, format!("{place}: an empty patch wakes nobody"));
+    }
+    let (annotations, labels) = match patch.get("metadata") {
+        Some(node) => read_metadata(reader, node, &patch.place("metadata")),
+        None => Some((Vec::new(), Vec::new())),
+    }?;
+    let others = patch.entries().iter().filter(|entry| entry.key != "metadata");
+    let fields: Vec<_> = others.map(|entry| read_field(reader, &patch, entry)).collect();
+    Some(NudgeCorrect { annotations, labels, fields: fields.into_iter().collect::<Option<_>>()? })
+}
+
+fn read_field(reader: &mut Reader<'_>, patch: &Fields<'_>, entry: &Entry) -> Option<(String, ValueTemplate)> {
+    let place = patch.place(&entry.key);
+    if let Some((_, why)) = KEPT_FIELDS.iter().find(|(field, _)| *field == entry.key) {
+        return reader.refuse(entry.key_at, format!("{place}: {why}"));
+    }
+    let value = read_value(reader, &entry.value, &reader.site(&place, Scope::Correction))?;
+    Some((entry.key.clone(), value))
+}
+
+fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Vec<Mark>, Vec<Mark>)> {
+    let fields = reader.any_fields(node, place)?;
+    let foreign = fields.entries().iter().find(|entry| !["annotations", "labels"].contains(&entry.key.as_str()));
+    if let Some(entry) = foreign {
+        let place = fields.place(&entry.key);
+        return reader
+            .refuse(entry.key_at, format!("{place}: of the metadata a nudge writes annotations and labels only"));
+    }
+    let marks = |reader: &mut Reader<'_>, node: &Node, place: &str| read_marks(reader, node, place, true);
+    let annotations = reader.or(&fields, "annotations", Vec::new(), marks);
+    let labels = reader.or(&fields, "labels", Vec::new(), marks);
+    Some((annotations?, labels?))
+}
+
+/// Annotations or labels; with `may_remove` null takes one away.
+pub(super) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
+    let fields = reader.any_fields(node, place)?;
+    if !(1..=MAX_ENTRIES).contains(&fields.entries().len()) {
+        return reader.refuse(node.at, format!("{place}: 1 to {MAX_ENTRIES} names are needed"));
+    }
+    let marks: Vec<_> = fields.entries().iter().map(|entry| read_mark(reader, &fields, entry, may_remove)).collect();
+    marks.into_iter().collect()
+}
+
+fn read_mark(reader: &mut Reader<'_>, fields: &Fields<'_>, entry: &Entry, may_remove: bool) -> Option<Mark> {
+    let (name, place) = (&entry.key, fields.place(&entry.key));
+    if !is_qualified_name(name) {
+        let message =
+            format!("{place}: `{name}` is no name; write it as the operator does, for example example.com/requestedAt");
+        return reader.refuse(entry.key_at, message);
+    }
+    let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
+    if prefix == GROUP || prefix.ends_with(&format!(".{GROUP}")) {
+        return reader.refuse(entry.key_at, format!("{place}: it steers this project, and no operator listens to it"));
+    }
+    if may_remove && matches!(entry.value.content, Content::Null) {
+        return Some(Mark { name: name.clone(), value: None });
+    }
+    let text = reader.text(&entry.value, &place)?;
+    let site = reader.site(&place, Scope::Correction);
+    let value = reader.compiled(&entry.value, &site, TextTemplate::parse(text, &site))?;
+    Some(Mark { name: name.clone(), value: Some(value) })
+}
+
+/// Refuses what would move an object out of its own target.
+pub(crate) fn check_nudge(reader: &mut Reader<'_>, spec: &Node, nudge: &NudgeCorrect, selector: &LabelSelector) {
+    let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
+    let labels = patch.and_then(|patch| patch.get("metadata")?.get("labels"));
+    for label in nudge.labels().filter(|label| selector.asks_for(label)) {
+        let message = format!("correct.nudge.patch.metadata.labels.{label}: the target selects its objects by it");
+        reader.refuse::<()>(labels.map_or(spec.at, |labels| labels.at), message);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,175 @@
+//! `correct.postgres`: corrections by statements to a PostgreSQL server.
+
+use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
+use crate::correct::Actions;
+use crate::correct::made_of::MadeOf;
+use crate::document::raw::Reader;
+use crate::document::yaml::{Content, Node};
+use crate::secrets::secret_variable;
+use crate::spec::naming::read_step_name;
+use crate::spec::templates::read_expression;
+use crate::sql::{Connection, SqlTemplate, read_connection};
+use drift_api::object::field_paths::FieldPaths;
+
+/// Statements of one correction: it is one try, not a program.
+const MAX_STATEMENTS: usize = 32;
+
+/// Corrections by statements.
+#[derive(Debug)]
+pub struct PostgresCorrect {
+    /// Which database, and as whom.
+    pub connection: Connection,
+    /// Whether the statements of an action are done all or none; default true.
+    pub transaction: bool,
+    /// Statements of a creation; empty where the target has no `create`.
+    pub create: Vec<SqlStatement>,
+    /// Statements of an update.
+    pub update: Vec<SqlStatement>,
+    /// Statements of a deletion.
+    pub delete: Vec<SqlStatement>,
+    /// Statements that put another resource in the place of one; empty where a deletion and a creation do.
+    pub replace: Vec<SqlStatement>,
+}
+
+/// One statement of a correction.
+#[derive(Debug)]
+pub struct SqlStatement {
+    /// What people call it.
+    pub name: Option<String>,
+    sql: SqlTemplate,
+    when: Option<Expression>,
+}
+
+impl SqlStatement {
+    /// Whether it sends the secret of that name.
+    #[must_use]
+    pub fn sends(&self, secret: &str) -> bool {
+        self.sql.reads(&secret_variable(secret))
+    }
+
+    /// The expressions that name what it changes.
+    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+        self.sql.changed_names()
+    }
+
+    /// The text to send; `None` where it is skipped.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
+        match &self.when {
+            Some(when) if !when.evaluate_bool(variables)? => Ok(None),
+            _ => self.sql.statement(variables).map(Some),
+        }
+    }
+}
+
+impl PostgresCorrect {
+    pub(super) fn actions(&self) -> Actions {
+        let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
+        Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
+    }
+
+    /// What the statements of each action are made of.
+    pub(super) fn made_of(&self) -> [Option<MadeOf>; 4] {
+        let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
+        [&self.create, &self.update, &self.delete, &self.replace]
+            .map(|statements| MadeOf::of(statements.iter().map(made_of)))
+    }
+
+    /// The names that the GRANTs of each action give away.
+    pub(crate) fn granted(&self) -> [Vec<&Expression>; 4] {
+        [&self.create, &self.update, &self.delete, &self.replace]
+            .map(|statements| statements.iter().flat_map(|statement| statement.sql.granted()).collect())
+    }
+
+    fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
+        self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
+    }
+
+    /// Whether what is sent depends on which fields differ.
+    pub(super) fn reads_differs(&self) -> bool {
+        self.statements().any(|statement| {
+            statement.sql.reads(DIFFERS) || statement.when.as_ref().is_some_and(|when| when.reads(DIFFERS))
+        })
+    }
+
+    /// Whether an update certainly sends nothing where this is the only key that differs.
+    pub(super) fn leaves(&self, key: &str) -> bool {
+        let is_skipped =
+            |statement: &SqlStatement| statement.when.as_ref().is_some_and(|when| when.is_false_where_differs(key));
+        !self.update.is_empty() && self.update.iter().all(is_skipped)
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        for statement in self.statements() {
+            fields.extend(&statement.sql.fields());
+            statement.when.iter().for_each(|when| fields.extend(when.fields()));
+        }
+        fields
+    }
+}
+
+pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresCorrect> {
+    let fields = reader.fields(node, place, &["connection", "transaction", "create", "update", "delete", "replace"])?;
+    let connection = reader.required(&fields, "connection");
+    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
+    let transaction = reader.or(&fields, "transaction", true, Reader::truth);
+    let statements =
+        |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_statements(reader, node, place, scope);
+    let create = reader.or(&fields, "create", Vec::new(), statements(Scope::Correction));
+    let update = reader.or(&fields, "update", Vec::new(), statements(Scope::Correction));
+    let delete = reader.or(&fields, "delete", Vec::new(), statements(Scope::Deletion));
+    let replace = reader.or(&fields, "replace", Vec::new(), statements(Scope::Correction));
+    if !["create", "update", "delete", "replace"].iter().any(|key| fields.get(key).is_some()) {
+        return reader
+            .refuse(fields.at(), format!("{place}: at least one of create, update, delete, replace is needed"));
+    }
+    Some(PostgresCorrect {
+        connection: connection?,
+        transaction: transaction?,
+        create: create?,
+        update: update?,
+        delete: delete?,
+        replace: replace?,
+    })
+}
+
+fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Vec<SqlStatement>> {
+    let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
+    let mut statements = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        statements.push(read_statement(reader, item, &format!("{place}[{position}]"), scope));
+        // Two statements of one name could not be told apart.
+        let named = item.get("name").and_then(Node::as_text);
+        reader.names_mut().steps.extend(named.map(str::to_owned));
+    }
+    reader.names_mut().steps.clear();
+    statements.into_iter().collect()
+}
+
+/// A text, or a map with its name and its condition.
+fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlStatement> {
+    if matches!(node.content, Content::Text(_)) {
+        return read_sql(reader, node, place, scope).map(|sql| SqlStatement { name: None, sql, when: None });
+    }
+    let fields = reader.fields(node, place, &["name", "sql", "when"])?;
+    let name = reader.optional(&fields, "name", read_step_name);
+    let sql = reader.required(&fields, "sql").and_then(|node| read_sql(reader, node, &fields.place("sql"), scope));
+    let when = reader.optional(&fields, "when", |reader, node, place| {
+        let site = reader.site(place, scope);
+        read_expression(reader, node, &site)
+    });
+    Some(SqlStatement { name: name?, sql: sql?, when: when? })
+}
+
+fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlTemplate> {
+    let text = reader.text(node, place)?;
+    let site = reader.site(place, scope).sending();
+    let sql = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
+    if sql.begins_with(&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"]) {
+        return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));
+    }
+    Some(sql)
+}

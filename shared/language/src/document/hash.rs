@@ -1,0 +1,61 @@
+//! Fingerprints of a document: what it says, not how it is written.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::document::yaml::Node;
+use drift_api::condition::canonical;
+
+/// Bytes of the SHA-256 that are kept: 16 hex digits tell apart all texts that a target ever had.
+const HASH_BYTES: usize = 8;
+
+/// The sections that a verdict depends on.
+const VERDICT_SECTIONS: &[&str] =
+    &["objects", "identity", "scope", "base", "let", "require", "suspendWhen", "read", "compare", "confirm"];
+
+/// What of `correct` says when and for what a request is made, not what it is.
+const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
+
+/// Of the whole document; comments, order of keys and white space make no difference.
+pub(crate) fn document_hash(document: &Node) -> String {
+    hash(&document.to_json())
+}
+
+/// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says or what is confirmed besides because
+/// `correct` asks for it.
+///
+/// A verdict that was written before it was asked for is thereby one of another text: nobody vouches for it any more.
+pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
+    let section = |name: &&str| Some(((*name).to_owned(), spec.get(name)?.to_json()));
+    let mut sections = VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>();
+    if !wanted.is_empty() {
+        sections.insert("correct".to_owned(), Value::from(wanted.to_vec()));
+    }
+    hash(&Value::Object(sections))
+}
+
+/// Of what the requests of `correct` are made of: two with one hash ask the same of the external system.
+pub(crate) fn correct_hash(spec: &Node) -> u64 {
+    let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
+    if let Some(fields) = correct.as_object_mut() {
+        fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
+    }
+    let [base, lets] = ["base", "let"].map(|key| spec.get(key).map_or(Value::Null, Node::to_json));
+    let mut parts = vec![base, lets, correct];
+    // A target without secrets keeps the hash that it had before there were any.
+    parts.extend(spec.get("secrets").map(Node::to_json));
+    let digest = Sha256::digest(canonical(&Value::from(parts)).as_bytes());
+    digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+fn hash(value: &Value) -> String {
+    let digest = Sha256::digest(canonical(value).as_bytes());
+    let mut text = String::with_capacity(HASH_BYTES * 2);
+    for byte in &digest[..HASH_BYTES] {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,300 @@
+//! The target documents in a text of manifests: written plainly, or as values of ConfigMaps, beside whatever else.
+//!
+//! This is how people keep them: a file each, a folder with ConfigMaps, what kustomize renders. Each is found with the way
+//! back from a place in the document to where that is written. It must not know what a document says.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::document::yaml;
+use crate::document::yaml::{Content, Node, Position};
+use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
+
+/// The keys whose maps name a Secret.
+const SECRET_REFERENCES: [&str; 3] = ["secretRef", "caSecretRef", "certificateSecretRef"];
+/// What ends one YAML document and begins the next.
+const SEPARATOR: &str = "---";
+
+/// A target document and where it is written.
+#[derive(Clone, Debug)]
+pub struct FoundDocument {
+    /// The ConfigMap that holds it; `None` where it stands by itself.
+    pub holder: Option<Holder>,
+    /// The document.
+    pub text: String,
+    written: Written,
+}
+
+/// The ConfigMap that holds a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its name.
+    pub config_map: String,
+    /// Its namespace, where it says one.
+    pub namespace: Option<String>,
+    /// The data key.
+    pub key: String,
+    /// Whether it has the label by which the programs find it.
+    pub is_labelled: bool,
+}
+
+/// Where a document is written.
+#[derive(Clone, Debug)]
+struct Written {
+    /// Lines of the whole text before the part that it stands in.
+    lines_before: usize,
+    /// That part, and the value in it; `None` where the part is the document.
+    value: Option<(Arc<str>, Node)>,
+}
+
+impl FoundDocument {
+    /// Why it is no document at all: its key has something else than a text.
+    #[must_use]
+    pub fn mistake(&self) -> Option<String> {
+        let (holder, (_, value)) = (self.holder.as_ref()?, self.written.value.as_ref()?);
+        let is_document = matches!(value.content, Content::Text(_) | Content::Null);
+        let key = &holder.key;
+        (!is_document).then(|| format!("data.{key} is {}, not a text: write `{key}: |`", value.kind()))
+    }
+
+    /// Where a place of the document stands in the whole text, line and column, 1-based. Where no line can be told, and where
+    /// escapes make it hard to tell, that is where the document begins.
+    #[must_use]
+    pub fn place(&self, line: usize, column: usize) -> (usize, usize) {
+        let Position { line, column } = match &self.written.value {
+            None => Position { line: line.max(1), column: column.max(1) },
+            Some((part, node)) if line > 0 => node.locate(part, offset_of(&self.text, line, column)),
+            Some((_, node)) => node.at,
+        };
+        (line + self.written.lines_before, column)
+    }
+}
+
+/// The character of a text at a line and column.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(|line| line.chars().count());
+    before.sum::<usize>() + column.saturating_sub(1)
+}
+
+/// The target documents of a text, in order. What cannot be read as YAML is one of them if it speaks of targets at all: reading
+/// it says what is wrong.
+#[must_use]
+pub fn find_documents(text: &str) -> Vec<FoundDocument> {
+    parts(text).into_iter().flat_map(|(lines_before, part)| documents_of(lines_before, &part.into())).collect()
+}
+
+/// The YAML documents of a text, each with the number of lines before it.
+fn parts(text: &str) -> Vec<(usize, String)> {
+    let mut parts = vec![(0, String::new())];
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let content =
+            line.strip_prefix(SEPARATOR).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\r', '\n']));
+        if let Some(content) = content {
+            // The columns of what may stand behind it stay as they are.
+            parts.push((number, format!("   {content}")));
+        } else if let Some((_, part)) = parts.last_mut() {
+            part.push_str(line);
+        }
+    }
+    parts
+}
+
+fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
+    let plain =
+        || FoundDocument { holder: None, text: part.to_string(), written: Written { lines_before, value: None } };
+    match yaml::parse(part) {
+        Ok(root) if is_target(&root) => vec![plain()],
+        Ok(root) => {
+            let mut found = Vec::new();
+            collect_values(&root, (lines_before, part), &mut found);
+            found
+        }
+        Err(_) if part.contains(GROUP) || part.contains(TARGET_KIND) => vec![plain()],
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Every manifest of a text as a value, those of lists one by one. What is no YAML is passed over: it is no manifest.
+#[must_use]
+pub fn manifests_of(text: &str) -> Vec<Value> {
+    let values = parts(text).into_iter().filter_map(|(_, part)| yaml::parse(&part).ok()).map(|root| root.to_json());
+    let of_list = |value: Value| match value.get("items").and_then(Value::as_array) {
+        Some(items) => items.clone(),
+        None => vec![value],
+    };
+    values.flat_map(of_list).collect()
+}
+
+fn is_target(root: &Node) -> bool {
+    let is = |key: &str, test: &dyn Fn(&str) -> bool| root.get(key).and_then(Node::as_text).is_some_and(test);
+    is("kind", &|kind| kind == TARGET_KIND) || is("apiVersion", &|version| version.starts_with(GROUP))
+}
+
+/// Adds the documents in a ConfigMap, and those in the ConfigMaps of a list.
+fn collect_values(manifest: &Node, (lines_before, part): (usize, &Arc<str>), found: &mut Vec<FoundDocument>) {
+    if let Some(Content::List(items)) = manifest.get("items").map(|items| &items.content) {
+        items.iter().for_each(|item| collect_values(item, (lines_before, part), found));
+    }
+    if manifest.get("kind").and_then(Node::as_text) != Some("ConfigMap") {
+        return;
+    }
+    let metadata = |path: &[&str]| path.iter().try_fold(manifest, |node, key| node.get(key)).and_then(Node::as_text);
+    let is_labelled = metadata(&["metadata", "labels", TARGETS_LABEL]) == Some(TRUE);
+    let name = metadata(&["metadata", "name"]).unwrap_or_default();
+    let namespace = metadata(&["metadata", "namespace"]);
+    let Some(Content::Map(entries)) = manifest.get("data").map(|data| &data.content) else { return };
+    for entry in entries {
+        let (text, mut value) = (entry.value.as_text().unwrap_or_default(), entry.value.clone());
+        if matches!(value.content, Content::Map(_)) {
+            value.at = entry.key_at;
+        }
+        if is_labelled || text.contains(TARGET_KIND) || is_target(&value) {
+            let (config_map, namespace) = (name.to_owned(), namespace.map(str::to_owned));
+            let holder = Holder { config_map, namespace, key: entry.key.clone(), is_labelled };
+            let written = Written { lines_before, value: Some((part.clone(), value)) };
+            found.push(FoundDocument { holder: Some(holder), text: text.to_owned(), written });
+        }
+    }
+}
+
+/// Where the deepest key of a path that a document has stands in it, line and column; the document's first line without any.
+#[must_use]
+pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
+    let Ok(root) = yaml::parse(text) else { return (1, 1) };
+    let (mut node, mut at) = (&root, root.at);
+    for key in path {
+        let Content::Map(entries) = &node.content else { break };
+        let Some(entry) = entries.iter().find(|entry| entry.key == *key) else { break };
+        (node, at) = (&entry.value, entry.key_at);
+    }
+    (at.line, at.column)
+}
+
+/// Where a target document names a Secret of the programs' namespace, line and column; the document's first line where it does not.
+#[must_use]
+pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
+    let root = yaml::parse(text).ok();
+    let at = root.as_ref().and_then(|root| secret_reference(root, name));
+    at.map_or((1, 1), |at| (at.line, at.column))
+}
+
+/// The name in the first reference to that Secret, in the order of the document.
+fn secret_reference(node: &Node, name: &str) -> Option<Position> {
+    let below = |node: &Node| secret_reference(node, name);
+    match &node.content {
+        Content::Map(entries) => entries.iter().find_map(|entry| {
+            let named = entry.value.get("name").filter(|_| SECRET_REFERENCES.contains(&entry.key.as_str()));
+            let named = named.filter(|found| found.as_text() == Some(name));
+            named.map(|found| found.at).or_else(|| below(&entry.value))
+        }),
+        Content::List(items) => items.iter().find_map(below),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# of a folder
+apiVersion: v1
+kind: Service
+metadata: {name: s}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: targets
+  labels: {driftpoller.dev/targets: \"true\"}
+data:
+  a.yaml: |
+    kind: PollTarget
+
+    spec:
+      identity: X
+  b: not yet
+  quoted: \"kind: PollTarget\\nidentity: X\"
+--- # plain
+apiVersion: driftpoller.dev/v1
+identity: X
+---
+broken: [
+---
+kind: PollTarget
+broken: [
+---
+kind: List
+items:
+- kind: ConfigMap
+  metadata: {name: other}
+  data:
+    c: 'kind: PollTarget'
+    d: something else
+";
+
+    type Place = (usize, usize);
+
+    /// Holder, and the places of its beginning and of the X in it.
+    fn found(text: &str) -> Vec<(String, Place, Place)> {
+        let shown = |document: &FoundDocument| {
+            let holder = document.holder.as_ref().map_or_else(
+                || "-".to_owned(),
+                |holder| format!("{}/{} {}", holder.config_map, holder.key, holder.is_labelled),
+            );
+            let line = document.text.lines().position(|line| line.contains('X')).map_or(0, |line| line + 1);
+            let column = document.text.lines().find_map(|line| line.find('X')).map_or(0, |column| column + 1);
+            (holder, document.place(1, 1), document.place(line, column))
+        };
+        find_documents(text).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn every_document_is_found_where_it_is_written() {
+        let expected = [
+            ("targets/a.yaml true", (13, 5), (16, 17)),
+            ("targets/b true", (17, 6), (17, 6)),
+            ("targets/quoted true", (18, 12), (18, 11)),
+            ("-", (19, 1), (21, 11)),
+            ("-", (24, 1), (24, 1)),
+            ("other/c false", (33, 9), (33, 8)),
+        ];
+        let found = found(TEXT);
+        let found: Vec<_> = found.iter().map(|(holder, begin, x)| (holder.as_str(), *begin, *x)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_no_manifest_of_ours_is_passed_over() {
+        for text in
+            ["", "---\n", "a: 1\n", "- 1\n", "kind: ConfigMap\n", "kind: ConfigMap\ndata: {a: b}\n", "{{ helm }}\n"]
+        {
+            assert!(find_documents(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_placed_where_it_is_named() {
+        let text = "spec:\n  read: {auth: {basic: {secretRef: {name: r}}}}\n  let: {name: w}\n  hints:\n  - secretRef:\n      name: w\n";
+        assert_eq!(place_of_secret(text, "r"), (2, 43));
+        assert_eq!(place_of_secret(text, "w"), (6, 13));
+        assert_eq!(place_of_secret(text, "x"), (1, 1));
+    }
+
+    #[test]
+    fn manifests_are_values_one_by_one() {
+        let found = manifests_of(TEXT);
+        let kinds: Vec<_> = found.iter().map(|manifest| manifest["kind"].as_str().unwrap_or("-")).collect();
+        assert_eq!(kinds, ["Service", "ConfigMap", "-", "ConfigMap"], "what is broken is none");
+        assert_eq!(found[3]["metadata"]["name"], "other");
+    }
+
+    #[test]
+    fn the_deepest_known_key_is_placed() {
+        let text = "kind: PollTarget\nspec:\n  correct:\n    http: {update: []}\n";
+        assert_eq!(place_of_key(text, &["spec", "correct", "http", "update"]), (4, 12));
+        assert_eq!(place_of_key(text, &["spec", "correct", "postgres"]), (3, 3));
+        assert_eq!(place_of_key(": [", &["spec"]), (1, 1));
+    }
+}

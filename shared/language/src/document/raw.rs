@@ -1,0 +1,295 @@
+//! Reads the nodes of a document as what they should be, and collects every problem on the way.
+//!
+//! Reading gives `None` where something is wrong, after noting what: so one look at a document finds all its problems.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::advice::shape_hints::shape_hint;
+use crate::advice::unmarked_expressions::unmarked_in;
+use crate::cel::is_template;
+use crate::cel::syntax::suggest::nearest;
+use crate::cel::{Names, Scope, Site, TemplateError};
+pub(crate) use crate::document::fields::Fields;
+use crate::document::recording::{Asked, Recording};
+use crate::document::yaml::{Content, Entry, Fault, Node, Position};
+
+/// Said of a wrong template that has backslashes in double quotes.
+const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";
+
+/// Collects the problems of one document.
+pub(crate) struct Reader<'d> {
+    document: &'d str,
+    faults: Vec<Fault>,
+    doubts: Vec<Fault>,
+    names: Arc<Names>,
+    /// What is asked for at each place, where that is wanted.
+    recording: Option<Recording>,
+}
+
+impl<'d> Reader<'d> {
+    pub(crate) fn new(document: &'d str) -> Self {
+        Self { document, faults: Vec::new(), doubts: Vec::new(), names: Arc::default(), recording: None }
+    }
+
+    /// Notes from now on what is asked for at each place.
+    pub(crate) fn record(&mut self, recording: Recording) {
+        self.recording = Some(recording);
+    }
+
+    /// What was asked for.
+    pub(crate) fn recorded(&mut self) -> Recording {
+        self.recording.take().unwrap_or_default()
+    }
+
+    fn asks(&mut self, place: &str, asked: impl FnOnce() -> Asked) {
+        if let Some(recording) = &mut self.recording {
+            recording.note(place, asked());
+        }
+    }
+
+    /// A place of a scope, which sees what the target names.
+    pub(crate) fn site(&self, place: &str, scope: Scope) -> Site {
+        Site { names: self.names.clone(), ..Site::new(place, scope) }
+    }
+
+    /// What the target names, to be changed.
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        Arc::make_mut(&mut self.names)
+    }
+
+    /// Everything that was noted, in the order of the document.
+    pub(crate) fn into_faults(mut self) -> Vec<Fault> {
+        self.faults.sort_by_key(|fault| fault.at);
+        self.faults
+    }
+
+    /// Notes a problem; gives `None` to return.
+    pub(crate) fn refuse<T>(&mut self, at: Position, message: impl Into<String>) -> Option<T> {
+        self.faults.push(Fault { at, message: message.into() });
+        None
+    }
+
+    /// Notes many.
+    pub(crate) fn extend(&mut self, faults: Vec<Fault>) {
+        self.faults.extend(faults);
+    }
+
+    /// Another kind of value is needed.
+    pub(crate) fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
+        if matches!(node.content, Content::Null) {
+            return self.refuse_nothing(node, format!("{place}: {wanted} is needed here, not nothing"));
+        }
+        let hint = shape_hint(node, wanted);
+        self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}{hint}", node.kind()))
+    }
+
+    /// A map that has no other than the known keys.
+    pub(crate) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
+        self.asks(place, || Asked::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
+        let mut fields = self.any_fields(node, place)?;
+        let mut empty: Option<&Entry> = None;
+        for entry in fields.entries() {
+            let key = entry.key.as_str();
+            let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
+            if known.contains(&key) {
+                empty = matches!(entry.value.content, Content::Null).then_some(entry);
+            } else if let Some(near) = nearest(key, known.iter().copied()) {
+                fields.mean(near, &entry.value);
+                self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
+            } else if let Some(above) = empty {
+                let (above_key, known) = (&above.key, known.join(", "));
+                let message = format!(
+                    "nothing stands at `{above_key}`{within}; if `{key}` belongs there, indent that and what follows; \
+                     else it is unknown here; known: {known}"
+                );
+                self.refuse_nothing::<()>(&above.value, message);
+            } else {
+                let known = known.join(", ");
+                self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}; known: {known}"));
+            }
+        }
+        Some(fields)
+    }
+
+    /// Of nothing, where something is needed, one thing is said.
+    fn refuse_nothing<T>(&mut self, node: &Node, message: String) -> Option<T> {
+        if self.faults.iter().any(|fault| fault.at == node.at) { None } else { self.refuse(node.at, message) }
+    }
+
+    /// A map whose keys are the user's own.
+    pub(crate) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
+        self.asks(place, || Asked::Map);
+        match &node.content {
+            Content::Map(entries) => Some(Fields::new(entries, place, node.at)),
+            _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
+            _ => self.refuse_kind(node, place, "a map"),
+        }
+    }
+
+    /// A key that must be there.
+    pub(crate) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
+        let found = fields.get(key);
+        if found.is_none() {
+            self.refuse::<()>(fields.at(), format!("{} is missing", fields.place(key)));
+        }
+        found
+    }
+
+    /// The items of a list.
+    pub(crate) fn items<'n>(
+        &mut self,
+        node: &'n Node,
+        place: &str,
+        length: RangeInclusive<usize>,
+    ) -> Option<&'n [Node]> {
+        self.asks(place, || Asked::List);
+        let Content::List(items) = &node.content else {
+            return self.refuse_kind(node, place, "a list");
+        };
+        if !length.contains(&items.len()) {
+            let message = match (items.len(), length.start()) {
+                (0, _) => format!("{place}: the list is empty; leave the key out instead"),
+                _ => format!("{place}: at most {} items", length.end()),
+            };
+            return self.refuse(node.at, message);
+        }
+        Some(items)
+    }
+
+    /// A text in which nothing is evaluated.
+    pub(crate) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        self.asks(place, || Asked::Text);
+        let Some(text) = node.as_text() else {
+            return self.refuse_kind(node, place, "a text");
+        };
+        if is_template(text) {
+            return self.refuse(node.at, format!("{place} is literal: no ${{…}} here"));
+        }
+        Some(text)
+    }
+
+    /// A text that is a template.
+    pub(crate) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
+        self.asks(place, || Asked::Text);
+        match node.as_text() {
+            Some(text) => Some(text),
+            None => self.refuse_kind(node, place, "a text"),
+        }
+    }
+
+    /// Refuses a number where a URL is needed: quotes would make a text of it and no URL.
+    pub(crate) fn url_is_no_number(&mut self, node: &Node, place: &str) -> Option<()> {
+        if matches!(node.content, Content::Number(_)) { self.refuse_kind(node, place, "a URL") } else { Some(()) }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
+        self.asks(place, || Asked::Truth);
+        match node.content {
+            Content::Bool(truth) => Some(truth),
+            _ => self.refuse_kind(node, place, "true or false"),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(crate) fn whole<T>(&mut self, node: &Node, place: &str, bounds: RangeInclusive<T>) -> Option<T>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        self.asks(place, || Asked::Whole(bounds.start().to_string(), bounds.end().to_string()));
+        let Content::Number(number) = &node.content else {
+            return self.refuse_kind(node, place, "a whole number");
+        };
+        let whole = number.as_u64().and_then(|whole| T::try_from(whole).ok()).filter(|whole| bounds.contains(whole));
+        match whole {
+            Some(whole) => Some(whole),
+            None => self.refuse(
+                node.at,
+                format!("{place}: a whole number from {} to {} is needed", bounds.start(), bounds.end()),
+            ),
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
+        self.asks(place, || Asked::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
+        let text = self.literal(node, place)?;
+        if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        let known = choices.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        // What stands before a known word may turn it into its opposite: `unordered`.
+        let near = nearest(text, known.iter().copied()).filter(|near| !text.ends_with(near));
+        let hint = match near {
+            Some(near) if known.len() == 1 => format!(": did you mean `{near}`?"),
+            Some(near) => format!(": did you mean `{near}`? known: {}", known.join(", ")),
+            None => format!("; known: {}", known.join(", ")),
+        };
+        self.refuse(node.at, format!("{place}: unknown `{text}`{hint}"))
+    }
+
+    /// A compiled template, or its errors at their places in the document.
+    pub(crate) fn compiled<T>(&mut self, node: &Node, site: &Site, result: Result<T, Vec<TemplateError>>) -> Option<T> {
+        match result {
+            Ok(compiled) => {
+                self.doubt_unmarked(node, site);
+                Some(compiled)
+            }
+            Err(errors) => self.refuse_template(node, &site.place, errors),
+        }
+    }
+
+    /// Notes what is wrong with a template.
+    pub(crate) fn refuse_template<T>(&mut self, node: &Node, place: &str, errors: Vec<TemplateError>) -> Option<T> {
+        let hint = if node.has_escapes(self.document) { ESCAPED } else { "" };
+        for error in errors {
+            let at = node.locate(self.document, error.offset);
+            self.refuse::<()>(at, format!("{place}: {}{hint}", error.message));
+        }
+        None
+    }
+
+    /// Notes what of a template is text and looks like an expression.
+    pub(crate) fn doubt_unmarked(&mut self, node: &Node, site: &Site) {
+        if let Some(found) = node.as_text().and_then(|text| unmarked_in(text, site)) {
+            let at = node.locate(self.document, found.offset);
+            self.doubts.push(Fault { at, message: found.message() });
+        }
+    }
+
+    /// Notes what is allowed and perhaps not meant.
+    pub(crate) fn doubt(&mut self, at: Position, message: impl Into<String>) {
+        self.doubts.push(Fault { at, message: message.into() });
+    }
+
+    /// What is allowed and perhaps not meant.
+    pub(crate) fn take_doubts(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.doubts)
+    }
+
+    /// Reads a key that may be left out; `None` only where it is there and wrong.
+    pub(crate) fn optional<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match fields.get(key) {
+            None => Some(None),
+            Some(node) => read(self, node, &fields.place(key)).map(Some),
+        }
+    }
+
+    /// Reads a key that has a default.
+    pub(crate) fn or<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        default: T,
+        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
+    ) -> Option<T> {
+        self.optional(fields, key, read).map(|value| value.unwrap_or(default))
+    }
+}

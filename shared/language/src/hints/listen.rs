@@ -1,0 +1,55 @@
+//! `hints.listen`: notifications of a PostgreSQL server, as `NOTIFY` and `pg_notify` send them.
+//!
+//! It must not know how a server is listened to.
+
+use serde_json::Value;
+
+use crate::cel::EvaluationError;
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::hints::HintedIdentities;
+use crate::sql::{Connection, read_connection};
+
+/// Bytes of a channel's name; PostgreSQL takes no longer one (NAMEDATALEN).
+const MAX_CHANNEL_BYTES: usize = 63;
+
+/// Notifications of one channel.
+#[derive(Debug)]
+pub struct ListenHints {
+    /// Which database, and as whom.
+    pub connection: Connection,
+    /// The channel, letter for letter as the sender names it.
+    pub channel: String,
+    /// Names the external resources, over `payload`, which is the notification's text.
+    identities: HintedIdentities,
+}
+
+impl ListenHints {
+    /// The names of the external resources that a notification is about.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
+    pub fn identities_of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+        self.identities.of(payload)
+    }
+}
+
+pub(super) fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
+    let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
+    let connection = reader.required(&fields, "connection");
+    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
+    let channel = reader.required(&fields, "channel");
+    let channel = channel.and_then(|node| read_channel(reader, node, &fields.place("channel")));
+    let identities = reader.required(&fields, "identity");
+    let identities = identities.and_then(|node| HintedIdentities::read(reader, node, &fields.place("identity")));
+    Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })
+}
+
+fn read_channel(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let text = reader.literal(node, place)?;
+    if !(1..=MAX_CHANNEL_BYTES).contains(&text.len()) || text.chars().any(char::is_control) {
+        let message = format!("{place}: a channel's name has 1 to {MAX_CHANNEL_BYTES} bytes and no control character");
+        return reader.refuse(node.at, message);
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,103 @@
+//! `hints`: ways to hear from the external system that something changed, so that it is polled soon and not only at the
+//! interval.
+//!
+//! A hint names external resources by their identities and is believed in nothing: all that follows are polls. It must
+//! not know how a hint comes, nor who has the resource.
+
+mod listen;
+mod webhook;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::read::{Read, Source};
+use crate::spec::templates::read_value;
+
+pub use listen::ListenHints;
+pub use webhook::WebhookHints;
+
+/// Resources that one hint may name: a sender that has more to say sends more hints.
+const MAX_IDENTITIES: usize = 1_000;
+
+/// The ways to hear of changes, by their keys.
+pub(crate) const HINTS: [&str; 3] = ["listen", "webhook", "watch"];
+
+/// One way to hear of changes. A further kind is a further file beside these.
+#[derive(Debug)]
+pub enum HintSource {
+    /// Notifications of a PostgreSQL server.
+    Listen(Box<ListenHints>),
+    /// Requests to the poller.
+    Webhook(Arc<WebhookHints>),
+    /// A watch of what `read.kubernetes` reads.
+    Watch,
+}
+
+/// A template that makes identities of a payload.
+#[derive(Debug)]
+struct HintedIdentities {
+    template: ValueTemplate,
+    site: Site,
+}
+
+impl HintedIdentities {
+    fn read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Self> {
+        reader.text(node, place)?;
+        let site = reader.site(place, Scope::Hint);
+        Some(Self { template: read_value(reader, node, &site)?, site })
+    }
+
+    fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+        let rendered =
+            self.template.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })?;
+        match &rendered {
+            Value::Array(items) if items.len() > MAX_IDENTITIES => {
+                Err(self.site.error(format!("more than {MAX_IDENTITIES} identities")))
+            }
+            Value::Array(items) => items.iter().map(|item| self.text_of(item)).collect(),
+            one => Ok(vec![self.text_of(one)?]),
+        }
+    }
+
+    fn text_of(&self, value: &Value) -> Result<String, EvaluationError> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(self.site.error("a text, or a list of texts, is needed")),
+        }
+    }
+}
+
+pub(crate) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<HintSource>> {
+    let fields = reader.fields(node, place, &HINTS)?;
+    if fields.entries().is_empty() {
+        let message = format!("{place}: at least one of listen, webhook, watch is needed; leave the key out instead");
+        return reader.refuse(node.at, message);
+    }
+    let listen = reader.optional(&fields, "listen", listen::read_listen);
+    let webhook = reader.optional(&fields, "webhook", webhook::read_webhook);
+    let watch = reader.or(&fields, "watch", false, Reader::truth);
+    let webhook = webhook?.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
+    let listen = listen?.map(|listen| HintSource::Listen(Box::new(listen)));
+    let watch = watch?.then_some(HintSource::Watch);
+    Some(listen.into_iter().chain(webhook).chain(watch).collect())
+}
+
+/// Refuses a watch of what is no object of the cluster.
+pub(crate) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hints: &[HintSource]) {
+    let is_watched = hints.iter().any(|hint| matches!(hint, HintSource::Watch));
+    if is_watched && !matches!(read.source, Source::Kubernetes(_)) {
+        let at = spec.get("hints").and_then(|hints| hints.get("watch")).map_or(spec.at, |node| node.at);
+        let message =
+            "hints.watch: only what read.kubernetes reads can be watched; of other systems listen and webhook tell";
+        reader.refuse::<()>(at, message);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

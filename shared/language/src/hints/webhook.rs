@@ -1,0 +1,51 @@
+//! `hints.webhook`: requests by which the external system, or somebody for it, says what changed.
+//!
+//! It names the Secret that tells a real request from a forged one, and holds nothing of it.
+
+use http::HeaderName;
+use serde_json::Value;
+
+use crate::cel::EvaluationError;
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::hints::HintedIdentities;
+use crate::http::secret_key::{SecretKey, read_secret_key};
+
+/// Requests to `/hints/TARGET`.
+#[derive(Debug)]
+pub struct WebhookHints {
+    /// What the sender knows beside us.
+    pub secret: SecretKey,
+    /// The header with the HMAC-SHA-256 of the body by the secret, in hex; without it the secret itself comes, as
+    /// `Authorization: Bearer`.
+    pub signature_header: Option<HeaderName>,
+    /// Names the external resources, over `payload`, which is the body's JSON.
+    identities: HintedIdentities,
+}
+
+impl WebhookHints {
+    /// The names of the external resources that a request is about.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
+    pub fn identities_of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+        self.identities.of(payload)
+    }
+}
+
+pub(super) fn read_webhook(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WebhookHints> {
+    let fields = reader.fields(node, place, &["secretRef", "signatureHeader", "identity"])?;
+    let secret = read_secret_key(reader, &fields, "secretRef");
+    let signature_header = reader.optional(&fields, "signatureHeader", read_header_name);
+    let identities = reader.required(&fields, "identity");
+    let identities = identities.and_then(|node| HintedIdentities::read(reader, node, &fields.place("identity")));
+    Some(WebhookHints { secret: secret?, signature_header: signature_header?, identities: identities? })
+}
+
+fn read_header_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
+    let text = reader.literal(node, place)?;
+    match HeaderName::try_from(text) {
+        Ok(name) => Some(name),
+        Err(_) => reader.refuse(node.at, format!("{place}: `{text}` is no header name")),
+    }
+}

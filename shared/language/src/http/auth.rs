@@ -1,0 +1,75 @@
+//! `auth`: how a request proves who we are.
+//!
+//! It names credentials and never holds one.
+
+use http::HeaderName;
+
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::http::challenge::{Challenge, read_challenge};
+use crate::http::headers::RESERVED_HEADERS;
+use crate::http::oauth2::{OAuth2, read_oauth2};
+use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
+
+/// How a request proves who we are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Auth {
+    /// `Authorization: Bearer …`.
+    Bearer(SecretKey),
+    /// `Authorization: Basic …` from keys `username` and `password` of the Secret.
+    Basic {
+        /// The Secret's name.
+        secret: String,
+    },
+    /// A header of that name with the key's value.
+    Header {
+        /// The header.
+        name: HeaderName,
+        /// Its value.
+        value: SecretKey,
+    },
+    /// `Authorization: Bearer …` with a token that an identity server gives.
+    OAuth2(OAuth2),
+    /// `Authorization: Bearer …` with a token from the server that the host itself names.
+    Challenge(Challenge),
+}
+
+pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
+    const KINDS: &[&str] = &["bearer", "basic", "header", "oauth2", "challenge"];
+    let fields = reader.fields(node, place, KINDS)?;
+    let [entry] = fields.entries() else {
+        return reader.refuse(node.at, format!("{place}: exactly one of {} is needed", KINDS.join(", ")));
+    };
+    let (node, place) = (&entry.value, fields.place(&entry.key));
+    match entry.key.as_str() {
+        "bearer" => {
+            let fields = reader.fields(node, &place, &["secretRef"])?;
+            Some(Auth::Bearer(read_secret_key(reader, &fields, "secretRef")?))
+        }
+        "basic" => {
+            let fields = reader.fields(node, &place, &["secretRef"])?;
+            let node = reader.required(&fields, "secretRef")?;
+            let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
+            Some(Auth::Basic { secret: read_secret_name(reader, &fields)? })
+        }
+        "header" => {
+            let fields = reader.fields(node, &place, &["name", "secretRef"])?;
+            let name =
+                reader.required(&fields, "name").and_then(|node| read_auth_header(reader, node, &fields.place("name")));
+            let value = read_secret_key(reader, &fields, "secretRef");
+            Some(Auth::Header { name: name?, value: value? })
+        }
+        "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
+        "challenge" => Some(Auth::Challenge(read_challenge(reader, node, &place)?)),
+        _ => None,
+    }
+}
+
+fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
+    let text = reader.literal(node, place)?;
+    match HeaderName::try_from(text) {
+        Ok(name) if name == http::header::AUTHORIZATION || !RESERVED_HEADERS.contains(&name.as_str()) => Some(name),
+        Ok(name) => reader.refuse(node.at, format!("{place}: the header `{name}` belongs to the connection")),
+        Err(_) => reader.refuse(node.at, format!("{place}: `{text}` is no header name")),
+    }
+}

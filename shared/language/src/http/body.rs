@@ -1,0 +1,176 @@
+//! What a request carries: a tree sent as JSON, a form, a text, or bytes.
+//!
+//! It must not know whether the request reads or writes.
+
+use http::HeaderValue;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Content;
+use crate::spec::templates::{read_expression, read_value};
+use drift_api::object::field_paths::FieldPaths;
+
+/// The keys that a body is written under; at most one of them stands in a request.
+pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
+/// The same for a write, which may send bytes that came in an answer.
+pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "raw"];
+
+/// Said of a tree that is written as a text.
+const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
+                            `text` in place of `body` with a header content-type: application/json";
+
+/// What a request carries.
+#[derive(Debug)]
+pub enum Body {
+    /// A tree, as JSON.
+    Json(ValueTemplate),
+    /// A map, as a form: a list repeats its key, what has no value is left out.
+    Form(ValueTemplate),
+    /// A text.
+    Text(TextTemplate),
+    /// Bytes, as they are.
+    Raw(Expression),
+}
+
+impl Body {
+    /// What it is, unless the target sets that header itself; `None` where only the target knows.
+    #[must_use]
+    pub const fn content_type(&self) -> Option<HeaderValue> {
+        Some(HeaderValue::from_static(match self {
+            Self::Raw(_) => return None,
+            Self::Json(_) => "application/json",
+            Self::Form(_) => "application/x-www-form-urlencoded",
+            Self::Text(_) => "text/plain; charset=utf-8",
+        }))
+    }
+
+    /// The bytes to send.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated, or what it gives has no such form.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
+        match self {
+            Self::Json(tree) => {
+                let value = tree.render(variables)?;
+                serde_json::to_vec(&value).map_err(|_| tree.site().error("the body has no JSON form"))
+            }
+            Self::Form(tree) => form(&tree.render(variables)?).map_err(|cause| tree.site().error(cause)),
+            Self::Text(text) => text.render(variables).map(String::into_bytes),
+            Self::Raw(bytes) => bytes.evaluate_bytes(variables),
+        }
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        match self {
+            Self::Json(tree) | Self::Form(tree) => tree.reads(variable),
+            Self::Text(text) => text.reads(variable),
+            Self::Raw(bytes) => bytes.reads(variable),
+        }
+    }
+
+    /// Renders what does not read the variable, to see whether it can be.
+    ///
+    /// # Errors
+    /// As for [`Body::render`].
+    pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        match self {
+            body if !body.reads(variable) => body.render(variables).map(drop),
+            Self::Json(tree) | Self::Form(tree) => tree.try_without(variable, variables),
+            Self::Text(_) | Self::Raw(_) => Ok(()),
+        }
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        match self {
+            Self::Json(tree) | Self::Form(tree) => tree.fields(),
+            Self::Text(text) => text.fields(),
+            Self::Raw(bytes) => bytes.fields().clone(),
+        }
+    }
+}
+
+fn form(value: &Value) -> Result<Vec<u8>, String> {
+    let Value::Object(fields) = value else { return Err("a form is a map".to_owned()) };
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in fields {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for item in items {
+            match item {
+                Value::Null => {}
+                Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
+                Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
+                Value::String(text) => drop(form.append_pair(name, text)),
+                // A field's name is written in the target or comes from an object; it is not repeated.
+                Value::Array(_) | Value::Object(_) => {
+                    return Err("a field of a form is a text, a number, true or false, or a list of them".to_owned());
+                }
+            }
+        }
+    }
+    Ok(form.finish().into_bytes())
+}
+
+/// The body among the keys of a request, if it has one.
+pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Site) -> Option<Option<Body>> {
+    let mut written = WRITE_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let Some((key, node)) = written.next() else { return Some(None) };
+    if let Some((other, second)) = written.next() {
+        let place = fields.place(other);
+        return reader.refuse(second.at, format!("{place}: {key} is written too, and a request carries one body"));
+    }
+    let site = site.at(&fields.place(key));
+    // What is sent as it is comes from answers.
+    let site = if key == "raw" { site } else { site.sending() };
+    let body = match key {
+        "body" => {
+            let tree = read_value(reader, node, &site)?;
+            if node.as_text().is_some_and(|text| text.trim_start().starts_with(['{', '['])) {
+                reader.doubt(node.at, JSON_AS_TEXT);
+            }
+            Body::Json(tree)
+        }
+        "form" => {
+            let tree = read_value(reader, node, &site)?;
+            if !matches!(node.content, Content::Map(_) | Content::Text(_)) {
+                return reader.refuse(node.at, format!("{}: a map is needed here, not {}", site.place, node.kind()));
+            }
+            Body::Form(tree)
+        }
+        "raw" => Body::Raw(read_expression(reader, node, &site)?),
+        _ => {
+            let text = reader.text(node, &site.place)?;
+            Body::Text(reader.compiled(node, &site, TextTemplate::parse(text, &site))?)
+        }
+    };
+    Some(Some(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_form_repeats_lists_and_leaves_out_nothing_else() {
+        let cases = [
+            (json!({"a": "x y&z=ä", "b": 1}), Ok("a=x+y%26z%3D%C3%A4&b=1")),
+            (json!({"a": ["x", true], "b": null}), Ok("a=x&a=true")),
+            (json!({}), Ok("")),
+            (json!({"a": {"b": 1}}), Err(())),
+            (json!({"a": [[1]]}), Err(())),
+            (json!("a=b"), Err(())),
+        ];
+        for (value, expected) in cases {
+            let got = form(&value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            assert_eq!(got.as_deref().map_err(drop), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Headers that a target sets on a request.
+//!
+//! Those of the credential, the connection and the body are not the target's to set.
+
+use std::sync::Arc;
+
+use http::HeaderName;
+
+use crate::cel::{Site, TextTemplate};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+
+/// Headers of one request: more are a mistake.
+const MAX_HEADERS: usize = 32;
+/// Headers that a target may not set: they belong to the credential, to the connection or to the body.
+pub(crate) const RESERVED_HEADERS: &[&str] = &[
+    "authorization",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A header and its value.
+pub(crate) type HeaderTemplate = (HeaderName, Arc<TextTemplate>);
+
+pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Vec<HeaderTemplate>> {
+    let fields = reader.any_fields(node, &site.place)?;
+    if fields.entries().len() > MAX_HEADERS {
+        return reader.refuse(node.at, format!("{}: at most {MAX_HEADERS} headers", site.place));
+    }
+    let mut headers: Vec<HeaderTemplate> = Vec::new();
+    let mut whole = true;
+    for entry in fields.entries() {
+        let site = site.at(&fields.place(&entry.key));
+        let name = HeaderName::try_from(entry.key.as_str()).ok();
+        let template = reader.text(&entry.value, &site.place);
+        let template = template.and_then(|text| reader.compiled(&entry.value, &site, TextTemplate::parse(text, &site)));
+        let refusal = match &name {
+            None => Some(format!("`{}` is no header name", entry.key)),
+            Some(name) if RESERVED_HEADERS.contains(&name.as_str()) => {
+                Some(format!("the header `{name}` cannot be set here; credentials are given by auth"))
+            }
+            Some(name) if headers.iter().any(|(known, _)| known == name) => {
+                Some(format!("the header `{name}` stands twice"))
+            }
+            Some(_) => None,
+        };
+        if let Some(message) = refusal {
+            reader.refuse::<()>(entry.key_at, message);
+            whole = false;
+        } else if let (Some(name), Some(template)) = (name, template) {
+            headers.push((name, Arc::new(template)));
+        } else {
+            whole = false;
+        }
+    }
+    whole.then_some(headers)
+}

@@ -1,0 +1,78 @@
+//! `auth.oauth2`: a token that an identity server gives for a credential.
+//!
+//! It names the credential and never holds one, nor a token.
+
+use url::Url;
+
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::http::secret_key::read_secret_name;
+
+/// Scopes of one token.
+const MAX_SCOPES: usize = 32;
+
+/// Where a token comes from, and for what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OAuth2 {
+    /// The identity server's endpoint.
+    pub token_url: Url,
+    /// By which credential.
+    pub grant: Grant,
+    /// The Secret with the credential.
+    pub secret: String,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+}
+
+/// By which credential a token is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grant {
+    /// Keys `clientId` and `clientSecret`.
+    ClientCredentials,
+    /// Keys `username` and `password`, and `clientId` and `clientSecret` where they are there.
+    Password,
+}
+
+pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<OAuth2> {
+    let fields = reader.fields(node, place, &["tokenUrl", "grant", "secretRef", "scopes"])?;
+    let token_url = reader.required(&fields, "tokenUrl");
+    let token_url = token_url.and_then(|node| read_token_url(reader, node, &fields.place("tokenUrl")));
+    let grant = reader.or(&fields, "grant", Grant::ClientCredentials, |reader, node, place| {
+        let grants = [("clientCredentials", Grant::ClientCredentials), ("password", Grant::Password)];
+        reader.choice(node, place, &grants)
+    });
+    let secret = reader.required(&fields, "secretRef").and_then(|node| {
+        let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
+        read_secret_name(reader, &fields)
+    });
+    let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
+    Some(OAuth2 { token_url: token_url?, grant: grant?, secret: secret?, scopes: scopes? })
+}
+
+fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
+    reader.url_is_no_number(node, place)?;
+    let text = reader.literal(node, place)?;
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    match url {
+        Some(url) if url.username().is_empty() && url.password().is_none() && url.fragment().is_none() => Some(url),
+        _ => reader
+            .refuse(node.at, format!("{place}: a literal http:// or https:// URL without user or fragment is needed")),
+    }
+}
+
+fn read_scopes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
+    let items = reader.items(node, place, 1..=MAX_SCOPES)?;
+    let scopes: Vec<Option<String>> = items
+        .iter()
+        .map(|item| {
+            let scope = reader.literal(item, place)?;
+            // The form of RFC 6749: a space stands between two.
+            let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+            if scope.is_empty() || !scope.bytes().all(is_scope) {
+                return reader.refuse(item.at, format!("{place}: `{scope}` is no scope; each item is one"));
+            }
+            Some(scope.to_owned())
+        })
+        .collect();
+    scopes.into_iter().collect()
+}

@@ -1,0 +1,156 @@
+//! What a request is rendered from: method, URL, headers, body.
+//!
+//! A rendered request carries no credential. It must not know whether it reads or writes.
+
+use std::sync::{Arc, OnceLock};
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
+
+use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::http::body::{Body, read_body};
+use crate::http::headers::{HeaderTemplate, read_headers};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::requests::http_request::HttpRequest;
+
+/// What a request is rendered from.
+#[derive(Debug)]
+pub struct RequestTemplate {
+    /// The method.
+    pub method: Method,
+    /// Where.
+    pub url: UrlTemplate,
+    /// Extra headers.
+    pub headers: Vec<HeaderTemplate>,
+    /// What it carries.
+    pub body: Option<Body>,
+    /// The unix socket through which it goes; the URL's host is then only a header.
+    pub socket: Option<Arc<str>>,
+    /// The headers, where no template stands in them.
+    fixed_headers: OnceLock<Arc<HeaderMap>>,
+}
+
+impl RequestTemplate {
+    /// The request, without its credential.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
+        let headers = self.render_headers(variables)?;
+        let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
+        let url = self.url.render(variables)?;
+        let has_chosen_host = self.url.has_chosen_host() && self.socket.is_none();
+        let socket = self.socket.clone();
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
+    }
+
+    fn render_headers(&self, variables: &Variables<'_>) -> Result<Arc<HeaderMap>, EvaluationError> {
+        if let Some(fixed) = self.fixed_headers.get() {
+            return Ok(fixed.clone());
+        }
+        let mut headers = HeaderMap::with_capacity(self.headers.len());
+        for (name, template) in &self.headers {
+            headers.insert(name, render_header(template, variables)?);
+        }
+        if let Some(kind) = self.body.as_ref().and_then(Body::content_type) {
+            headers.entry(CONTENT_TYPE).or_insert(kind);
+        }
+        let headers = Arc::new(headers);
+        let are_fixed = self.headers.iter().all(|(_, template)| template.is_literal());
+        Ok(if are_fixed { self.fixed_headers.get_or_init(|| headers).clone() } else { headers })
+    }
+
+    /// Takes over headers that it does not set itself.
+    pub(crate) fn inherit(&mut self, headers: &[HeaderTemplate]) {
+        let own: Vec<_> = self.headers.iter().map(|(name, _)| name.clone()).collect();
+        self.headers.extend(headers.iter().filter(|(name, _)| !own.contains(name)).cloned());
+        self.fixed_headers = OnceLock::new();
+    }
+
+    /// As much of the request as is known before its path, headers and body are: where it goes to. `None` where an answer
+    /// to another request decides that.
+    #[must_use]
+    pub fn probe(&self, variables: &Variables<'_>) -> Option<HttpRequest> {
+        let url = self.url.render_root(variables).ok()?;
+        let (headers, has_chosen_host) = (Arc::default(), self.url.has_chosen_host() && self.socket.is_none());
+        let (method, socket) = (self.method.clone(), self.socket.clone());
+        Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
+    }
+
+    /// Whether a retry may see it change though object and target are the same: it is made of answers to other requests,
+    /// or of what a verdict found to differ.
+    #[must_use]
+    pub fn may_vary(&self) -> bool {
+        [STEPS, DIFFERS].iter().any(|variable| self.reads(variable))
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.url.reads(variable)
+            || self.headers.iter().any(|(_, template)| template.reads(variable))
+            || self.body.as_ref().is_some_and(|body| body.reads(variable))
+    }
+
+    /// Renders what is not made of answers to other requests, to see whether it can be.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub(crate) fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        if !self.url.reads(STEPS) {
+            self.url.render(variables)?;
+        }
+        for (_, template) in self.headers.iter().filter(|(_, template)| !template.reads(STEPS)) {
+            render_header(template, variables)?;
+        }
+        self.body.as_ref().map_or(Ok(()), |body| body.try_without(STEPS, variables))
+    }
+
+    /// Whose mistake it is that it could not be rendered for that object and the answers to other requests.
+    #[must_use]
+    pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
+        Mistake::attribute(self.try_without_answers(&Variables::of_object(object)).err(), error)
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = self.url.fields();
+        self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
+        self.body.iter().for_each(|body| fields.extend(&body.fields()));
+        fields
+    }
+}
+
+fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<HeaderValue, EvaluationError> {
+    let mut value = HeaderValue::try_from(template.render(variables)?)
+        .map_err(|_| template.site().error("the value holds characters that no header can carry"))?;
+    value.set_sensitive(template.reads(SECRETS));
+    Ok(value)
+}
+
+/// Reads the keys `url`, `headers` and those of the body.
+pub(crate) fn read_request(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    method: Option<Method>,
+    site: &Site,
+) -> Option<RequestTemplate> {
+    let url = reader.required(fields, "url").and_then(|node| {
+        let site = site.at(&fields.place("url"));
+        reader.url_is_no_number(node, &site.place)?;
+        let text = reader.text(node, &site.place)?;
+        reader.compiled(node, &site, UrlTemplate::parse(text, &site))
+    });
+    let headers = reader
+        .or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place).sending()));
+    let body = read_body(reader, fields, site);
+    let socket = site.names.socket.clone();
+    let is_https = url.as_ref().is_some_and(UrlTemplate::is_https);
+    if let Some(node) = fields.get("url").filter(|_| is_https && socket.is_some()) {
+        return reader.refuse(node.at, format!("{}: a unix socket has no TLS; write http://", fields.place("url")));
+    }
+    let fixed_headers = OnceLock::new();
+    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body?, socket, fixed_headers })
+}

@@ -1,0 +1,145 @@
+//! The JSON Schema of target documents, by which an editor completes and checks them.
+//!
+//! Keys, words and bounds are what the reader asks for while it reads the samples, which go through every section; beside them
+//! stands only what a key means. So the schema knows every key from the moment the reader does. It says less than the
+//! reader: what stands in a text is not judged.
+
+mod descriptions;
+mod required;
+
+use serde_json::{Map, Value, json};
+
+use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
+use self::required::REQUIRED;
+use crate::document::record;
+use crate::document::recording::{Asked, Recording};
+
+/// Documents that between them go through every section of the language.
+const SAMPLES: &str = include_str!("json_schema/samples.yaml");
+
+/// The schema, in draft 7, which editors take.
+#[must_use]
+pub fn json_schema() -> Value {
+    let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
+    let mut schema = Map::from_iter([
+        ("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#")),
+        ("title".to_owned(), json!("A poll target of drift-poller and drift-controller")),
+    ]);
+    if let Value::Object(root) = schema_at(&recording, "") {
+        schema.extend(root);
+    }
+    Value::Object(schema)
+}
+
+fn schema_at(recording: &Recording, place: &str) -> Value {
+    let place = alike(place);
+    let mut schema = match recording.at(&place) {
+        _ if types(&place).is_some() => match types(&place).unwrap_or_default() {
+            [] => json!({}),
+            [only] => json!({"type": only}),
+            several => json!({"type": several}),
+        },
+        None => json!({}),
+        Some(Asked::Text) => json!({"type": "string"}),
+        Some(Asked::Map) => match format!("{place}.*") {
+            every if recording.at(&every).is_some() => {
+                json!({"type": "object", "additionalProperties": schema_at(recording, &every)})
+            }
+            _ => json!({"type": "object"}),
+        },
+        Some(Asked::List) => json!({"type": "array", "items": schema_at(recording, &format!("{place}[]"))}),
+        Some(Asked::Truth) => json!({"type": "boolean"}),
+        Some(Asked::Whole(least, most)) => {
+            let number = |text: &str| text.parse::<u64>().map_or(Value::Null, Value::from);
+            json!({"type": "integer", "minimum": number(least), "maximum": number(most)})
+        }
+        Some(Asked::Words(words)) => json!({"enum": words}),
+        Some(Asked::Keys(keys)) => section(recording, &place, keys),
+    };
+    if let Some(description) = description(&place) {
+        schema["description"] = json!(description);
+    }
+    schema
+}
+
+fn section(recording: &Recording, place: &str, keys: &[String]) -> Value {
+    let fields: Map<String, Value> =
+        keys.iter().map(|key| (key.clone(), schema_at(recording, &below(place, key)))).collect();
+    let required: Vec<&str> =
+        keys.iter().map(String::as_str).filter(|key| REQUIRED.contains(&&*below(place, key))).collect();
+    let mut schema = json!({"type": "object", "additionalProperties": false, "properties": fields});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+/// The place of a key; those of `spec` are counted from there.
+fn below(place: &str, key: &str) -> String {
+    if place.is_empty() || place == "spec" { key.to_owned() } else { format!("{place}.{key}") }
+}
+
+/// The place at which a section is described that stands in several.
+fn alike(place: &str) -> String {
+    let found = ALIKE.iter().find_map(|(prefix, described)| Some((described, place.strip_prefix(prefix)?)));
+    found.map_or_else(|| place.to_owned(), |(described, rest)| format!("{described}{rest}"))
+}
+
+fn types(place: &str) -> Option<&'static [&'static str]> {
+    TYPES.iter().find(|(typed, _)| *typed == place).map(|(_, types)| *types)
+}
+
+fn description(place: &str) -> Option<&'static str> {
+    let found = |place: &str| {
+        let is_it = |described: &str| match described.strip_prefix('*') {
+            Some(end) => place.ends_with(end),
+            None => described == place,
+        };
+        DESCRIPTIONS.iter().find(|(described, _)| is_it(described)).map(|(_, description)| *description)
+    };
+    let elsewhere = || {
+        let mut places = DESCRIBED_AT.iter();
+        places.find_map(|(prefix, described)| found(&format!("{described}{}", place.strip_prefix(prefix)?)))
+    };
+    found(place).or_else(elsewhere)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The place of every key of the schema.
+    fn places(recording: &Recording, place: &str, found: &mut Vec<String>) {
+        let place = alike(place);
+        match recording.at(&place) {
+            Some(Asked::Keys(keys)) => {
+                for key in keys {
+                    found.push(alike(&below(&place, key)));
+                    places(recording, &below(&place, key), found);
+                }
+            }
+            Some(Asked::List) => places(recording, &format!("{place}[]"), found),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_key_is_described_and_no_other() {
+        let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
+        let mut found = Vec::new();
+        places(&recording, "", &mut found);
+        found.sort();
+        found.dedup();
+        let missing: Vec<_> = found.iter().filter(|place| description(place).is_none()).collect();
+        assert!(missing.is_empty(), "no description, and for a section perhaps no sample: {missing:#?}");
+        let unknown: Vec<_> = DESCRIPTIONS
+            .iter()
+            .filter(|(place, _)| !place.starts_with('*') && !found.iter().any(|known| known == place))
+            .collect();
+        assert!(unknown.is_empty(), "no such key: {unknown:#?}");
+        let unasked: Vec<_> =
+            found.iter().filter(|place| recording.at(place).is_none() && types(place).is_none()).collect();
+        assert!(unasked.is_empty(), "no sample reads these, or they are open: {unasked:#?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! `allowHosts` and `allowNetworks`: where the requests of a target may go.
+//!
+//! It must not know how an address is looked up or dialled.
+
+use std::sync::Arc;
+
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::network::Network;
+use crate::network::host_patterns::{HostPattern, HostPatterns};
+
+/// Entries of either list.
+const MAX_ENTRIES: usize = 100;
+
+pub(crate) fn read_allow_hosts(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<HostPatterns>> {
+    let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
+    let patterns: Vec<Option<_>> = items.iter().map(|item| read_host(reader, item, place)).collect();
+    patterns.into_iter().collect::<Option<_>>().map(|patterns| Arc::new(HostPatterns::new(patterns)))
+}
+
+fn read_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HostPattern> {
+    let text = reader.literal(node, place)?;
+    HostPattern::parse(text).or_else(|| {
+        let message = format!(
+            "{place}: `{text}` is no host; write api.example, api.example:8443, *.example (one label), or * for any"
+        );
+        reader.refuse(node.at, message)
+    })
+}
+
+pub(crate) fn read_allow_networks(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Network>> {
+    let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
+    let networks: Vec<Option<_>> = items.iter().map(|item| read_network(reader, item, place)).collect();
+    networks.into_iter().collect()
+}
+
+fn read_network(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Network> {
+    let text = reader.literal(node, place)?;
+    text.parse().or_else(|error| reader.refuse(node.at, format!("{place}: `{text}`: {error}")).ok_or(())).ok()
+}

@@ -1,0 +1,87 @@
+//! `each`: one request and its pages that answer for all objects at once.
+//!
+//! What it says of a single entry is asked with `item`. This file must not know how pages are fetched.
+
+use serde_json::Value;
+
+use crate::cel::{EvaluationError, Expression, Scope, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::read::keys::{Keys, read_keys};
+use crate::spec::templates::read_expression;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Keys of `read.http` that only a collection has.
+pub(super) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
+
+/// A collection of external resources.
+#[derive(Debug)]
+pub struct Collection {
+    /// The entries of one page.
+    each: Expression,
+    /// What entries are called.
+    pub keys: Keys,
+    /// Where the next page is.
+    pub next: NextPage,
+    /// Says of an entry that it is gone.
+    pub absent_when: Option<Expression>,
+}
+
+/// Where the next page of a collection is.
+#[derive(Debug)]
+pub enum NextPage {
+    /// There is one page.
+    None,
+    /// Where the header `Link` says `rel="next"`.
+    Link,
+    /// A URL or a path, or nothing after the last page.
+    At(Expression),
+}
+
+impl Collection {
+    /// The entries of a page.
+    ///
+    /// # Errors
+    /// When `each` cannot be evaluated for this answer, or gives no list.
+    pub fn entries(&self, response: &Value) -> Result<Vec<Value>, EvaluationError> {
+        let variables = Variables { response: Some(response), ..Variables::of_object(&Value::Null) };
+        match self.each.evaluate(&variables)? {
+            Some(Value::Array(entries)) => Ok(entries),
+            _ => Err(self.each.site().error("no list")),
+        }
+    }
+
+    /// The fields under `self` that its templates read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.keys.fields();
+        self.absent_when.iter().for_each(|rule| fields.extend(rule.fields()));
+        fields
+    }
+}
+
+/// Reads the keys of a collection; `None` inside where the read has no `each`.
+pub(super) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Collection>> {
+    let Some(each) = fields.get("each") else {
+        for key in ["key", "next"] {
+            if let Some(node) = fields.get(key) {
+                reader.refuse::<()>(node.at, format!("{}: it belongs to a collection; write each", fields.place(key)));
+            }
+        }
+        return Some(None);
+    };
+    let site = reader.site(&fields.place("each"), Scope::Page);
+    let each = read_expression(reader, each, &site);
+    let keys = reader.required(fields, "key");
+    let keys = keys.and_then(|node| read_keys(reader, node, &fields.place("key"), ("item", Scope::ItemAlone)));
+    let next = reader.or(fields, "next", NextPage::None, |reader, node, place| {
+        if node.as_text() == Some("link") {
+            return Some(NextPage::Link);
+        }
+        let site = reader.site(place, Scope::Page);
+        read_expression(reader, node, &site).map(NextPage::At)
+    });
+    let absent_when = reader.optional(fields, "absentWhen", |reader, node, place| {
+        let site = reader.site(place, Scope::Item);
+        read_expression(reader, node, &site)
+    });
+    Some(Some(Collection { each: each?, keys: keys?, next: next?, absent_when: absent_when? }))
+}

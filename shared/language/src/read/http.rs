@@ -1,0 +1,189 @@
+//! `read.http`: the real state by requests to HTTP servers, one or several in order.
+
+use serde_json::Value;
+
+use crate::cel::check::limits::MAX_RENDERED_BYTES;
+use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Node;
+use crate::http::auth::{Auth, read_auth};
+use crate::http::headers::read_headers;
+use crate::http::socket::read_socket;
+use crate::http::tls::{Tls, read_tls};
+use crate::read::collection::{COLLECTION_KEYS, Collection, read_collection};
+use crate::read::step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
+use crate::spec::templates::{read_expression, read_value};
+use crate::values::durations::{KIB, MIB, size};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::requests::http_request::HttpRequest;
+
+/// Default cap on an answer: a REST answer about one resource is a few KiB.
+const DEFAULT_MAX_BYTES: usize = MIB;
+
+/// A read by HTTP.
+#[derive(Debug)]
+pub struct HttpRead {
+    /// Its requests in order: the first, and those that see the answers before them.
+    pub first: ReadStep,
+    /// See [`HttpRead::first`].
+    pub further: Vec<ReadStep>,
+    /// The credential.
+    pub auth: Option<Auth>,
+    /// A private CA.
+    pub tls: Option<Tls>,
+    /// Where its request answers for all objects at once.
+    pub collection: Option<Collection>,
+    /// While it is false the resource is absent without a request.
+    pub absent_until: Option<Expression>,
+    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
+    pub valid_when: Option<Expression>,
+    /// Says that the external system is still at work.
+    pub settling_when: Option<Expression>,
+    /// Maps the answers to what is compared; default `${response.body}`.
+    pub observed: ValueTemplate,
+    /// Cap on the decoded body of each answer, bytes; default 1 MiB.
+    pub max_bytes: usize,
+    /// Whether what is found may depend on headers of the answers.
+    pub sees_headers: bool,
+}
+
+impl HttpRead {
+    /// Every request, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &ReadStep> {
+        std::iter::once(&self.first).chain(&self.further)
+    }
+
+    /// The first request that reads the object's external resource, without its credential.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(&self, object: &Value) -> Result<HttpRequest, EvaluationError> {
+        self.first.request.render(&Variables::of_object(object))
+    }
+
+    /// Whether a request can say anything of this object yet.
+    ///
+    /// # Errors
+    /// When `absentUntil` cannot be evaluated for this object.
+    pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
+        self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
+    }
+
+    fn reads(&self, variable: &str) -> bool {
+        let rules = self.valid_when.iter().chain(&self.settling_when);
+        self.observed.reads(variable)
+            || self.steps().any(|step| step.reads(variable))
+            || rules.into_iter().any(|rule| rule.reads(variable))
+    }
+
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.steps().for_each(|step| fields.extend(&step.request.fields()));
+        fields
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.observed.fields();
+        self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));
+        self.steps().for_each(|step| fields.extend(&step.fields()));
+        let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
+        rules.for_each(|rule| fields.extend(rule.fields()));
+        fields
+    }
+}
+
+/// Keys of `read.http` beside those of its request.
+const HTTP_KEYS: &[&str] =
+    &["steps", "socket", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
+
+pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
+    let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
+    let fields = reader.fields(node, place, &known)?;
+    let collection = read_collection(reader, &fields);
+    let is_collection = fields.get("each").is_some();
+    reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
+    let steps = read_requests(reader, &fields, is_collection);
+    reader.names_mut().socket = None;
+    let auth = reader.optional(&fields, "auth", read_auth);
+    let tls = reader.optional(&fields, "tls", read_tls);
+    let absent_until = reader.optional(&fields, "absentUntil", |reader, node, place| {
+        let site = reader.site(place, Scope::Object);
+        read_expression(reader, node, &site)
+    });
+    // What is asked of a page, and what of the entry of one object.
+    let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
+    let rule = |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_rule(reader, node, place, scope);
+    let valid_when = reader.optional(&fields, "validWhen", rule(whole));
+    let settling_when = reader.optional(&fields, "settlingWhen", rule(single));
+    let site = reader.site(&fields.place("observed"), single);
+    let observed = match fields.get("observed") {
+        Some(node) => read_value(reader, node, &site),
+        None => default_observed(is_collection, site),
+    };
+    let max_bytes = reader.or(&fields, "maxBytes", DEFAULT_MAX_BYTES, |reader, node, place| {
+        size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
+    });
+    reader.names_mut().steps.clear();
+    let (first, further) = steps?;
+    let mut read = HttpRead {
+        first,
+        further,
+        auth: auth?,
+        tls: tls?,
+        collection: collection?,
+        absent_until: absent_until?,
+        valid_when: valid_when?,
+        settling_when: settling_when?,
+        observed: observed?,
+        max_bytes: max_bytes?,
+        sees_headers: false,
+    };
+    read.sees_headers = read.reads(HEADERS);
+    match fields.get("tls") {
+        Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
+            reader.refuse(tls.at, format!("{place}.tls: the URL is not https"))
+        }
+        _ => Some(read),
+    }
+}
+
+/// One request, or the list of them.
+fn read_requests(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    is_collection: bool,
+) -> Option<(ReadStep, Vec<ReadStep>)> {
+    let Some(node) = fields.get("steps") else {
+        let role = if is_collection { Role::Page } else { Role::First };
+        return read_step(reader, fields, role).map(|step| (step, Vec::new()));
+    };
+    if is_collection {
+        let message = format!("{}: a collection is one request and its pages; write url", fields.place("steps"));
+        return reader.refuse(node.at, message);
+    }
+    let is_beside = |key: &str| REQUEST_KEYS.contains(&key) && key != "headers";
+    let mut beside = fields.entries().iter().filter(|entry| is_beside(&entry.key));
+    if let Some(entry) = beside.next() {
+        let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
+        reader.refuse::<()>(entry.key_at, message);
+    }
+    let headers = reader.or(fields, "headers", Vec::new(), |reader, node, place| {
+        let site = reader.site(place, Scope::Object);
+        read_headers(reader, node, &site)
+    });
+    let (mut steps, headers) = (read_steps(reader, node, &fields.place("steps"))?, headers?);
+    steps.iter_mut().for_each(|step| step.request.inherit(&headers));
+    let mut steps = steps.into_iter();
+    Some((steps.next()?, steps.collect()))
+}
+
+/// `${response.body}`, or of a collection `${item}`.
+fn default_observed(is_collection: bool, site: Site) -> Option<ValueTemplate> {
+    let text = if is_collection { "${item}" } else { "${response.body}" };
+    Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))
+}
+
+fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Expression> {
+    let site = reader.site(place, scope);
+    read_expression(reader, node, &site)
+}

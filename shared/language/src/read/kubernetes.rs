@@ -1,0 +1,120 @@
+//! `read.kubernetes`: the real state is another object of the cluster.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::spec::cluster_kind::read_cluster_kind;
+use crate::values::names::is_dns_label;
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Longest name of an object, bytes: what Kubernetes takes.
+const MAX_NAME_BYTES: usize = 253;
+
+/// An object that is being deleted is neither there nor gone, however long its finalizers take.
+const DEFAULTS: DefaultRules =
+    DefaultRules { observed: "${resource}", settling_when: Some("${has(resource.metadata.deletionTimestamp)}") };
+
+/// A read of an object of the cluster.
+#[derive(Debug)]
+pub struct KubernetesRead {
+    /// Group and version of its kind.
+    pub api_version: Arc<str>,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// Its namespace; `None` for that of the object.
+    pub namespace: Option<String>,
+    /// Its name.
+    name: TextTemplate,
+    /// What it says; that there is none says by itself that the resource is gone.
+    pub rules: AnswerRules,
+}
+
+impl KubernetesRead {
+    /// The group of its kind; empty for the group without a name.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Which object of the cluster is the external resource of this one.
+    ///
+    /// # Errors
+    /// When the name cannot be evaluated for this object, or is none that an object of the cluster can have.
+    pub fn render(&self, object: &Value) -> Result<ClusterResource, EvaluationError> {
+        let name = self.name.render(&Variables::of_object(object))?;
+        if !is_name(&name) {
+            return Err(self.name.site().error(format!(
+                "no object can have that name: 1 to {MAX_NAME_BYTES} letters, digits, `-`, `.`, `_` and `:` are needed"
+            )));
+        }
+        let own = || object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
+        Ok(ClusterResource {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone().or_else(own),
+            name,
+        })
+    }
+
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        self.name.fields()
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.name.fields();
+        fields.extend(&self.rules.fields());
+        fields.insert(own_namespace());
+        fields
+    }
+
+    /// The fields under `self` that tell which object of the cluster it is, and what is taken of it.
+    pub(super) fn own_fields(&self) -> FieldPaths {
+        let mut fields = self.name.fields();
+        fields.extend(&self.rules.fields());
+        if self.namespace.is_none() {
+            fields.insert(own_namespace());
+        }
+        fields
+    }
+}
+
+/// Whether a text can stand in a path as it is, and name an object. Kubernetes allows more in the names of a few kinds, but
+/// none that its own objects have.
+fn is_name(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_' | ':');
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && text.chars().all(is_part) && !matches!(text, "." | "..")
+}
+
+fn own_namespace() -> Vec<String> {
+    vec!["metadata".to_owned(), "namespace".to_owned()]
+}
+
+/// Keys of `read.kubernetes`.
+const KUBERNETES_KEYS: &[&str] =
+    &["apiVersion", "kind", "name", "namespace", "absentWhen", "validWhen", "settlingWhen", "observed"];
+
+pub(super) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesRead> {
+    let fields = reader.fields(node, place, KUBERNETES_KEYS)?;
+    let kind = read_cluster_kind(reader, &fields);
+    let name = reader.required(&fields, "name").and_then(|node| {
+        let text = reader.text(node, &fields.place("name"))?;
+        let site = reader.site(&fields.place("name"), Scope::Object);
+        reader.compiled(node, &site, TextTemplate::parse(text, &site))
+    });
+    let namespace = reader.optional(&fields, "namespace", |reader, node, place| {
+        let text = reader.literal(node, place)?;
+        if is_dns_label(text) {
+            return Some(text.to_owned());
+        }
+        reader.refuse(node.at, format!("{place}: `{text}` is no namespace; leave it out for that of the object"))
+    });
+    let rules = read_rules(reader, &fields, Scope::Resource, DEFAULTS);
+    let (api_version, kind) = kind?;
+    Some(KubernetesRead { api_version, kind, namespace: namespace?, name: name?, rules: rules? })
+}

@@ -1,0 +1,89 @@
+//! `read.postgres`: the real state by a query to a PostgreSQL server.
+
+use serde_json::Value;
+
+use crate::cel::check::limits::MAX_RENDERED_BYTES;
+use crate::cel::{EvaluationError, Scope, Variables};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::read::keys::{Keys, read_keys};
+use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::sql::{Connection, SqlTemplate, read_connection};
+use crate::values::durations::{KIB, MIB, size};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::requests::sql_query::SqlQuery;
+
+/// Default cap on all that a query gives: a row about one resource is a few KiB.
+const DEFAULT_MAX_BYTES: usize = MIB;
+
+/// How a query begins. It is asked as a part of one of ours, which none but these can be.
+const FIRST_WORDS: &[&str] = &["select", "with", "values", "table"];
+
+/// A read by a query.
+#[derive(Debug)]
+pub struct PostgresRead {
+    /// Which database, and as whom.
+    pub connection: Connection,
+    /// The query.
+    query: SqlTemplate,
+    /// What rows are called, where the query answers for all objects.
+    pub keys: Option<Keys>,
+    /// What a row says; that there is none says by itself that the resource is gone.
+    pub rules: AnswerRules,
+    /// Cap on what the server sends for one query, bytes; default 1 MiB, and 8 MiB for all rows at once.
+    pub max_bytes: usize,
+}
+
+impl PostgresRead {
+    /// The query that reads the object's external resource.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn render(&self, object: &Value) -> Result<SqlQuery, EvaluationError> {
+        self.query.query(&Variables::of_object(object))
+    }
+
+    pub(super) fn address_fields(&self) -> FieldPaths {
+        self.query.fields()
+    }
+
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.query.fields();
+        fields.extend(&self.rules.fields());
+        self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
+        fields
+    }
+}
+
+/// A row is compared as it is, and says nothing of the server being at work.
+const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
+
+/// Keys of `read.postgres`.
+const POSTGRES_KEYS: &[&str] =
+    &["connection", "query", "key", "absentWhen", "validWhen", "settlingWhen", "observed", "maxBytes"];
+
+pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresRead> {
+    let fields = reader.fields(node, place, POSTGRES_KEYS)?;
+    let connection = reader.required(&fields, "connection");
+    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
+    let query = reader.required(&fields, "query");
+    let query = query.and_then(|node| read_query(reader, node, &fields.place("query")));
+    let keys =
+        reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, ("row", Scope::RowAlone)));
+    let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
+    let default_max_bytes = if fields.get("key").is_some() { MAX_RENDERED_BYTES } else { DEFAULT_MAX_BYTES };
+    let max_bytes = reader.or(&fields, "maxBytes", default_max_bytes, |reader, node, place| {
+        size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
+    });
+    Some(PostgresRead { connection: connection?, query: query?, keys: keys?, rules: rules?, max_bytes: max_bytes? })
+}
+
+fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<SqlTemplate> {
+    let text = reader.text(node, place)?;
+    let site = reader.site(place, Scope::Object);
+    let query = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
+    if !query.begins_with(FIRST_WORDS) {
+        return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
+    }
+    Some(query)
+}

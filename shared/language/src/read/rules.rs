@@ -1,0 +1,70 @@
+//! What an answer says that is one value: a row, an object of the cluster. The rules are asked in one order, whatever it is.
+//!
+//! This file must not know where the value comes from.
+
+use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Node;
+use crate::spec::templates::{read_expression, read_value};
+use drift_api::object::field_paths::FieldPaths;
+
+/// The rules over one value, in the order in which they are asked.
+#[derive(Debug)]
+pub struct AnswerRules {
+    /// Says of what is there that the resource is gone.
+    pub absent_when: Option<Expression>,
+    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
+    pub valid_when: Option<Expression>,
+    /// Says that the external system is still at work.
+    pub settling_when: Option<Expression>,
+    /// Maps the value to what is compared.
+    pub observed: ValueTemplate,
+}
+
+/// What holds where the target says nothing, as it would be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DefaultRules {
+    pub(super) observed: &'static str,
+    pub(super) settling_when: Option<&'static str>,
+}
+
+impl AnswerRules {
+    /// The fields under `self` that they read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.observed.fields();
+        let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
+        rules.for_each(|rule| fields.extend(rule.fields()));
+        fields
+    }
+}
+
+/// Reads the rules, which see the value by this scope.
+pub(super) fn read_rules(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    scope: Scope,
+    defaults: DefaultRules,
+) -> Option<AnswerRules> {
+    let rule = |reader: &mut Reader<'_>, node: &Node, place: &str| {
+        let site = reader.site(place, scope);
+        read_expression(reader, node, &site)
+    };
+    let absent_when = reader.optional(fields, "absentWhen", rule);
+    let valid_when = reader.optional(fields, "validWhen", rule);
+    let settling_when = reader.optional(fields, "settlingWhen", rule);
+    let settling_when = settling_when.map(|written| {
+        let site = reader.site(&fields.place("settlingWhen"), scope);
+        written.or_else(|| Expression::parse(defaults.settling_when?, &site).ok())
+    });
+    let site = reader.site(&fields.place("observed"), scope);
+    let observed = match fields.get("observed") {
+        Some(node) => read_value(reader, node, &site),
+        None => ValueNode::parse(defaults.observed, &site).ok().map(|root| ValueTemplate::new(root, site)),
+    };
+    Some(AnswerRules {
+        absent_when: absent_when?,
+        valid_when: valid_when?,
+        settling_when: settling_when?,
+        observed: observed?,
+    })
+}

@@ -1,0 +1,146 @@
+//! One request of a read, and what its answer may say by itself.
+//!
+//! This file must not know what is made of the answers.
+
+use http::Method;
+
+use crate::cel::{Expression, Scope};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Node;
+use crate::http::request::{RequestTemplate, read_request};
+use crate::http::statuses::{StatusSet, read_accept};
+use crate::spec::naming::read_step_name;
+use crate::spec::templates::read_expression;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Requests of one read: each is a round trip within one deadline.
+const MAX_STEPS: usize = 8;
+
+/// Keys of a request, wherever it stands.
+pub(super) const REQUEST_KEYS: &[&str] =
+    &["method", "url", "headers", "body", "form", "text", "as", "accept", "absentWhen"];
+
+/// One request of a read.
+#[derive(Debug)]
+pub struct ReadStep {
+    /// What later steps and rules call its answer.
+    pub name: Option<String>,
+    /// What is sent: GET (default), HEAD or POST.
+    pub request: RequestTemplate,
+    /// How its body is taken; default JSON.
+    pub format: Format,
+    /// Statuses that carry an observation; default 200–299.
+    pub accept: StatusSet,
+    /// What says that the resource is absent.
+    pub absence: Absence,
+}
+
+/// How a body is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As JSON; any other is malformed.
+    Json,
+    /// As a text, which is never malformed.
+    Text,
+}
+
+/// What says that the resource is absent.
+#[derive(Debug)]
+pub enum Absence {
+    /// A status of 404 or 410 whose body is empty, or well-formed JSON.
+    ByStatus,
+    /// The target's own rule.
+    When(Expression),
+    /// Nothing.
+    Never,
+}
+
+impl ReadStep {
+    /// Whether its templates read a variable of the language.
+    pub(super) fn reads(&self, variable: &str) -> bool {
+        let in_absence = matches!(&self.absence, Absence::When(rule) if rule.reads(variable));
+        in_absence || self.request.reads(variable)
+    }
+
+    /// The fields under `self` that its templates read.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = self.request.fields();
+        if let Absence::When(rule) = &self.absence {
+            fields.extend(rule.fields());
+        }
+        fields
+    }
+}
+
+/// Reads the steps of a list; each sees the answers of those before it, and what follows sees all.
+pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
+    let items = reader.items(node, place, 1..=MAX_STEPS)?;
+    let mut steps = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        let place = format!("{place}[{position}]");
+        let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
+        let step = reader.fields(item, &place, &known).and_then(|fields| {
+            let name = reader.required(&fields, "name");
+            let name = name.and_then(|node| read_step_name(reader, node, &fields.place("name")));
+            let step = read_step(reader, &fields, if position == 0 { Role::First } else { Role::Later });
+            Some(ReadStep { name: Some(name?), ..step? })
+        });
+        let named = item.get("name").and_then(Node::as_text);
+        // Also of one that is wrong: what follows must not be blamed for it.
+        reader.names_mut().steps.extend(named.map(str::to_owned));
+        steps.push(step);
+    }
+    steps.into_iter().collect()
+}
+
+/// Which request of a read it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The first: its status may say by itself that the resource is absent.
+    First,
+    /// One after it.
+    Later,
+    /// A page of a collection, whose rule for absence is asked of its entries.
+    Page,
+}
+
+/// Reads the keys of one request.
+pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
+    let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
+        // By index: a Method cannot be copied.
+        let methods = [Method::GET, Method::HEAD, Method::POST];
+        let index = reader.choice(node, place, &[("GET", 0), ("HEAD", 1), ("POST", 2)])?;
+        methods.into_iter().nth(index)
+    });
+    let site = reader.site("", Scope::Object);
+    let request = read_request(reader, fields, method, &site);
+    let format = reader.or(fields, "as", Format::Json, |reader, node, place| {
+        reader.choice(node, place, &[("json", Format::Json), ("text", Format::Text)])
+    });
+    let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
+    let absence = read_absence(reader, fields, role);
+    let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence: absence? };
+    check_body(reader, fields, step)
+}
+
+fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<Absence> {
+    match (fields.get("absentWhen"), role) {
+        (_, Role::Page) | (None, Role::Later) => Some(Absence::Never),
+        (None, Role::First) => Some(Absence::ByStatus),
+        (Some(node), _) => {
+            let site = reader.site(&fields.place("absentWhen"), Scope::Response);
+            read_expression(reader, node, &site).map(Absence::When)
+        }
+    }
+}
+
+fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {
+    let written = crate::http::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
+    match written {
+        Some((key, node)) if step.request.method != Method::POST => {
+            let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));
+            reader.refuse(node.at, message)
+        }
+        _ => Some(step),
+    }
+}

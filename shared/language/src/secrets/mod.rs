@@ -1,0 +1,145 @@
+//! `spec.secrets`: the Secrets of which a correction sends something, each by a name of the target's own.
+//!
+//! It names them and holds nothing of them. This file must not know how a Secret is got, nor in what it is sent.
+
+pub(crate) mod credentials;
+pub(crate) mod secret_use;
+
+use serde_json::Value;
+
+use crate::cel::is_word;
+use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::{Entry, Node};
+use crate::http::secret_key::{SecretKey, read_data_key, read_secret_key};
+use crate::values::names::is_dns_subdomain;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Secrets of one target: their marks stand in the note of every object, which shares its message with a sentence.
+const MAX_SECRETS: usize = 16;
+/// Characters of a name, for the same reason.
+const MAX_NAME_CHARS: usize = 32;
+
+/// A Secret of which a correction sends one value.
+#[derive(Debug)]
+pub struct DeclaredSecret {
+    /// What the target calls it.
+    pub name: String,
+    /// Which Secret, and which of its keys.
+    pub source: SecretSource,
+}
+
+/// Where a secret stands.
+#[derive(Debug)]
+pub enum SecretSource {
+    /// In a Secret of our own namespace, one for all objects.
+    Own(SecretKey),
+    /// In a Secret of the object's namespace.
+    OfObject(ObjectSecret),
+}
+
+/// A Secret that stands beside the object.
+#[derive(Debug)]
+pub struct ObjectSecret {
+    secret: TextTemplate,
+    /// The data key.
+    pub key: String,
+}
+
+impl ObjectSecret {
+    /// The Secret's name.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated for this object, or gives no name of a Secret.
+    pub fn secret_of(&self, object: &Value) -> Result<String, EvaluationError> {
+        let name = self.secret.render(&Variables::of_object(object))?;
+        if is_dns_subdomain(&name) {
+            Ok(name)
+        } else {
+            Err(self.secret.site().error("the result is no name of a Secret"))
+        }
+    }
+}
+
+impl DeclaredSecret {
+    /// Whether it stands beside the object, in a namespace that is not ours.
+    #[must_use]
+    pub const fn is_of_object(&self) -> bool {
+        matches!(self.source, SecretSource::OfObject(_))
+    }
+
+    /// The key of the Secret that stands beside the object.
+    #[must_use]
+    pub fn key_of_object(&self) -> Option<&str> {
+        match &self.source {
+            SecretSource::Own(_) => None,
+            SecretSource::OfObject(of_object) => Some(&of_object.key),
+        }
+    }
+
+    /// The fields under `self` that tell which Secret it is.
+    pub(crate) fn fields(&self) -> FieldPaths {
+        match &self.source {
+            SecretSource::Own(_) => FieldPaths::default(),
+            SecretSource::OfObject(of_object) => of_object.secret.fields(),
+        }
+    }
+}
+
+/// How expressions name a secret.
+pub(crate) fn secret_variable(name: &str) -> String {
+    format!("{SECRETS}.{name}")
+}
+
+/// Takes in this key, so that every template read after knows the names.
+pub(crate) fn read_secrets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<DeclaredSecret>> {
+    let fields = reader.any_fields(node, place)?;
+    // Also those that are wrong: what uses them must not be blamed for it.
+    reader.names_mut().secrets = fields.entries().iter().map(|entry| entry.key.clone()).collect();
+    if !(1..=MAX_SECRETS).contains(&fields.entries().len()) {
+        return reader.refuse(node.at, format!("{place}: 1 to {MAX_SECRETS} secrets are needed"));
+    }
+    let secrets: Vec<_> = fields.entries().iter().map(|entry| read_secret(reader, &fields, entry)).collect();
+    secrets.into_iter().collect()
+}
+
+fn read_secret(reader: &mut Reader<'_>, secrets: &Fields<'_>, entry: &Entry) -> Option<DeclaredSecret> {
+    let place = secrets.place(&entry.key);
+    let name = check_name(reader, entry, &place);
+    let fields = reader.fields(&entry.value, &place, &["secretRef", "fromObject", "key"])?;
+    let source = match (fields.get("secretRef"), fields.get("fromObject")) {
+        (Some(_), None) if fields.get("key").is_some() => {
+            let message = format!("{}: it stands in secretRef: {{name, key}}", fields.place("key"));
+            reader.refuse(fields.at(), message)
+        }
+        (Some(_), None) => read_secret_key(reader, &fields, "secretRef").map(SecretSource::Own),
+        (None, Some(node)) => read_object_secret(reader, &fields, node).map(SecretSource::OfObject),
+        _ => reader.refuse(fields.at(), format!("{place}: exactly one of secretRef, fromObject is needed")),
+    };
+    Some(DeclaredSecret { name: name?, source: source? })
+}
+
+fn read_object_secret(reader: &mut Reader<'_>, fields: &Fields<'_>, node: &Node) -> Option<ObjectSecret> {
+    let place = fields.place("fromObject");
+    let secret = reader.text(node, &place).and_then(|text| {
+        let site = reader.site(&place, Scope::Object);
+        reader.compiled(node, &site, TextTemplate::parse(text, &site))
+    });
+    let key = read_data_key(reader, fields);
+    Some(ObjectSecret { secret: secret?, key: key? })
+}
+
+fn check_name(reader: &mut Reader<'_>, entry: &Entry, place: &str) -> Option<String> {
+    let name = entry.key.as_str();
+    if !is_word(name) || name.starts_with('_') || name.len() > MAX_NAME_CHARS {
+        let message = format!(
+            "{place}: `{name}` is no name of a secret: use at most {MAX_NAME_CHARS} letters, digits and _, a letter first"
+        );
+        return reader.refuse(entry.key_at, message);
+    }
+    Some(name.to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

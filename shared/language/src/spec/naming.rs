@@ -1,0 +1,175 @@
+//! `let`, `base` and `allowHosts`, and the names of steps: what a target writes once and holds in several places.
+//!
+//! It must not know where they are used.
+
+use crate::cel::is_word;
+use crate::cel::{Scope, Site, UrlTemplate};
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Node;
+use crate::network::destinations::read_allow_hosts;
+
+/// Entries of `let`.
+const MAX_LETS: usize = 50;
+/// Characters of a step's name.
+const MAX_STEP_NAME_CHARS: usize = 63;
+
+/// Takes in these keys, so that every template read after sees them.
+pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<()> {
+    let base = reader.optional(fields, "base", read_base);
+    let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
+    let lets = reader.optional(fields, "let", read_lets);
+    reader.names_mut().base = base?;
+    reader.names_mut().hosts = hosts?;
+    lets.map(drop)
+}
+
+/// A literal URL without a query; `/` at its end makes no difference.
+fn read_base(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    reader.url_is_no_number(node, place)?;
+    let text = reader.literal(node, place)?;
+    if text.contains(['?', '#']) {
+        return reader.refuse(node.at, format!("{place}: a query cannot be continued; write it where it is used"));
+    }
+    let site = Site::new(place, Scope::Object);
+    reader.compiled(node, &site, UrlTemplate::parse(text, &site))?;
+    Some(text.trim_end_matches('/').to_owned())
+}
+
+fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
+    let fields = reader.any_fields(node, place)?;
+    if fields.entries().len() > MAX_LETS {
+        return reader.refuse(node.at, format!("{place}: at most {MAX_LETS} names"));
+    }
+    let texts = fields.entries().iter().map(|entry| {
+        let text = reader.text(&entry.value, &fields.place(&entry.key))?;
+        Some((entry.key.as_str(), text))
+    });
+    let texts: Vec<_> = texts.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
+    let Err(errors) = reader.names_mut().define(&texts) else { return Some(()) };
+    for (position, errors) in errors {
+        let entry = &fields.entries()[position];
+        reader.refuse_template::<()>(&entry.value, &fields.place(&entry.key), errors);
+    }
+    None
+}
+
+/// The name of a step, by which later ones see its answer.
+pub(crate) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let name = reader.literal(node, place)?;
+    if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {
+        let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
+        return reader.refuse(node.at, message);
+    }
+    if reader.names_mut().steps.iter().any(|known| known == name) {
+        return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
+    }
+    Some(name.to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use crate::*;
+    use serde_json::json;
+
+    const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${owner}"
+  base: https://dns.example/api/
+  let:
+    owner: "${self.metadata.namespace + '.' + short}"
+    short: "${self.metadata.name}"
+    found: "${response.body.items.filter(each, each.name == short)}"
+  read: {http: {url: "/zones/${owner}?q=${short}", observed: "${found[0]}"}}
+  compare: {desired: {a: "${self.spec.a}"}}
+"#;
+
+    fn parse(text: &str) -> Result<Target, Vec<String>> {
+        crate::fixtures::parsed(text)
+    }
+
+    #[test]
+    fn a_name_stands_for_its_expression_wherever_it_is_used() {
+        let target = parse(TEXT).unwrap();
+        let object = json!({"metadata": {"name": "www", "namespace": "n"}, "spec": {"a": 1}});
+        assert_eq!(target.identity_of(&object).unwrap(), "n.www");
+        let read = target.read.http().unwrap();
+        assert_eq!(read.render(&object).unwrap().url.as_str(), "https://dns.example/api/zones/n.www?q=www");
+        let response = json!({"body": {"items": [{"name": "x"}, {"name": "www", "a": 1}]}});
+        let variables = cel::Variables { response: Some(&response), ..cel::Variables::of_object(&object) };
+        assert_eq!(read.observed.render(&variables).unwrap(), json!({"name": "www", "a": 1}));
+        let paths = [vec!["metadata", "namespace"], vec!["metadata", "name"]];
+        for path in paths.map(|path| path.into_iter().map(str::to_owned).collect::<Vec<_>>()) {
+            assert!(format!("{:?}", target.poll_fields).contains(&path[1]), "{path:?} is kept");
+        }
+    }
+
+    #[test]
+    fn an_edited_name_is_an_edited_target() {
+        let hashes = |text: &str| parse(text).map(|target| (target.verdict_hash, target.correct_hash)).unwrap();
+        let other = TEXT.replace("${self.metadata.name}", "${self.metadata.uid}");
+        assert_ne!(hashes(TEXT).0, hashes(&other).0);
+        assert_ne!(hashes(TEXT).1, hashes(&other).1);
+        assert_ne!(hashes(TEXT), hashes(&TEXT.replace("/api/", "/v2/")));
+    }
+
+    #[test]
+    fn each_mistake_is_told_at_its_place() {
+        let table: &[(&str, &str, &[&str])] = &[
+            (
+                "short: \"${self.metadata.name}\"",
+                "short: \"${owner}\"",
+                &["10:15 let.owner: these names stand for each other: owner → short → owner"],
+            ),
+            (
+                "short: \"${self.metadata.name}\"",
+                "short: www",
+                &["11:12 let.short: write one \"${…}\" and nothing around it"],
+            ),
+            (
+                "short: \"${self.metadata.name}\"",
+                "short: \"${self.metadata.name}\"\n    response: \"${1}\"",
+                &["12:16 let.response: `response` means something in the language already; give it another name"],
+            ),
+            (
+                "short: \"${self.metadata.name}\"",
+                "short: \"${slef.metadata.name}\"",
+                &["11:15 let.short: unknown variable `slef`: did you mean `self`?"],
+            ),
+            (
+                "identity: \"${owner}\"",
+                "identity: \"${found[0].name}\"",
+                &["7:16 identity: `response` does not exist here; known: self"],
+            ),
+            (
+                "base: https://dns.example/api/",
+                "base: \"https://${self.metadata.name}/\"",
+                &["8:9 base is literal: no ${…} here"],
+            ),
+            (
+                "  base: https://dns.example/api/\n",
+                "",
+                &["12:23 read.http.url: it begins with `/`, and there is no `base` that it continues"],
+            ),
+            (
+                "base: https://dns.example/api/",
+                "base: https://dns.example/api?x=1",
+                &["8:9 base: a query cannot be continued; write it where it is used"],
+            ),
+            (
+                "desired: {a: \"${self.spec.a}\"}",
+                "desired: {a: \"${found[0].a}\"}",
+                &["14:29 compare.desired.a: `response` does not exist here; known: self"],
+            ),
+        ];
+        for (written, mistaken, expected) in table {
+            let text = TEXT.replace(written, mistaken);
+            assert_ne!(text, TEXT, "{written}");
+            assert_eq!(parse(&text).unwrap_err(), *expected, "{mistaken}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `objects`: which Kubernetes objects a target speaks of.
+
+use serde_json::Value;
+
+use crate::document::raw::{Fields, Reader};
+use crate::document::yaml::Node;
+use crate::spec::selector::LabelSelector;
+use crate::values::names::{is_api_version, is_dns_label, is_kind};
+
+/// Namespaces of one target: more than that is a selector's work, and each is a watch of its own.
+const MAX_NAMESPACES: usize = 100;
+
+/// Which objects a target speaks of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectSelection {
+    /// For example `demo.driftpoller.dev/v1`.
+    pub api_version: String,
+    /// For example `Proxy`.
+    pub kind: String,
+    /// Only these namespaces; empty means all (and is the only choice for a cluster-scoped kind).
+    pub namespaces: Vec<String>,
+    /// Label selector, matched in-process.
+    pub label_selector: LabelSelector,
+}
+
+impl ObjectSelection {
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Whether it speaks of objects of that kind, in whatever version of the group.
+    #[must_use]
+    pub fn is_of(&self, group: &str, kind: &str) -> bool {
+        self.group() == group && self.kind == kind
+    }
+
+    /// Whether it selects an object of its kind with this namespace and these labels. An object without a namespace is
+    /// of a cluster-scoped kind, for which namespaces mean nothing.
+    #[must_use]
+    pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
+        let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
+        let is_in_scope = self.namespaces.is_empty() || namespace.is_none_or(is_inside);
+        is_in_scope && self.label_selector.matches(labels)
+    }
+
+    /// Whether some object could be selected by both, provably: the same kind, a common namespace, and selectors that
+    /// are the same or of which one selects everything. Other overlaps are found when they happen.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let same_kind = self.is_of(other.group(), &other.kind);
+        let common_namespace = self.namespaces.is_empty()
+            || other.namespaces.is_empty()
+            || self.namespaces.iter().any(|namespace| other.namespaces.contains(namespace));
+        let common_labels = self.label_selector.is_empty()
+            || other.label_selector.is_empty()
+            || self.label_selector == other.label_selector;
+        same_kind && common_namespace && common_labels
+    }
+}
+
+pub(crate) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectSelection> {
+    let fields = reader.fields(node, place, &["apiVersion", "kind", "namespaces", "labelSelector"])?;
+    let api_version = read_api_version(reader, &fields);
+    let kind = read_kind(reader, &fields);
+    let namespaces = reader.or(&fields, "namespaces", Vec::new(), read_namespaces);
+    let label_selector = reader.or(&fields, "labelSelector", LabelSelector::default(), |reader, node, place| {
+        let text = reader.literal(node, place)?;
+        LabelSelector::parse(text).map_or_else(|error| reader.refuse(node.at, format!("{place}: {error}")), Some)
+    });
+    Some(ObjectSelection {
+        api_version: api_version?,
+        kind: kind?,
+        namespaces: namespaces?,
+        label_selector: label_selector?,
+    })
+}
+
+/// The group and version of a kind.
+pub(crate) fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let (node, place) = (reader.required(fields, "apiVersion")?, fields.place("apiVersion"));
+    let text = reader.literal(node, &place)?;
+    if !is_api_version(text) {
+        return reader.refuse(node.at, format!("{place}: `{text}` is no API version; write group/version, or v1"));
+    }
+    Some(text.to_owned())
+}
+
+/// The kind, which is told without its group.
+pub(crate) fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let (node, place) = (reader.required(fields, "kind")?, fields.place("kind"));
+    let text = reader.literal(node, &place)?;
+    if !is_kind(text) {
+        let message = format!("{place}: `{text}` is no kind; write it as in the CRD, for example Proxy");
+        return reader.refuse(node.at, message);
+    }
+    Some(text.to_owned())
+}
+
+fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
+    let items = reader.items(node, place, 1..=MAX_NAMESPACES)?;
+    let mut namespaces: Vec<String> = Vec::new();
+    let mut whole = true;
+    for item in items {
+        let Some(name) = reader.literal(item, place) else {
+            whole = false;
+            continue;
+        };
+        if !is_dns_label(name) {
+            reader.refuse::<()>(item.at, format!("{place}: `{name}` is no namespace"));
+            whole = false;
+        } else if namespaces.iter().any(|known| known == name) {
+            reader.refuse::<()>(item.at, format!("{place}: `{name}` stands twice"));
+            whole = false;
+        } else {
+            namespaces.push(name.to_owned());
+        }
+    }
+    namespaces.sort();
+    whole.then_some(namespaces)
+}

@@ -1,0 +1,46 @@
+//! `require` and `suspendWhen`: the rules that an object must meet, and what people are told where it does not.
+//!
+//! It must not know what is done with an object that does not.
+
+use crate::cel::{Expression, Scope};
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::spec::checked::Requirement;
+use crate::spec::templates::read_expression;
+
+/// `require` entries of one target.
+const MAX_REQUIREMENTS: usize = 50;
+/// Characters of an `else`: it stands in a condition's message.
+const MAX_ELSE_CHARS: usize = 256;
+
+/// Reads the list.
+pub(crate) fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {
+    let items = reader.items(node, place, 1..=MAX_REQUIREMENTS)?;
+    let requirements: Vec<Option<Requirement>> = items
+        .iter()
+        .enumerate()
+        .map(|(position, item)| read_requirement(reader, item, &format!("{place}[{position}]")))
+        .collect();
+    requirements.into_iter().collect()
+}
+
+/// Reads the rule that says of which objects nothing is polled.
+pub(crate) fn read_suspend_when(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
+    read_expression(reader, node, &reader.site(place, Scope::Object))
+}
+
+fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Requirement> {
+    let fields = reader.fields(node, place, &["that", "else"])?;
+    let that = reader
+        .required(&fields, "that")
+        .and_then(|node| read_expression(reader, node, &reader.site(&fields.place("that"), Scope::Object)));
+    let otherwise = reader.required(&fields, "else").and_then(|node| {
+        let place = fields.place("else");
+        let text = reader.literal(node, &place)?;
+        if text.is_empty() || text.chars().count() > MAX_ELSE_CHARS || text.chars().any(char::is_control) {
+            return reader.refuse(node.at, format!("{place}: one line of 1 to {MAX_ELSE_CHARS} characters is needed"));
+        }
+        Some(text.to_owned())
+    });
+    Some(Requirement { that: that?, otherwise: otherwise? })
+}

@@ -1,0 +1,21 @@
+//! `connection`: the Secret that says which database is meant, and as whom.
+//!
+//! It names the Secret and holds nothing of it.
+
+use crate::document::raw::Reader;
+use crate::document::yaml::Node;
+use crate::http::secret_key::read_secret_name;
+
+/// Which database is meant, and as whom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Connection {
+    /// The Secret's name, in our own namespace.
+    pub secret: String,
+}
+
+pub(crate) fn read_connection(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Connection> {
+    let fields = reader.fields(node, place, &["secretRef"])?;
+    let node = reader.required(&fields, "secretRef")?;
+    let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
+    Some(Connection { secret: read_secret_name(reader, &fields)? })
+}

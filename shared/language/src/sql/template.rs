@@ -1,0 +1,190 @@
+//! One statement with `${…}` in it, as a query with parameters or as text with literals.
+//!
+//! This file must not know where an expression may stand, nor how a value is written.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cel::check::limits::MAX_RENDERED_BYTES;
+use crate::cel::pieces;
+use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables};
+use crate::sql::literal;
+use crate::sql::places::{Places, behind_comments, has_word};
+use crate::sql::words::{Role, take_word};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::requests::sql_query::SqlQuery;
+
+/// One statement with `${…}` in it.
+#[derive(Debug)]
+pub struct SqlTemplate {
+    site: Site,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Expression(Role, Expression),
+}
+
+impl SqlTemplate {
+    /// Compiles a statement.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let pieces = pieces(text).map_err(|error| vec![error])?;
+        let (mut places, mut parts, mut errors) = (Places::new(), Vec::new(), Vec::new());
+        let mut end = 0;
+        for (position, piece) in pieces.iter().enumerate() {
+            match piece {
+                Piece::Literal(literal) => match places.read(literal) {
+                    Ok(kept) => parts.push(Part::Text(kept)),
+                    Err((offset, mistake)) => return Err(with(errors, end + offset, mistake)),
+                },
+                Piece::Expression { source, offset } => {
+                    end = offset + source.chars().count() + 1;
+                    let next = pieces.get(position + 1);
+                    let behind =
+                        next.and_then(|next| if let Piece::Literal(text) = next { text.chars().next() } else { None });
+                    let is_followed = matches!(next, Some(Piece::Expression { .. }));
+                    if let Err(mistake) = places.take_expression(behind, is_followed) {
+                        return Err(with(errors, offset - 2, mistake));
+                    }
+                    match Expression::compile_marked(source, *offset, site, take_word) {
+                        Ok((role, expression)) => parts.push(Part::Expression(role, expression)),
+                        Err(found) => errors.extend(found),
+                    }
+                }
+            }
+        }
+        if let Err(mistake) = places.finish() {
+            errors.push(TemplateError::new(0, mistake));
+        }
+        let is_empty = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        if errors.is_empty() && parts.iter().all(is_empty) {
+            errors.push(TemplateError::new(0, "the statement is empty"));
+        }
+        if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
+    }
+
+    /// Whether it begins with one of these words, written in any case, behind comments.
+    pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
+        let Some(Part::Text(text)) = self.parts.first() else { return false };
+        let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
+        words.iter().any(|known| known.eq_ignore_ascii_case(&word))
+    }
+
+    /// The names that it gives to somebody, where it is a GRANT: those in front of its TO.
+    pub(crate) fn granted(&self) -> Vec<&Expression> {
+        if !self.begins_with(&["GRANT"]) {
+            return Vec::new();
+        }
+        let is_end = |part: &Part| matches!(part, Part::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
+        let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
+            Part::Expression(Role::Ident | Role::Idents, expression) => Some(expression),
+            _ => None,
+        });
+        given.collect()
+    }
+
+    /// The fields under `self` that it reads.
+    #[must_use]
+    pub fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.expressions().for_each(|expression| fields.extend(expression.fields()));
+        fields
+    }
+
+    /// Whether it reads a variable of the language.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        self.expressions().any(|expression| expression.reads(variable))
+    }
+
+    /// The expressions that name what it changes: all of a DELETE, and of what alters, drops, updates or empties one thing the first
+    /// name, which may be of several parts. An UPDATE changes the rows that it chooses, so all behind its first WHERE counts too.
+    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+        let is_whole = self.begins_with(&["delete"]);
+        let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
+        let (chooses_rows, mut has_where) = (self.begins_with(&["update"]), false);
+        let (mut is_open, mut has_begun) = (is_whole || named, false);
+        self.parts.iter().filter_map(move |part| match part {
+            Part::Text(text) => {
+                is_open &= is_whole || !has_begun || text == ".";
+                has_where |= chooses_rows && has_word(text, "where");
+                None
+            }
+            Part::Expression(role, expression) => {
+                has_begun |= *role == Role::Ident || *role == Role::Idents;
+                (has_where || is_open && (is_whole || has_begun)).then_some(expression)
+            }
+        })
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Expression(_, expression) => Some(expression),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// The statement with a parameter in the place of each value.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    pub fn query(&self, variables: &Variables<'_>) -> Result<SqlQuery, EvaluationError> {
+        let mut parameters = Vec::new();
+        let text = self.render(variables, |value| {
+            parameters.push(literal::text(value)?);
+            Ok(format!("${}", parameters.len()))
+        })?;
+        Ok(SqlQuery { text: text.into(), parameters })
+    }
+
+    /// The statement with its values as literals.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    pub fn statement(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
+        self.render(variables, literal::literal)
+    }
+
+    fn render(
+        &self,
+        variables: &Variables<'_>,
+        mut of_value: impl FnMut(&Value) -> Result<String, &'static str>,
+    ) -> Result<String, EvaluationError> {
+        let cost = Arc::<Cost>::default();
+        let mut rendered = String::new();
+        for part in &self.parts {
+            let (role, expression) = match part {
+                Part::Text(text) => {
+                    rendered.push_str(text);
+                    continue;
+                }
+                Part::Expression(role, expression) => (role, expression),
+            };
+            let value = expression.evaluate_within(variables, &cost)?;
+            let value = value.ok_or_else(|| {
+                self.site.error("an optional without value cannot stand in a statement; write .orValue(null)")
+            })?;
+            let written = match role {
+                Role::Value => of_value(&value),
+                Role::Ident => literal::ident(&value),
+                Role::Idents => literal::idents(&value),
+                Role::Sql => value.as_str().map(str::to_owned).ok_or("sql takes a text"),
+            };
+            rendered.push_str(&written.map_err(|mistake| self.site.error(mistake))?);
+            if rendered.len() > MAX_RENDERED_BYTES {
+                return Err(self.site.error(format!("the statement is larger than {MAX_RENDERED_BYTES} bytes")));
+            }
+        }
+        Ok(rendered)
+    }
+}
+
+fn with(mut errors: Vec<TemplateError>, offset: usize, mistake: &str) -> Vec<TemplateError> {
+    errors.push(TemplateError::new(offset, mistake));
+    errors
+}

@@ -1,0 +1,389 @@
+//! What the language promises about whole documents.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cel::Variables;
+use crate::*;
+
+fn read_http(target: &Target) -> &HttpRead {
+    target.read.http().unwrap()
+}
+
+fn correct_http(target: &Target) -> &HttpCorrect {
+    let Some(Destination::Http(http)) = &target.correct.destination else { panic!("the target corrects nothing") };
+    http
+}
+
+/// A REST system that behaves like a load balancer.
+const PROXIES: &str = include_str!("../tests/bad_documents/target.yaml");
+
+/// The least that a target needs: toxiproxy, only looked at.
+const LEAST: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: toxiproxy}
+spec:
+  objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy}
+  identity: "${self.metadata.name}"
+  read: {http: {url: "http://127.0.0.1:8474/proxies/${self.metadata.name}"}}
+  compare:
+    desired: {listen: "${self.spec.listen}", upstream: "${self.spec.upstream}", enabled: "${self.spec.?enabled.orValue(true)}"}
+"#;
+
+fn name() -> DocumentName {
+    DocumentName { config_map: "targets".to_owned(), key: "proxies.yaml".to_owned() }
+}
+
+fn parse(text: &str) -> Target {
+    parse_document(&name(), text).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+fn problems(text: &str) -> Vec<String> {
+    let found = parse_document(&name(), text).err().unwrap_or_default();
+    found.into_iter().map(|problem| format!("{}:{} {}", problem.line, problem.column, problem.message)).collect()
+}
+
+fn object() -> Value {
+    json!({
+        "apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy",
+        "metadata": {"name": "web one", "namespace": "team-a", "uid": "u-1", "labels": {"tier": "prod"}},
+        "spec": {"name": "team-a_web", "listen": "0.0.0.0:80", "port": 7, "password": "hunter2", "upstream": "u:1", "unused": 1},
+    })
+}
+
+#[test]
+fn the_least_target_has_the_defaults() {
+    let target = parse(LEAST);
+    assert_eq!(target.name, "toxiproxy");
+    assert_eq!(target.document, name());
+    assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (300, 10));
+    assert_eq!(target.confirm, Confirm { drift: 1, absent: 2, unknown: 3, absent_for: std::time::Duration::ZERO });
+    assert_eq!(target.read.limits, ReadLimits { concurrent: 8, per_second: 50 });
+    assert_eq!(read_http(&target).first.request.method, ::http::Method::GET);
+    assert_eq!(read_http(&target).first.accept, StatusSet(vec![200..=299]));
+    assert_eq!(read_http(&target).max_bytes, 1024 * 1024);
+    assert_eq!((target.correct.mode, target.correct.existing), (Mode::Observe, Existing::Refuse));
+    assert_eq!(
+        target.correct.limits,
+        CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 }
+    );
+    assert!(target.correct.settle.is_zero() && target.correct.destination.is_none() && !target.suspend);
+    assert!(target.objects.namespaces.is_empty() && target.objects.label_selector.is_empty());
+    assert_eq!(target.unmet_requirement(&object()), Ok(None));
+    assert_eq!(target.is_suspended_for(&object()), Ok(false));
+    let wished = target.wish_of(&object()).unwrap();
+    assert_eq!(wished.desired, json!({"listen": "0.0.0.0:80", "upstream": "u:1", "enabled": true}));
+    let request = read_http(&target).render(&object()).unwrap();
+    assert_eq!(request.url.as_str(), "http://127.0.0.1:8474/proxies/web%20one");
+    assert_eq!((request.method, request.body), (::http::Method::GET, None));
+    assert_eq!(read_http(&target).first.request.url.host(), "127.0.0.1:8474");
+    let response = json!({"status": 200, "headers": {}, "body": {"a": [1]}});
+    let object = object();
+    let variables = Variables { response: Some(&response), ..Variables::of_object(&object) };
+    assert_eq!(read_http(&target).observed.render(&variables), Ok(json!({"a": [1]})));
+    let short = parse(&LEAST.replace("identity:", "interval: 3s\n  identity:"));
+    assert_eq!(short.timeout.as_secs(), 3);
+}
+
+#[test]
+fn a_full_target_is_read_whole() {
+    let target = parse(PROXIES);
+    assert_eq!(target.objects.namespaces, ["team-a", "team-b"]);
+    assert!(target.objects.label_selector.matches(object().pointer("/metadata/labels")));
+    assert!(!target.objects.label_selector.matches(None));
+    assert_eq!((target.interval.as_secs(), target.timeout.as_secs()), (30, 5));
+    assert_eq!(target.confirm, Confirm { drift: 2, absent: 3, unknown: 4, absent_for: std::time::Duration::ZERO });
+    assert_eq!(target.read.limits, ReadLimits { concurrent: 4, per_second: 20 });
+    let http = read_http(&target);
+    let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
+    assert_eq!(http.auth, Some(Auth::Bearer(key("proxies-read", "token"))));
+    assert_eq!(http.tls, Some(Tls { ca: Some(key("proxies-ca", "ca.crt")), certificate: None }));
+    assert_eq!(http.first.accept, StatusSet(vec![200..=200, 203..=204]));
+    assert_eq!(http.max_bytes, 64 * 1024);
+    assert_eq!(
+        (target.correct.mode, target.correct.existing, target.correct.settle.as_secs()),
+        (Mode::Correct, Existing::Adopt, 2)
+    );
+    assert_eq!(
+        target.correct.limits,
+        CorrectLimits { concurrent: 2, per_minute: 30, max_drifted_percent: 50, attempts: 3 }
+    );
+    let correct = correct_http(&target);
+    assert_eq!(correct.auth, Some(Auth::Basic { secret: "proxies-write".to_owned() }));
+    assert_eq!(correct.create[0].accept, StatusSet(vec![201..=201]));
+    assert_eq!(correct.update[0].accept, StatusSet(vec![200..=299]));
+    assert_eq!(correct.delete[0].accept, StatusSet(vec![200..=299, 404..=404, 410..=410]));
+}
+
+#[test]
+fn a_deletion_takes_what_is_gone_whatever_it_says() {
+    let own = PROXIES.replace("      delete: [{method: DELETE,", "      delete: [{accept: [204], method: DELETE,");
+    assert_ne!(own, PROXIES);
+    let target = parse(&own);
+    let correct = correct_http(&target);
+    assert!([204, 404, 410].iter().all(|status| correct.delete[0].accept.contains(*status)));
+    assert!(!correct.delete[0].accept.contains(200));
+    assert_eq!(correct.delete[0].done_on, correct.delete[0].accept);
+}
+
+#[test]
+fn a_deletion_done_later_says_what_done_is() {
+    let later = "      delete: [{accept: [202], doneOn: [204], method: DELETE,";
+    let target = parse(&PROXIES.replace("      delete: [{method: DELETE,", later));
+    let correct = correct_http(&target);
+    let delete = &correct.delete[0];
+    assert!([202, 204, 404, 410].iter().all(|status| delete.accept.contains(*status)));
+    assert!([204, 404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
+    assert_eq!(correct.update[0].done_on, correct.update[0].accept);
+}
+
+#[test]
+fn a_target_speaks_for_an_object() {
+    let target = parse(PROXIES);
+    let object = object();
+    assert_eq!(target.identity_of(&object).unwrap(), "web one");
+    assert_eq!(target.unmet_requirement(&object), Ok(None));
+    let mut foreign = object.clone();
+    foreign["spec"]["name"] = json!("other");
+    assert_eq!(target.unmet_requirement(&foreign), Ok(Some("names start with their namespace")));
+    foreign["spec"]["paused"] = json!(true);
+    assert_eq!((target.is_suspended_for(&object), target.is_suspended_for(&foreign)), (Ok(false), Ok(true)));
+
+    let wished = target.wish_of(&object).unwrap();
+    assert_eq!(wished.desired, json!({"listen": "0.0.0.0:80", "port": 8, "password": "hunter2"}));
+    let mut secret = object.clone();
+    secret["spec"]["password"] = json!("other");
+    secret["spec"]["enabled"] = json!(false);
+    let other = target.wish_of(&secret).unwrap();
+    assert_ne!(other.wish, wished.wish);
+    secret["spec"]["enabled"] = Value::Null;
+    assert_eq!(target.wish_of(&secret).unwrap().wish, wished.wish, "neither a password nor a null is part of a wish");
+
+    let mut renamed = object.clone();
+    renamed["metadata"]["name"] = json!("web two");
+    let renamed = target.wish_of(&renamed).unwrap();
+    assert_eq!(renamed.desired, wished.desired);
+    assert_ne!(renamed.wish, wished.wish, "a verdict about one resource is none about another");
+
+    let request = read_http(&target).render(&object).unwrap();
+    assert_eq!(request.headers["x-trace"], "t-u-1");
+    let correct = correct_http(&target);
+    let variables = Variables { desired: Some(&wished.desired), correction: Some(7), ..Variables::of_object(&object) };
+    let create = correct.create[0].request.render(&variables).unwrap();
+    assert_eq!(create.headers["content-type"], "application/json");
+    let again = correct.create[0].request.render(&variables).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&create.headers, &again.headers), "nothing of the object stands in them");
+    assert_eq!(create.body.unwrap(), br#"{"listen":"0.0.0.0:80","name":"web one"}"#);
+    let update = correct.update[0].request.render(&variables).unwrap();
+    assert_eq!(
+        (update.method, update.url.as_str()),
+        (::http::Method::PATCH, "https://proxies.example:8474/proxies/web%20one")
+    );
+    assert_eq!(update.headers["idempotency"], "k-7");
+    assert_eq!(serde_json::from_slice::<Value>(&update.body.unwrap()).unwrap(), wished.desired);
+}
+
+#[test]
+fn evaluation_errors_name_their_place_and_no_value() {
+    let target = parse(PROXIES);
+    let mut object = object();
+    object["metadata"]["uid"] = json!("a\r\nb");
+    let error = read_http(&target).render(&object).unwrap_err();
+    assert_eq!(error.to_string(), "read.http.headers.x-trace: the value holds characters that no header can carry");
+    object["metadata"]["name"] = json!("");
+    assert_eq!(target.identity_of(&object).unwrap_err().to_string(), "identity: the identity is empty");
+    object["metadata"]["name"] = json!("a\u{7}");
+    assert_eq!(
+        target.identity_of(&object).unwrap_err().to_string(),
+        "identity: the identity holds a control character"
+    );
+    object["metadata"]["name"] = json!("ä".repeat(254));
+    assert_eq!(
+        target.identity_of(&object).unwrap_err().to_string(),
+        "identity: the identity is longer than 253 characters"
+    );
+    object["spec"]["port"] = json!("hunter2");
+    assert_eq!(target.wish_of(&object).unwrap_err().to_string(), "compare.desired.port: no add of string and int");
+    object["spec"] = json!({});
+    assert_eq!(target.wish_of(&object).unwrap_err().to_string(), "compare.desired.listen: no field `listen`");
+    assert_eq!(target.unmet_requirement(&object).unwrap_err().to_string(), "require[0].that: no field `name`");
+}
+
+#[test]
+fn fields_are_collected_by_program() {
+    let shown = |fields: &drift_api::object::field_paths::FieldPaths| {
+        fields.iter().map(|path| path.join(".")).collect::<Vec<_>>()
+    };
+    let target = parse(PROXIES);
+    let poll = [
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.enabled",
+        "spec.listen",
+        "spec.name",
+        "spec.password",
+        "spec.paused",
+        "spec.port",
+    ];
+    assert_eq!(shown(&target.poll_fields), poll);
+    let more = PROXIES.replace("\"k-${correction}\"", "\"${self.spec.key}-${correction}\"");
+    let more = parse(&more);
+    assert_eq!(shown(&more.poll_fields), poll);
+    assert!(shown(&more.all_fields).contains(&"spec.key".to_owned()));
+    let pruned = target.poll_fields.prune(&object());
+    assert!(pruned.pointer("/spec/unused").is_none());
+    assert_eq!(target.wish_of(&pruned), target.wish_of(&object()));
+}
+
+#[test]
+fn targets_with_one_read_share_a_scope() {
+    let url = "url: \"http://127.0.0.1:8474/proxies/${self.metadata.name}\"";
+    let read = |http: &str| parse(&LEAST.replace(url, http)).scope.name.to_string();
+    let table = [
+        ("url: 'http://h/proxies/${self.metadata.name}'", "GET http://h/proxies/${…}"),
+        (
+            "url: 'https://h/proxies/${self.spec.name}', auth: {basic: {secretRef: {name: s}}}",
+            "GET https://h/proxies/${…}",
+        ),
+        ("url: 'http://H:80', method: HEAD", "HEAD http://h/"),
+        ("url: 'http://h/x?api_key=hunter2&q=${self.spec.name}'", "GET http://h/x?api_key=${…}&q=${…}"),
+    ];
+    for (http, name) in table {
+        assert_eq!(read(http), name);
+    }
+    let post = |body: &str| read(&format!("url: 'http://h/q', method: POST, body: {body}"));
+    assert_eq!(post("{q: 'a ${self.spec.a}', token: x}"), post("{token: y, q: 'a ${self.spec.b}'}"));
+    assert_ne!(post("{q: 'a ${self.spec.a}'}"), post("{q: 'b ${self.spec.a}'}"));
+    assert!(!post("{q: hunter2}").contains("hunter2"));
+    assert_eq!(&*parse(&LEAST.replace("identity:", "scope: orders-db\n  identity:")).scope.name, "orders-db");
+}
+
+#[test]
+fn hashes_follow_the_meaning() {
+    let target = parse(LEAST);
+    assert!(target.verdict_hash.len() == 16 && target.document_hash.len() == 16);
+    let same = "# a comment\nkind: PollTarget\n".to_owned()
+        + &LEAST
+            .replace("kind: PollTarget\n", "")
+            .replace("{listen: \"${self.spec.listen}\", upstream", "{  listen: '${self.spec.listen}',   upstream");
+    let same = parse(&same);
+    assert_eq!((&same.verdict_hash, &same.document_hash), (&target.verdict_hash, &target.document_hash));
+    let table = [
+        ("identity:", "interval: 1m\n  identity:", false),
+        ("identity:", "suspend: true\n  identity:", false),
+        ("identity:", "correct: {existing: Adopt}\n  identity:", false),
+        ("identity:", "correct: {http: {update: [{method: PUT, url: 'http://h/'}]}}\n  identity:", false),
+        (
+            "identity:",
+            "correct: {http: {update: [{method: PUT, url: 'http://h/', when: \"${'listen' in differs}\"}]}}\n  identity:",
+            true,
+        ),
+        (
+            "identity:",
+            "correct: {http: {create: [{method: POST, url: 'http://h/', store: {id: \"${response.body.id}\"}}]}}\n  identity:",
+            true,
+        ),
+        ("name: toxiproxy", "name: other", false),
+        ("identity:", "scope: orders\n  identity:", true),
+        ("identity:", "confirm: {drift: 2}\n  identity:", true),
+        ("identity:", "suspendWhen: \"${self.spec.a}\"\n  identity:", true),
+        ("kind: Proxy", "kind: Proxie", true),
+        ("8474", "8475", true),
+        ("orValue(true)", "orValue(false)", true),
+    ];
+    for (old, new, moves) in table {
+        let edited = parse(&LEAST.replacen(old, new, 1));
+        assert_ne!(edited.document_hash, target.document_hash, "{new}");
+        assert_eq!(edited.verdict_hash != target.verdict_hash, moves, "{new}");
+    }
+}
+
+/// One edit of [`PROXIES`] each, and everything that is said about it.
+#[test]
+fn a_credential_goes_unencrypted_only_where_said() {
+    let auth = "auth: {bearer: {secretRef: {name: s, key: token}}}";
+    let reading =
+        LEAST.replace("{url: \"http://127.0.0.1:8474", &format!("{{{auth}, url: \"http://proxies.example:8474"));
+    let correcting = format!(
+        "{LEAST}  correct: {{http: {{{auth}, delete: [{{method: DELETE, url: \"https://h.example\"}}, {{method: DELETE, url: \"http://h.example\"}}]}}}}\n"
+    );
+    let refused = [
+        (
+            &reading,
+            "8:23 read.http.auth: the credential would go unencrypted to proxies.example:8474; write https, or insecure: true beside read",
+        ),
+        (
+            &correcting,
+            "11:26 correct.http.auth: the credential would go unencrypted to h.example:80; write https, or insecure: true beside correct",
+        ),
+    ];
+    for (text, problem) in refused {
+        assert_eq!(problems(text), [problem]);
+        let taken = [
+            text.replace("  identity:", "  insecure: true\n  identity:"),
+            text.replace("http://proxies.example", "http://proxies.team.svc")
+                .replace("http://h.example", "http://[::1]:80"),
+            text.replace("http://", "https://"),
+            text.replace(auth, "").replace("{, ", "{"),
+        ];
+        for text in taken {
+            assert_eq!(problems(&text), Vec::<String>::new(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn documents_that_are_none_say_so() {
+    let table = [
+        ("", "1:1 a document is a map, not nothing"),
+        ("just text", "1:1 a document is a map, not a text"),
+        ("[]", "1:1 a document is a map, not a list"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(problems(text), [expected], "{text}");
+    }
+    assert_eq!(
+        problems(&LEAST.replace("identity: \"${self.metadata.name}\"", "identity: ''")),
+        ["7:13 identity: it is empty; write what tells the objects apart, such as \"${self.metadata.name}\""]
+    );
+    assert_eq!(problems("{}").len(), 4);
+    let two = format!("{LEAST}---\n{LEAST}");
+    assert_eq!(problems(&two).len(), 1);
+    let long = format!("{LEAST}# {}\n", "x".repeat(256 * 1024));
+    assert_eq!(problems(&long), ["0:0 a document is at most 262144 bytes long"]);
+    let many = format!("{LEAST}    rules: [{}]\n", "{path: \"${\"},".repeat(1_001));
+    assert!(problems(&many).iter().any(|problem| problem.ends_with("a document holds at most 1000 templates")));
+}
+
+#[test]
+fn a_deep_wish_is_taken_and_rendered() {
+    let deep = format!("{}\"${{self.spec.listen}}\"{}", "[".repeat(27), "]".repeat(27));
+    let target = parse(&LEAST.replace("\"${self.spec.listen}\"", &deep));
+    let wished = target.wish_of(&object()).unwrap();
+    let innermost = wished.desired.pointer(&format!("/listen{}", "/0".repeat(27)));
+    assert_eq!(innermost, Some(&json!("0.0.0.0:80")));
+    let deeper = problems(&LEAST.replace("\"${self.spec.listen}\"", &deep.replace('[', "[[").replace(']', "]]")));
+    assert_eq!(deeper.len(), 1, "{deeper:?}");
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = PROXIES.replace("30s", "30").replace("drift: 2", "drift: x").replace("8474/proxies\"", "8474/${\"");
+    assert_eq!(problems(&text).len(), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Cuts and swaps somewhere in a good document.
+    #[test]
+    fn no_text_breaks_the_parser(start in 0..PROXIES.len(), length in 0_usize..60, patch in "[a-z{}\\[\\]:,\"'$ \n-]{0,8}") {
+        let end = (start + length).min(PROXIES.len());
+        let text = format!("{}{patch}{}", &PROXIES[..start], &PROXIES[end..]);
+        if let Err(problems) = parse_document(&name(), &text) {
+            prop_assert!(!problems.is_empty());
+        }
+    }
+}

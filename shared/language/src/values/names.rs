@@ -1,0 +1,67 @@
+//! The forms that Kubernetes gives names: checked here so that a typing error is found before the API server says no.
+
+fn is_lower(character: char) -> bool {
+    character.is_ascii_lowercase() || character.is_ascii_digit()
+}
+
+/// A DNS-1123 label: a target, a namespace.
+#[must_use]
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(is_lower)
+        && text.ends_with(is_lower)
+        && text.chars().all(|character| is_lower(character) || character == '-')
+}
+
+/// A DNS-1123 subdomain: a Secret, an API group.
+#[must_use]
+pub fn is_dns_subdomain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        part.starts_with(is_lower)
+            && part.ends_with(is_lower)
+            && part.chars().all(|character| is_lower(character) || character == '-')
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+/// A label key: a name, perhaps with a prefix.
+pub(crate) fn is_qualified_name(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => is_dns_subdomain(prefix) && is_label_name(name),
+        None => is_label_name(text),
+    }
+}
+
+/// A label value, which may be empty.
+pub(crate) fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_label_name(text)
+}
+
+fn is_label_name(text: &str) -> bool {
+    let is_edge = |character: char| character.is_ascii_alphanumeric();
+    text.len() <= 63
+        && text.starts_with(is_edge)
+        && text.ends_with(is_edge)
+        && text.chars().all(|character| is_edge(character) || matches!(character, '-' | '_' | '.'))
+}
+
+/// A key of a Secret's data.
+pub(crate) fn is_data_key(text: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
+    !text.is_empty() && text.len() <= 253 && text != "." && text != ".." && text.chars().all(is_part)
+}
+
+/// A kind: an identifier that begins with a capital.
+pub(crate) fn is_kind(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|character: char| character.is_ascii_uppercase())
+        && text.chars().all(|character| character.is_ascii_alphanumeric())
+}
+
+/// `v1`, or `group/version`.
+pub(crate) fn is_api_version(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((group, version)) => is_dns_subdomain(group) && is_dns_label(version),
+        None => is_dns_label(text),
+    }
+}

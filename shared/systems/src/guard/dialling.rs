@@ -1,0 +1,213 @@
+//! Which addresses a request may go to, whatever its host's name leads to.
+//!
+//! Names belong to others: whoever owns one may let it lead into our own network, today or between two polls, and a field
+//! of an object may name any. So it is the address that is judged, each time a connection is opened; one that is used
+//! again was judged when it was. This file must not know names, nor how they are looked up.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use url::Host;
+
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::Network;
+
+/// Where machines learn who they are and get their credentials: link-local addresses, and what clouds use besides.
+const OF_MACHINES: &[Network] = &[
+    Network::v4([169, 254, 0, 0], 16),
+    Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+    // The metadata services over IPv6 of AWS, Google Cloud, Oracle Cloud and Scaleway, that of Alibaba Cloud, and the host of an
+    // Azure machine.
+    Network::v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128),
+    Network::v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+    Network::v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128),
+    Network::v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128),
+    Network::v4([100, 100, 100, 200], 32),
+    Network::v4([168, 63, 129, 16], 32),
+];
+
+/// What nobody but its own network reaches, by the registries of special-purpose addresses (RFC 6890).
+const NOT_PUBLIC: &[Network] = &[
+    Network::v4([0, 0, 0, 0], 8),
+    Network::v4([10, 0, 0, 0], 8),
+    Network::v4([100, 64, 0, 0], 10),
+    Network::v4([127, 0, 0, 0], 8),
+    Network::v4([172, 16, 0, 0], 12),
+    Network::v4([192, 0, 0, 0], 24),
+    Network::v4([192, 0, 2, 0], 24),
+    Network::v4([192, 168, 0, 0], 16),
+    Network::v4([198, 18, 0, 0], 15),
+    Network::v4([198, 51, 100, 0], 24),
+    Network::v4([203, 0, 113, 0], 24),
+    // Multicast, what is reserved, and broadcast.
+    Network::v4([224, 0, 0, 0], 3),
+    Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 127),
+    Network::v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
+    Network::v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64),
+    Network::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+    Network::v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+    Network::v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+    Network::v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
+    Network::v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),
+    Network::v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10),
+    Network::v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+];
+
+/// IPv6 addresses that carry an IPv4 address in their last 32 bits: compatible, and translated (RFC 6052, and RFC 7915 by its older
+/// name SIIT).
+const CARRY_V4_LAST: &[Network] = &[
+    Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96),
+    Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
+    Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
+];
+
+/// 6to4: an IPv4 address behind the first 16 bits.
+const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
+
+/// Which addresses a request may go to. Requests with different rules share no connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct DialRules {
+    /// Whether an object's field takes part in the host: then it has to lead to a public address.
+    pub(crate) has_chosen_host: bool,
+    /// What the target allows though it would be refused.
+    pub(crate) allowed: Vec<Network>,
+}
+
+/// None of the addresses of a host may be dialled. Holds neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its address is in a network that the target does not allow")]
+pub(crate) struct AddressRefused;
+
+impl DialRules {
+    /// Whether a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
+    /// unix socket has none.
+    pub(crate) fn allow_literal(&self, request: &HttpRequest) -> bool {
+        request.socket.is_some()
+            || match request.url.host() {
+                Some(Host::Ipv4(address)) => self.allow(address.into()),
+                Some(Host::Ipv6(address)) => self.allow(address.into()),
+                Some(Host::Domain(_)) | None => true,
+            }
+    }
+
+    /// Whether a connection to this address may be opened.
+    pub(crate) fn allow(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let holds = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));
+        let is_refused = |address| holds(OF_MACHINES, address) || self.has_chosen_host && holds(NOT_PUBLIC, address);
+        holds(&self.allowed, address) || !(is_refused(address) || carried_v4(address).is_some_and(is_refused))
+    }
+}
+
+/// The IPv4 address that an IPv6 address leads to in the end, on the way of a gateway.
+fn carried_v4(address: IpAddr) -> Option<IpAddr> {
+    let IpAddr::V6(whole) = address else { return None };
+    let [_, first, second, _, _, _, sixth, seventh] = whole.segments();
+    let (high, low) = match () {
+        () if CARRY_V4_LAST.iter().any(|network| network.contains(address)) => (sixth, seventh),
+        () if SIX_TO_FOUR.contains(address) => (first, second),
+        () => return None,
+    };
+    Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).into())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn allows(has_chosen_host: bool, allowed: &[&str], address: &str) -> bool {
+        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        DialRules { has_chosen_host, allowed }.allow(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_chosen_host_leads_to_public_addresses_only() {
+        let public = [
+            "1.1.1.1",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.32.0.1",
+            "2606:4700::1",
+            "64:ff9b::101:101",
+            "::ffff:0:1.1.1.1",
+        ];
+        for address in public {
+            assert!(allows(true, &[], address), "{address}");
+        }
+        let refused = [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.9.9.9",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "168.63.129.16",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a00:1",
+            "::ffff:0:10.0.0.1",
+            "::ffff:0:7f00:1",
+            "2002:7f00:1::",
+            "2002:a9fe:a9fe::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            "ff02::1",
+            "2001:db8::1",
+        ];
+        for address in refused {
+            assert!(!allows(true, &[], address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_literal_host_leads_to_no_metadata_server() {
+        for address in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd00::1", "100.64.0.1", "1.1.1.1"] {
+            assert!(allows(false, &[], address), "{address}");
+        }
+        let refused = [
+            "169.254.0.1",
+            "169.254.169.254",
+            "fe80::1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "::ffff:0:a9fe:a9fe",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
+        ];
+        for address in refused {
+            assert!(!allows(false, &[], address), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_target_may_allow_a_network() {
+        for (networks, address, allowed) in [
+            (&["10.1.0.0/16"][..], "10.1.2.3", true),
+            (&["10.1.0.0/16"], "10.2.0.1", false),
+            (&["10.1.0.0/16"], "::ffff:10.1.2.3", true),
+            (&["10.1.0.0/16", "fd00::/8"], "fd12::1", true),
+            (&["169.254.0.0/16"], "169.254.169.254", true),
+            (&["fe80::/10"], "fe80::1", true),
+            (&["0.0.0.0/0"], "::1", false),
+        ] {
+            assert_eq!(allows(true, networks, address), allowed, "{networks:?} {address}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Whether one host may be asked, by what it said to the requests before.
+//!
+//! One object that is told to wait, or that gets no answer, may be the only one: its URL is slow, or it is asked for too
+//! often. Three different objects speak for the host. A host that is told so by one object alone would be silenced for
+//! all targets by whoever can write one object. Pure: the time comes in as a value. It must not know who asks.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+
+/// Different objects that must have made the same experience before it is held to be the host's.
+pub const SPEAK_FOR_HOST: usize = 3;
+
+/// Objects that were told to wait speak for the host together when it happened within this time: a host that limits its
+/// callers refuses all of them for seconds.
+pub const TOLD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest pause that a host gets because it asks for one: as long as a refused right takes to be tried again. A broken
+/// header must not silence it for longer.
+pub const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
+
+/// Where another request finds out whether the host answers again, come back after this long: soon against the pauses of a
+/// silent host, and seldom against what it costs to prepare the requests of thousands of objects.
+pub const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a request heard of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// An answer, whatever it says.
+    Answer,
+    /// An answer that asks to be left alone for so long.
+    AskedToWait(Duration),
+    /// No answer in time.
+    TimedOut,
+    /// No connection, or none that held until an answer.
+    Unreachable,
+}
+
+impl Heard {
+    /// The pause that the answer asks for.
+    #[must_use]
+    pub const fn asked_pause(self) -> Option<Duration> {
+        match self {
+            Self::AskedToWait(pause) => Some(pause),
+            Self::Answer | Self::TimedOut | Self::Unreachable => None,
+        }
+    }
+}
+
+/// Why a host is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseCause {
+    /// It asked for it.
+    AskedToWait,
+    /// It does not answer in time.
+    TimedOut,
+    /// It cannot be reached.
+    Unreachable,
+}
+
+/// A host is to be left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Come back then.
+    pub until: Moment,
+    /// Why.
+    pub cause: PauseCause,
+}
+
+/// The pauses that stood when a request went out: what it hears counts against those that began later only where it is an
+/// answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch(u32);
+
+/// What is known of one host.
+#[derive(Debug)]
+pub struct HostHealth {
+    /// Different objects that were told to wait, the latest last.
+    told: VecDeque<(Uid, Moment)>,
+    asked_until: Option<Moment>,
+    /// Different objects in a row that got no answer.
+    unanswered: Vec<Uid>,
+    silence: Backoff,
+    silence_cause: PauseCause,
+}
+
+impl Default for HostHealth {
+    fn default() -> Self {
+        Self {
+            told: VecDeque::new(),
+            asked_until: None,
+            unanswered: Vec::new(),
+            silence: Backoff::new(Series::HOST_SILENT),
+            silence_cause: PauseCause::TimedOut,
+        }
+    }
+}
+
+impl HostHealth {
+    /// Takes in what a request for that object heard, which went out in `epoch`.
+    pub fn note(&mut self, object: &Uid, heard: Heard, epoch: Epoch, now: Moment) {
+        match heard {
+            Heard::Answer => self.note_answer(),
+            Heard::AskedToWait(pause) => {
+                self.note_answer();
+                self.note_told(object, pause, now);
+            }
+            Heard::TimedOut => self.note_silence(object, PauseCause::TimedOut, epoch, now),
+            Heard::Unreachable => self.note_silence(object, PauseCause::Unreachable, epoch, now),
+        }
+    }
+
+    /// Whether the host is to be left alone.
+    #[must_use]
+    pub fn paused(&self, now: Moment) -> Option<Pause> {
+        let asked = self.asked_until.map(|until| Pause { until, cause: PauseCause::AskedToWait });
+        let silent = self.is_silent().then(|| Pause { until: self.silence.ready_at(), cause: self.silence_cause });
+        asked.into_iter().chain(silent).filter(|pause| pause.until > now).max_by_key(|pause| pause.until)
+    }
+
+    /// Whether the host gave no answer since it was held to be silent: one request at a time may find out.
+    #[must_use]
+    pub const fn is_silent(&self) -> bool {
+        self.silence.failures() > 0
+    }
+
+    /// What whoever may not ask a silent host now is told.
+    #[must_use]
+    pub fn while_probed(&self, now: Moment) -> Pause {
+        Pause { until: now + PROBE_PATIENCE, cause: self.silence_cause }
+    }
+
+    /// The pauses that stand.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        Epoch(self.silence.failures())
+    }
+
+    fn note_answer(&mut self) {
+        self.unanswered.clear();
+        self.silence.reset();
+    }
+
+    fn note_told(&mut self, object: &Uid, pause: Duration, now: Moment) {
+        self.told.retain(|(told, at)| told != object && !now.is_past(*at, TOLD_WITHIN));
+        self.told.push_back((object.clone(), now));
+        if self.told.len() >= SPEAK_FOR_HOST {
+            self.asked_until = self.asked_until.max(Some(now + pause.min(LONGEST_ASKED_PAUSE)));
+            self.told.pop_front();
+        }
+    }
+
+    fn note_silence(&mut self, object: &Uid, cause: PauseCause, epoch: Epoch, now: Moment) {
+        if epoch != self.epoch() {
+            return;
+        }
+        if !self.is_silent() {
+            if !self.unanswered.contains(object) {
+                self.unanswered.push(object.clone());
+            }
+            if self.unanswered.len() < SPEAK_FOR_HOST {
+                return;
+            }
+        }
+        self.silence_cause = cause;
+        self.silence.fail(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::START + Duration::from_secs(seconds)
+    }
+
+    fn uid(number: u64) -> Uid {
+        format!("u{number}").as_str().into()
+    }
+
+    /// Seconds of the pause that stands.
+    fn pause(health: &HostHealth, now: Moment) -> Option<u64> {
+        health.paused(now).map(|pause| (pause.until - now).as_secs())
+    }
+
+    fn silent() -> HostHealth {
+        let mut health = HostHealth::default();
+        (0..3).for_each(|object| health.note(&uid(object), Heard::TimedOut, health.epoch(), at(0)));
+        health
+    }
+
+    #[test]
+    fn three_objects_told_within_ten_seconds_pause_the_host() {
+        let told = Heard::AskedToWait(Duration::from_secs(7));
+        for (objects, seconds, expected) in [
+            ([1, 1, 1], [0, 1, 2], None),
+            ([1, 2, 1], [0, 1, 2], None),
+            ([1, 2, 3], [0, 1, 2], Some(7)),
+            ([1, 2, 3], [0, 5, 10], None),
+            ([1, 2, 3], [1, 5, 10], Some(7)),
+        ] {
+            let mut health = HostHealth::default();
+            for (object, second) in objects.into_iter().zip(seconds) {
+                health.note(&uid(object), told, health.epoch(), at(second));
+            }
+            assert_eq!(pause(&health, at(seconds[2])), expected, "{objects:?} at {seconds:?}");
+        }
+    }
+
+    #[test]
+    fn no_asked_pause_exceeds_five_minutes_or_shortens_another() {
+        let mut health = HostHealth::default();
+        for (object, hours) in [(1, 1), (2, 1), (3, 1), (4, 0)] {
+            health.note(&uid(object), Heard::AskedToWait(Duration::from_secs(3600 * hours)), health.epoch(), at(0));
+        }
+        assert_eq!(pause(&health, at(0)), Some(300));
+        assert_eq!(pause(&health, at(300)), None);
+    }
+
+    #[test]
+    fn three_unanswered_objects_in_a_row_pause_the_host() {
+        use Heard::{Answer, TimedOut, Unreachable};
+        for (heard, expected) in [
+            (vec![(1, TimedOut), (1, TimedOut), (1, TimedOut)], None),
+            (vec![(1, TimedOut), (2, Unreachable)], None),
+            (vec![(1, TimedOut), (2, TimedOut), (3, Answer), (4, TimedOut)], None),
+            (vec![(1, TimedOut), (2, TimedOut), (3, Unreachable)], Some(PauseCause::Unreachable)),
+        ] {
+            let mut health = HostHealth::default();
+            for (object, heard) in &heard {
+                health.note(&uid(*object), *heard, health.epoch(), at(0));
+            }
+            assert_eq!(health.paused(at(0)).map(|pause| pause.cause), expected, "{heard:?}");
+        }
+    }
+
+    #[test]
+    fn each_silent_probe_doubles_the_pause_to_thirty_seconds() {
+        let mut health = silent();
+        let mut now = at(0);
+        let mut pauses = Vec::new();
+        while let Some(paused) = health.paused(now).filter(|_| pauses.len() < 7) {
+            pauses.push((paused.until - now).as_secs());
+            now = paused.until;
+            health.note(&uid(9), Heard::TimedOut, health.epoch(), now);
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+        health.note(&uid(9), Heard::Answer, health.epoch(), now);
+        assert_eq!(health.paused(now), None);
+    }
+
+    #[test]
+    fn requests_from_before_a_pause_do_not_lengthen_it() {
+        let mut health = HostHealth::default();
+        let epoch = health.epoch();
+        (0..16).for_each(|object| health.note(&uid(object), Heard::TimedOut, epoch, at(0)));
+        assert_eq!(pause(&health, at(0)), Some(1));
+        health.note(&uid(17), Heard::Answer, epoch, at(0));
+        assert_eq!(pause(&health, at(0)), None, "an answer is an answer");
+    }
+}

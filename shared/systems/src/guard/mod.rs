@@ -1,0 +1,9 @@
+//! What holds for each connection to an external system: allowed addresses, trusted certificates, pauses and places of a host.
+
+pub(crate) mod clock;
+pub(crate) mod connect_errors;
+pub(crate) mod dialling;
+pub mod host_gate;
+pub mod host_health;
+pub(crate) mod roots;
+pub(crate) mod wire;

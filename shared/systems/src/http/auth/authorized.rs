@@ -1,0 +1,146 @@
+//! A request with a token: got first, renewed where it is refused, and the request sent again.
+//!
+//! It must not know how a token is asked for, nor judge any status but 401.
+
+use http::{HeaderValue, StatusCode};
+
+use crate::guard::clock::time_of_day;
+use crate::http::auth::challenge::{self, Realm, RequestKind};
+use crate::http::auth::oauth2;
+use crate::http::auth::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
+use crate::http::exchange::sender::Shared;
+use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::{Auth, Challenge, OAuth2};
+
+/// Requests that are sent anew with a token after a 401: the host names its realm, and a token that was good may be so no
+/// more.
+const SENT_AGAIN: usize = 2;
+
+impl Shared {
+    /// Whether the Secret of a token may be used.
+    pub(in crate::http) fn check_token(
+        &self,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+    ) -> Result<(), HttpFailure> {
+        match options.auth {
+            Some(Auth::OAuth2(oauth2)) => self.identity_server(oauth2, request, options).map(drop),
+            Some(Auth::Challenge(challenge)) => challenge::check_secret(challenge, request, &self.secrets.load()),
+            _ => Ok(()),
+        }
+    }
+
+    /// With a token of the identity server that the target names; once more with another where it is refused.
+    pub(in crate::http) async fn send_with_token(
+        &self,
+        oauth2: &OAuth2,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        progress: &ExchangeProgress,
+    ) -> Result<HttpReply, HttpFailure> {
+        let source = self.identity_server(oauth2, request, options)?;
+        let token = self.token(&source, options, progress).await?;
+        let reply = self.exchange(request, options, Some(&token), progress).await?;
+        if reply.status != StatusCode::UNAUTHORIZED {
+            return Ok(reply);
+        }
+        match self.another_token(&source, &token, options, progress).await {
+            Some(another) => self.exchange(request, options, Some(&another), progress).await,
+            None => Ok(reply),
+        }
+    }
+
+    /// With a token of the server that the host named the last time, else without one; then with the token that the host
+    /// asks for.
+    pub(in crate::http) async fn send_challenged(
+        &self,
+        challenge: &Challenge,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        progress: &ExchangeProgress,
+    ) -> Result<HttpReply, HttpFailure> {
+        challenge::check_secret(challenge, request, &self.secrets.load())?;
+        let kind = RequestKind::of(request);
+        let mut realm = self.realms.get(&kind).filter(|realm| realm.may_be_asked(challenge));
+        let mut sent: Option<(TokenSource, HeaderValue)> = None;
+        if let Some(realm) = &realm {
+            let got = async {
+                let source = realm.token_source(challenge, request, options, &self.secrets.load())?;
+                let token = self.token(&source, options, progress).await?;
+                Ok((source, token))
+            };
+            sent = Some(got.await.inspect_err(|failure| {
+                // The host may name another token server by now, and does so only where it is asked without a token.
+                if !matches!(failure, HttpFailure::TokenPaused { .. }) {
+                    self.realms.forget(&kind, realm);
+                }
+            })?);
+        }
+        let token = sent.as_ref().map(|(_, token)| token);
+        let mut reply = self.exchange(request, options, token, progress).await?;
+        for _ in 0..SENT_AGAIN {
+            if reply.status != StatusCode::UNAUTHORIZED {
+                break;
+            }
+            let Some(named) = Realm::of(&reply.headers, challenge, request)? else { break };
+            let source = named.token_source(challenge, request, options, &self.secrets.load())?;
+            let token = match &sent {
+                Some((before, refused)) if before.identity() == source.identity() => {
+                    self.another_token(&source, refused, options, progress).await
+                }
+                _ => Some(self.token(&source, options, progress).await?),
+            };
+            let Some(token) = token else { break };
+            reply = self.exchange(request, options, Some(&token), progress).await?;
+            (realm, sent) = (Some(named), Some((source, token)));
+        }
+        if let Some(realm) = realm.filter(|_| reply.status != StatusCode::UNAUTHORIZED) {
+            self.realms.remember(kind, realm);
+        }
+        Ok(reply)
+    }
+
+    /// Where the token comes from, if its Secret may be used for both the token server and the host.
+    fn identity_server(
+        &self,
+        oauth2: &OAuth2,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+    ) -> Result<TokenSource, HttpFailure> {
+        let secrets = self.secrets.load();
+        if request.has_chosen_host {
+            secrets.check_hosts_are_named(&oauth2.secret)?;
+        }
+        secrets.check_host(&oauth2.secret, &request.host())?;
+        Ok(oauth2::token_source(oauth2, options, &secrets)?)
+    }
+
+    async fn token(
+        &self,
+        source: &TokenSource,
+        options: &HttpOptions<'_>,
+        progress: &ExchangeProgress,
+    ) -> Result<HeaderValue, HttpFailure> {
+        progress.awaiting_token(self.tokens.token(source, || self.fetch_token(source, options))).await
+    }
+
+    async fn another_token(
+        &self,
+        source: &TokenSource,
+        refused: &HeaderValue,
+        options: &HttpOptions<'_>,
+        progress: &ExchangeProgress,
+    ) -> Option<HeaderValue> {
+        progress.awaiting_token(self.tokens.another(source, refused, || self.fetch_token(source, options))).await
+    }
+
+    async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
+        let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
+        let progress = ExchangeProgress::default();
+        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(source.request(), &options, None, &progress)).await {
+            Ok(answer) => source.judge(answer, time_of_day()),
+            Err(_) => Fetched::unavailable("the token server does not answer in time"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The credential of a request: from a labelled Secret into one header.
+//!
+//! The only place where a secret value is exposed for sending. The header is marked sensitive, so that no `Debug` of
+//! the request shows it and HTTP/2 does not index it. This file must not know how Secrets are watched.
+
+pub(super) mod authorized;
+pub(super) mod challenge;
+pub(super) mod oauth2;
+pub(super) mod token_request;
+pub(super) mod tokens;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{Auth, SecretKey};
+
+/// Keys of a Secret of type `kubernetes.io/basic-auth`.
+const USERNAME: &str = "username";
+const PASSWORD: &str = "password";
+
+/// The header that proves who we are; `None` where a token does, which is got first.
+pub(in crate::http) fn header(
+    auth: &Auth,
+    secrets: &LabelledSecrets,
+    request: &HttpRequest,
+) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
+    let host = request.host();
+    let text = |name: &str, key: &str| {
+        if request.has_chosen_host {
+            secrets.check_hosts_are_named(name)?;
+        }
+        secrets.credential(name, key, &host).map(|value| SecretString::from(without_line_end(value)))
+    };
+    match auth {
+        Auth::Bearer(SecretKey { name, key }) => {
+            let value = SecretString::from(format!("Bearer {}", text(name, key)?.expose_secret()));
+            Ok(Some((AUTHORIZATION, sensitive(&value, name, key)?)))
+        }
+        Auth::Basic { secret } => {
+            let username = text(secret, USERNAME)?;
+            if username.expose_secret().contains(':') {
+                return Err(CredentialError::unusable(secret, USERNAME, "not a user name: it contains a colon"));
+            }
+            let password = text(secret, PASSWORD)?;
+            let pair = SecretString::from(format!("{}:{}", username.expose_secret(), password.expose_secret()));
+            let value = SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair.expose_secret())));
+            Ok(Some((AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)))
+        }
+        Auth::Header { name: header, value: SecretKey { name, key } } => {
+            Ok(Some((header.clone(), sensitive(&text(name, key)?, name, key)?)))
+        }
+        Auth::OAuth2(_) | Auth::Challenge(_) => Ok(None),
+    }
+}
+
+/// Secrets made from files and by `echo` end in a line end that belongs to no credential.
+pub(in crate::http) fn without_line_end(value: &SecretString) -> String {
+    value.expose_secret().trim_end_matches(['\r', '\n']).to_owned()
+}
+
+fn sensitive(value: &SecretString, name: &str, key: &str) -> Result<HeaderValue, CredentialError> {
+    let mut header = HeaderValue::from_str(value.expose_secret())
+        .map_err(|_| CredentialError::unusable(name, key, "not a header value: it contains control characters"))?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use drift_api::secrets::labelled_secrets::LabelledSecret;
+
+    fn secrets() -> LabelledSecrets {
+        let data =
+            [("token", "t0k\n"), ("username", "ann"), ("password", "pä:ss\n"), ("broken", "a\nb"), ("colon", "a:b")];
+        let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+        [("s".to_owned(), LabelledSecret::new(Some("h:1"), data))].into_iter().collect()
+    }
+
+    fn to(url: &str) -> HttpRequest {
+        HttpRequest {
+            method: http::Method::GET,
+            url: url.parse().unwrap(),
+            headers: std::sync::Arc::default(),
+            body: None,
+            has_chosen_host: false,
+            socket: None,
+        }
+    }
+
+    fn key(key: &str) -> SecretKey {
+        SecretKey { name: "s".to_owned(), key: key.to_owned() }
+    }
+
+    #[test]
+    fn each_kind_of_credential_becomes_its_header() {
+        let own = HeaderName::from_static("x-api-key");
+        let cases = [
+            (Auth::Bearer(key("token")), AUTHORIZATION, "Bearer t0k".to_owned()),
+            (
+                Auth::Basic { secret: "s".to_owned() },
+                AUTHORIZATION,
+                format!("Basic {}", BASE64_STANDARD.encode("ann:pä:ss")),
+            ),
+            (Auth::Header { name: own.clone(), value: key("token") }, own, "t0k".to_owned()),
+        ];
+        for (auth, name, value) in cases {
+            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap().unwrap();
+            assert_eq!((got_name, got_value.to_str().unwrap()), (name, value.as_str()));
+            assert!(got_value.is_sensitive());
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_header_is_not_shown() {
+        let error = header(&Auth::Bearer(key("broken")), &secrets(), &to("http://h:1/")).unwrap_err();
+        assert_eq!(error.to_string(), "Secret s key broken is not a header value: it contains control characters");
+    }
+
+    #[test]
+    fn a_credential_goes_to_no_other_host() {
+        let error = header(&Auth::Bearer(key("token")), &secrets(), &to("http://h:2/")).unwrap_err();
+        assert_eq!(error, CredentialError::HostNotAllowed { name: "s".to_owned(), host: "h:2".to_owned() });
+    }
+
+    #[test]
+    fn a_chosen_host_needs_hosts_named_by_the_owner() {
+        let chosen = HttpRequest { has_chosen_host: true, ..to("http://h:1/") };
+        assert!(header(&Auth::Bearer(key("token")), &secrets(), &chosen).is_ok());
+        let data = [("token".to_owned(), b"x".to_vec())];
+        let unnamed = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+        let error = header(&Auth::Bearer(key("token")), &unnamed, &chosen).unwrap_err();
+        assert_eq!(error, CredentialError::HostsNotNamed { name: "s".to_owned() });
+        assert!(header(&Auth::Bearer(key("token")), &unnamed, &to("http://h:1/")).is_ok());
+    }
+}

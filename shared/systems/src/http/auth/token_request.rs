@@ -1,0 +1,153 @@
+//! The request for a token, and what its answer says.
+//!
+//! It must not know when a token is asked for, nor what it is used for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::{HeaderValue, StatusCode};
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::http::exchange::reply::{HttpReply, ReplyBody};
+use crate::retry_after;
+use crate::{HttpFailure, HttpOptions};
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::{Network, OAuth2, Tls};
+
+/// Longest wait for a token. Half of the default deadline of a poll, in which it does not count: a correction has not become
+/// another one meanwhile.
+pub(in crate::http) const TOKEN_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Cap on a token server's answer: the largest tokens, with all groups of a person in them, have some 16 KiB.
+pub(in crate::http) const MAX_TOKEN_BYTES: usize = 64 * 1024;
+
+/// The longest that a token is used: a right that was taken away is noticed within a day.
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where a token comes from: who asks what, and how.
+pub(in crate::http) struct TokenSource {
+    request: HttpRequest,
+    identity: SourceIdentity,
+}
+
+/// Tells sources apart: those with one share a token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::http) struct SourceIdentity {
+    origin: Origin,
+    tls: Option<Tls>,
+    networks: Vec<Network>,
+    /// Of the credential, so that another one gets another token.
+    credential: [u8; 32],
+}
+
+/// What gives a token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::http) enum Origin {
+    /// The identity server that the target names.
+    OAuth2(OAuth2),
+    /// The server that a host named in its answer, with what it is asked for.
+    Realm(Url),
+}
+
+impl Origin {
+    /// Where a token may stand in the answer, the first one that does counts.
+    const fn keys(&self) -> &'static [&'static str] {
+        match self {
+            Self::OAuth2(_) => &["access_token"],
+            Self::Realm(_) => &["token", "access_token"],
+        }
+    }
+
+    /// How long a token is used whose answer does not say it: what identity servers commonly give, and what the
+    /// specification of registries' tokens says.
+    const fn life_when_not_told(&self) -> Duration {
+        match self {
+            Self::OAuth2(_) => Duration::from_secs(300),
+            Self::Realm(_) => Duration::from_secs(60),
+        }
+    }
+}
+
+/// What came of a request for a token.
+#[derive(Clone, Debug)]
+pub(in crate::http) enum Fetched {
+    /// A token, as a header, and how long it is good for from the moment at which it was asked for.
+    Token(HeaderValue, Duration),
+    /// None; and how long the server asked to be left alone.
+    Failed(HttpFailure, Option<Duration>),
+}
+
+impl Fetched {
+    pub(in crate::http) fn unavailable(text: &str) -> Self {
+        Self::Failed(HttpFailure::TokenUnavailable(text.to_owned()), None)
+    }
+}
+
+impl TokenSource {
+    /// A token that this request, which has its credential already, asks of `origin`.
+    pub(in crate::http) fn new(origin: Origin, mut request: HttpRequest, options: &HttpOptions<'_>) -> Self {
+        let mut credential = Sha256::new_with_prefix(request.body.as_deref().unwrap_or_default());
+        credential.update(request.headers.get(AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes));
+        Arc::make_mut(&mut request.headers).insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let identity = SourceIdentity {
+            origin,
+            tls: options.tls.cloned(),
+            networks: options.allow_networks.to_vec(),
+            credential: credential.finalize().into(),
+        };
+        Self { request, identity }
+    }
+
+    pub(in crate::http) const fn request(&self) -> &HttpRequest {
+        &self.request
+    }
+
+    pub(in crate::http) const fn identity(&self) -> &SourceIdentity {
+        &self.identity
+    }
+
+    /// What the token server's answer says; `now` is the time of day. Never shows any of it.
+    pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(HttpFailure::Unreachable(cause)) => {
+                return Fetched::unavailable(&format!("no connection to the token server: {cause}"));
+            }
+            Err(failure) => return Fetched::Failed(failure, None),
+        };
+        match reply.status {
+            StatusCode::OK => read_token(&reply.body, &self.identity.origin)
+                .unwrap_or_else(|| Fetched::unavailable("the token server's answer holds no bearer token")),
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+                unavailable(&reply, now)
+            }
+            status if status.is_client_error() => {
+                let text = format!("the token server refuses it with status {}", status.as_u16());
+                Fetched::Failed(HttpFailure::TokenRefused(text), None)
+            }
+            _ => unavailable(&reply, now),
+        }
+    }
+}
+
+fn unavailable(reply: &HttpReply, now: Timestamp) -> Fetched {
+    let text = format!("the token server answers with status {}", reply.status.as_u16());
+    Fetched::Failed(HttpFailure::TokenUnavailable(text), retry_after(&reply.headers, now))
+}
+
+fn read_token(body: &ReplyBody, origin: &Origin) -> Option<Fetched> {
+    let ReplyBody::Whole(bytes) = body else { return None };
+    let answer: Value = serde_json::from_slice(bytes).ok()?;
+    let kind = answer.get("token_type").and_then(Value::as_str).unwrap_or("bearer");
+    let mut tokens = origin.keys().iter().filter_map(|key| answer.get(key)?.as_str());
+    let token = tokens.find(|token| !token.is_empty())?;
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    header.set_sensitive(true);
+    let life = answer.get("expires_in").and_then(|life| life.as_f64().or_else(|| life.as_str()?.parse().ok()));
+    let life = life.map_or(Some(origin.life_when_not_told()), |life| Duration::try_from_secs_f64(life).ok())?;
+    kind.eq_ignore_ascii_case("bearer").then_some(Fetched::Token(header, life.min(LONGEST_LIFE)))
+}

@@ -1,0 +1,204 @@
+//! Tokens: kept for as long as they are good, and renewed before they end.
+//!
+//! One request at a time asks for a token; the others wait for it, or go on with the one before while that is good. A token
+//! server that fails is left alone for growing pauses. It must not know how a token is asked for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use crate::HttpFailure;
+use crate::guard::clock::now;
+use crate::http::auth::token_request::{Fetched, SourceIdentity, TokenSource};
+use drift_api::timing::backoff::Series;
+
+/// Of its life a token is used so long before another is asked for, in percent; half of what is left over is for those who
+/// wait for the next one, so that none is sent that ends on its way.
+const RENEWED_AT_PERCENT: u32 = 80;
+
+/// A renewal ahead of time holds a request up for so long at the most: then it goes on with the token that it has.
+const PATIENCE_AHEAD: Duration = Duration::from_secs(1);
+
+/// A token that is refused though it should be good is replaced this often at the most: a host that answers 401 for ever
+/// must not make one request for a token out of each poll.
+const REPLACED_EVERY: Duration = Duration::from_secs(30);
+
+/// Sources that are remembered: each rotation of a credential makes another, and a registry names one for each repository.
+/// Beyond that the one whose token ends first goes. With tokens of the largest size they take 16 MiB.
+const KEPT_SOURCES: usize = 256;
+
+/// The tokens of all sources.
+#[derive(Default)]
+pub(in crate::http) struct TokenStore {
+    sources: Mutex<HashMap<SourceIdentity, Arc<Source>>>,
+}
+
+/// One source of tokens.
+#[derive(Default)]
+struct Source {
+    state: Mutex<State>,
+    /// Held by whoever asks for a token.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    /// Why there was none the last time, and until when it is not asked for.
+    failure: Option<(HttpFailure, Instant)>,
+    failures: u32,
+    /// Renewals ahead of time that took longer than anybody waits for them, and until when there is no other. The token
+    /// server may be slow and yet give one to those who cannot go on without.
+    late: u32,
+    late_until: Option<Instant>,
+    replaced_at: Option<Instant>,
+}
+
+#[derive(Clone)]
+struct Token {
+    header: HeaderValue,
+    renew_at: Instant,
+    ends_at: Instant,
+}
+
+impl TokenStore {
+    /// A token that is good, by `fetch` where there is none.
+    pub(in crate::http) async fn token<T: Future<Output = Fetched>>(
+        &self,
+        identified: &TokenSource,
+        fetch: impl Fn() -> T,
+    ) -> Result<HeaderValue, HttpFailure> {
+        let source = self.source(identified.identity());
+        let began = now();
+        let good = source.state().good(began);
+        if let Some(token) = good {
+            let is_due = began >= token.renew_at && source.state().may_be_ahead(began);
+            if let Some(_turn) = is_due.then(|| source.turn.try_lock().ok()).flatten() {
+                let renewed = tokio::time::timeout(PATIENCE_AHEAD, source.renew(&fetch)).await;
+                renewed.map_or_else(|_| source.state().note_late(), drop);
+                return Ok(source.state().good(now()).map_or(token.header, |token| token.header));
+            }
+            return Ok(token.header);
+        }
+        let _turn = source.turn.lock().await;
+        let state = source.state().outcome(now());
+        match state {
+            Some(outcome) => outcome,
+            None => source.renew(&fetch).await,
+        }
+    }
+
+    /// Another token in place of one that was refused; `None` where there is none to be had now.
+    pub(in crate::http) async fn another<T: Future<Output = Fetched>>(
+        &self,
+        identified: &TokenSource,
+        refused: &HeaderValue,
+        fetch: impl Fn() -> T,
+    ) -> Option<HeaderValue> {
+        let source = self.source(identified.identity());
+        let _turn = source.turn.lock().await;
+        {
+            let (mut state, now) = (source.state(), now());
+            if let Some(token) = state.good(now).filter(|token| token.header != *refused) {
+                return Some(token.header);
+            }
+            let is_early = state.token.as_ref().is_some_and(|token| now < token.renew_at);
+            let was_replaced = state.replaced_at.is_some_and(|at| now < at + REPLACED_EVERY);
+            if state.is_paused(now) || is_early && was_replaced {
+                return None;
+            }
+            if is_early {
+                state.replaced_at = Some(now);
+            }
+        }
+        source.renew(&fetch).await.ok()
+    }
+
+    fn source(&self, identity: &SourceIdentity) -> Arc<Source> {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = sources.get(identity) {
+            return source.clone();
+        }
+        if sources.len() >= KEPT_SOURCES {
+            let now = now();
+            sources.retain(|_, source| source.state().good(now).is_some() || Arc::strong_count(source) > 1);
+        }
+        if sources.len() >= KEPT_SOURCES {
+            let idle = sources.iter().filter(|(_, source)| Arc::strong_count(source) == 1);
+            let first = idle.min_by_key(|(_, source)| source.state().token.as_ref().map(|token| token.ends_at));
+            first.map(|(identity, _)| identity.clone()).map(|identity| sources.remove(&identity));
+        }
+        sources.entry(identity.clone()).or_default().clone()
+    }
+}
+
+impl Source {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a token; only whoever has the turn does.
+    async fn renew<T: Future<Output = Fetched>>(&self, fetch: impl Fn() -> T) -> Result<HeaderValue, HttpFailure> {
+        let began = now();
+        match fetch().await {
+            Fetched::Token(header, life) => {
+                let renew_at = began + life * RENEWED_AT_PERCENT / 100;
+                let ends_at = renew_at + life * (100 - RENEWED_AT_PERCENT) / 200;
+                let mut state = self.state();
+                state.token = Some(Token { header: header.clone(), renew_at, ends_at });
+                (state.failure, state.failures) = (None, 0);
+                (state.late_until, state.late) = (None, 0);
+                Ok(header)
+            }
+            Fetched::Failed(failure, pause) => {
+                self.state().fail(failure.clone(), pause);
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl State {
+    fn good(&self, now: Instant) -> Option<Token> {
+        self.token.clone().filter(|token| now < token.ends_at)
+    }
+
+    fn is_paused(&self, now: Instant) -> bool {
+        self.failure.as_ref().is_some_and(|(_, until)| now < *until)
+    }
+
+    fn may_be_ahead(&self, now: Instant) -> bool {
+        !self.is_paused(now) && self.late_until.is_none_or(|until| until <= now)
+    }
+
+    fn note_late(&mut self) {
+        self.late = self.late.saturating_add(1);
+        self.late_until = Some(now() + Series::HOST_SILENT.delay(self.late));
+    }
+
+    /// What those who waited for their turn get without asking.
+    fn outcome(&self, now: Instant) -> Option<Result<HeaderValue, HttpFailure>> {
+        let good = self.good(now).map(|token| Ok(token.header));
+        good.or_else(|| {
+            let (failure, until) = self.failure.clone().filter(|(_, until)| now < *until)?;
+            Some(Err(match failure {
+                HttpFailure::TokenUnavailable(cause) => HttpFailure::TokenPaused { cause, wait: until - now },
+                // A credential that is refused stays so.
+                failure => failure,
+            }))
+        })
+    }
+
+    fn fail(&mut self, failure: HttpFailure, pause: Option<Duration>) {
+        self.failures = self.failures.saturating_add(1);
+        let pause = pause.unwrap_or_default().max(Series::HOST_SILENT.delay(self.failures));
+        self.failure = Some((failure, now() + pause));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

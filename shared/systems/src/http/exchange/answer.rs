@@ -1,0 +1,130 @@
+//! An answer as templates see it: `response`, and `steps.NAME` for what comes later.
+//!
+//! A body that cannot be taken has no value at all, rather than null: so no rule can mistake it for an empty one. This file
+//! must not know what a rule asks.
+
+use std::collections::BTreeMap;
+
+use drift_language::parse_json;
+use drift_language::{Format, JsonError};
+use serde_json::{Map, Value, json};
+
+use crate::http::exchange::reply::{HttpReply, ReplyBody};
+
+/// Values of one answer, a map counting as nine: 16 MiB of memory in all. An answer of 1 MiB about many resources has
+/// half as many.
+const MAX_NODES: usize = 200_000;
+
+/// An answer that was read whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// `{status, headers, text, body}`; `body` is null where there is none, and is missing where it cannot be taken.
+    pub variable: Value,
+    /// Why the body cannot be taken.
+    pub malformed: Option<JsonError>,
+}
+
+/// Why an answer says nothing, whatever it may mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// More than the cap.
+    #[error("larger than maxBytes")]
+    TooLarge,
+    /// The connection ended before the body did.
+    #[error("it ends too early")]
+    Truncated,
+}
+
+impl Answer {
+    /// What came back, its body taken as the format says.
+    ///
+    /// # Errors
+    /// When the body did not come whole.
+    pub fn of(reply: &HttpReply, format: Format) -> Result<Self, Unreadable> {
+        let bytes = match &reply.body {
+            ReplyBody::Whole(bytes) => bytes,
+            ReplyBody::TooLarge => return Err(Unreadable::TooLarge),
+            ReplyBody::Truncated => return Err(Unreadable::Truncated),
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let body = match format {
+            Format::Json if bytes.is_empty() => Ok(Value::Null),
+            Format::Json => parse_json(bytes, MAX_NODES),
+            Format::Text => Ok(Value::from(text.as_ref())),
+        };
+        let mut variable = Map::new();
+        variable.insert("status".to_owned(), json!(reply.status.as_u16()));
+        variable.insert("headers".to_owned(), json!(headers(reply)));
+        variable.insert("text".to_owned(), Value::from(text));
+        let malformed = match body {
+            Ok(body) => {
+                variable.insert("body".to_owned(), body);
+                None
+            }
+            Err(error) => Some(error),
+        };
+        Ok(Self { variable: Value::Object(variable), malformed })
+    }
+}
+
+/// The headers by their names in lower case; one that stands several times is one list, as HTTP means it.
+fn headers(reply: &HttpReply) -> BTreeMap<&str, String> {
+    let mut headers: BTreeMap<&str, String> = BTreeMap::new();
+    for (name, value) in &reply.headers {
+        let Ok(value) = value.to_str() else { continue };
+        let known = headers.entry(name.as_str()).or_default();
+        if !known.is_empty() {
+            known.push_str(", ");
+        }
+        known.push_str(value);
+    }
+    headers
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderName, StatusCode};
+
+    fn reply(body: &[u8]) -> HttpReply {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("link", "<a>"), ("etag", "x"), ("link", "<b>")] {
+            headers.append(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        HttpReply { status: StatusCode::OK, headers, body: ReplyBody::Whole(body.to_vec()) }
+    }
+
+    #[test]
+    fn a_body_that_cannot_be_taken_is_missing() {
+        let cases: [(&[u8], Format, Option<Value>, &str); 6] = [
+            (br#"{"a": 1}"#, Format::Json, Some(json!({"a": 1})), r#"{"a": 1}"#),
+            (b"null", Format::Json, Some(Value::Null), "null"),
+            (b"", Format::Json, Some(Value::Null), ""),
+            (b"<html>", Format::Json, None, "<html>"),
+            (b"<html>", Format::Text, Some(json!("<html>")), "<html>"),
+            (b"\xff", Format::Text, Some(json!("\u{fffd}")), "\u{fffd}"),
+        ];
+        for (body, format, expected, text) in cases {
+            let answer = Answer::of(&reply(body), format).unwrap();
+            assert_eq!(answer.variable.get("body"), expected.as_ref(), "{body:?} as {format:?}");
+            assert_eq!(answer.malformed.is_some(), expected.is_none());
+            assert_eq!(answer.variable["text"], json!(text));
+        }
+    }
+
+    #[test]
+    fn a_repeated_header_is_one_list() {
+        let answer = Answer::of(&reply(b""), Format::Json).unwrap();
+        assert_eq!(answer.variable["headers"], json!({"link": "<a>, <b>", "etag": "x"}));
+    }
+
+    #[test]
+    fn what_did_not_come_whole_is_no_answer() {
+        for (body, expected) in
+            [(ReplyBody::TooLarge, Unreadable::TooLarge), (ReplyBody::Truncated, Unreadable::Truncated)]
+        {
+            assert_eq!(Answer::of(&HttpReply { body, ..reply(b"") }, Format::Text), Err(expected));
+        }
+    }
+}

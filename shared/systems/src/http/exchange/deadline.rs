@@ -1,0 +1,71 @@
+//! The deadline of an exchange, which stands still while a token is waited for: a token server has a deadline of its own, and
+//! the host must not pay for its slowness.
+//!
+//! It must not know what the exchange is for.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::ExchangeProgress;
+
+/// What the exchange gives; `None` where the deadline is over before. `progress` is the one that the exchange was given.
+///
+/// The caller pins the exchange: one that is handed over would take its room twice, and there is one for each poll under way.
+pub async fn before_deadline<T>(
+    deadline: Duration,
+    progress: &ExchangeProgress,
+    mut exchange: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
+    let mut discounted = progress.token_wait();
+    let mut left = deadline;
+    loop {
+        if let Ok(result) = tokio::time::timeout(left, exchange.as_mut()).await {
+            return Some(result);
+        }
+        let waited = progress.token_wait();
+        left = waited - discounted;
+        discounted = waited;
+        if left.is_zero() {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::guard::clock::now;
+
+    const DEADLINE: Duration = Duration::from_secs(3);
+
+    fn seconds(seconds: u64) -> tokio::time::Sleep {
+        tokio::time::sleep(Duration::from_secs(seconds))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_wait_for_a_token_does_not_count() {
+        for (token, host, expected) in [(0, 2, true), (0, 4, false), (5, 2, true), (5, 4, false), (30, 2, true)] {
+            let progress = ExchangeProgress::default();
+            let exchange = async {
+                progress.awaiting_token(seconds(token)).await;
+                seconds(host).await;
+            };
+            let began = now();
+            let ended = before_deadline(DEADLINE, &progress, pin!(exchange)).await.is_some();
+            assert_eq!(ended, expected, "{token} s for a token, {host} s for the host");
+            assert_eq!(progress.token_wait(), Duration::from_secs(token));
+            let took = if expected { Duration::from_secs(host) } else { DEADLINE };
+            assert_eq!(now() - began, took + Duration::from_secs(token));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_earlier_wait_grants_nothing() {
+        let progress = ExchangeProgress::default();
+        progress.awaiting_token(seconds(5)).await;
+        assert_eq!(before_deadline(DEADLINE, &progress, pin!(seconds(4))).await, None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Why no reply came, in closed words.
+//!
+//! The client's own errors carry URLs, addresses and whatever the other side sent. Conditions, logs and metrics must
+//! not, so they are read here and only their kind goes on. This file sends nothing and retries nothing.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use hyper_util::client::legacy;
+
+use crate::guard::connect_errors::{describe_io, describe_tls, is_drop};
+use crate::guard::dialling::AddressRefused;
+use crate::http::transport::resolver::NotResolved;
+use drift_api::secrets::labelled_secrets::CredentialError;
+
+/// Why there is no reply. Holds no header, body, address or credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HttpFailure {
+    /// DNS, connect, TLS, reset: nothing of an answer came. The text is closed: no name, address or number in it.
+    #[error("no connection: {0}")]
+    Unreachable(String),
+    /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
+    #[error("credential: {0}")]
+    CredentialUnavailable(String),
+    /// The token server refuses the credential. Nothing was sent.
+    #[error("credential: {0}")]
+    TokenRefused(String),
+    /// The token server gives no token, for a reason that says nothing of the credential. Nothing was sent.
+    #[error("no token: {0}")]
+    TokenUnavailable(String),
+    /// The token server gave none a moment ago and is left alone. Nothing was sent.
+    #[error("no token: {cause}")]
+    TokenPaused {
+        /// Why there was none.
+        cause: String,
+        /// For how long still.
+        wait: Duration,
+    },
+    /// The host's address is in a network that the request must not go to. Nothing was sent.
+    #[error("{host} is not asked: {AddressRefused}")]
+    AddressRefused {
+        /// Host and port, as the URL has them.
+        host: String,
+    },
+}
+
+impl From<CredentialError> for HttpFailure {
+    fn from(error: CredentialError) -> Self {
+        Self::CredentialUnavailable(error.to_string())
+    }
+}
+
+impl HttpFailure {
+    pub(in crate::http) fn of(error: &legacy::Error, host: String) -> Self {
+        if causes(error).any(|cause| cause.is::<AddressRefused>()) {
+            return Self::AddressRefused { host };
+        }
+        Self::Unreachable(describe(error).to_owned())
+    }
+}
+
+/// Whether a connection stood, the request went out on it, and it ended before an answer came.
+pub(in crate::http) fn was_dropped_unanswered(error: &legacy::Error) -> bool {
+    !error.is_connect()
+        && causes(error).any(|cause| {
+            cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+                || cause.downcast_ref::<io::Error>().is_some_and(|error| is_drop(error.kind()))
+        })
+}
+
+/// Whether an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
+/// connection (RFC 9113, 8.7).
+pub(in crate::http) fn was_not_looked_at(error: &legacy::Error) -> bool {
+    causes(error).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
+        let goes_away = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_remote() && (goes_away || refuses)
+    })
+}
+
+fn describe(error: &legacy::Error) -> &'static str {
+    if let Some(text) = causes(error).find_map(|cause| cause.downcast_ref()).map(describe_tls) {
+        return text;
+    }
+    let mut of_io = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    if let Some(text) = of_io.find_map(|error| describe_io(error.kind())) {
+        return text;
+    }
+    match error.is_connect() {
+        true if causes(error).any(|cause| cause.is::<NotResolved>()) => "the name cannot be resolved",
+        true => "connecting failed",
+        false if was_dropped_unanswered(error) => "the connection was closed before an answer came",
+        false => "the answer is not HTTP",
+    }
+}
+
+/// The error's causes, outermost first.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause_of(*error))
+}
+
+/// An `io::Error` hides the error that it wraps from `source`, so that one is looked up by hand.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}

@@ -1,0 +1,14 @@
+//! One request sent and its answer read, within a deadline and a number of bytes.
+
+pub(super) mod answer;
+pub(super) mod deadline;
+pub(super) mod failure;
+pub(super) mod memory;
+pub(super) mod options;
+pub(super) mod outgoing;
+pub(super) mod packed;
+pub(super) mod progress;
+pub(super) mod reply;
+pub(super) mod retry_after;
+pub(super) mod sender;
+pub(super) mod sent;

@@ -1,0 +1,18 @@
+//! How a request is to be sent: with which credential, to which servers, up to which size of answer.
+//!
+//! It must not know what is sent.
+
+use drift_language::{Auth, Network, Tls};
+
+/// How a request is to be sent.
+#[derive(Clone, Debug)]
+pub struct HttpOptions<'a> {
+    /// The credential.
+    pub auth: Option<&'a Auth>,
+    /// A private CA.
+    pub tls: Option<&'a Tls>,
+    /// Networks that it may go to though a guard would refuse them.
+    pub allow_networks: &'a [Network],
+    /// Cap on the decoded body, bytes.
+    pub max_bytes: usize,
+}

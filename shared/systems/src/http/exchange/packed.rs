@@ -1,0 +1,112 @@
+//! A body that comes packed by gzip, unpacked piece by piece.
+//!
+//! A small answer may unpack into a huge one, so each piece that comes out is bounded, whatever goes in, and whoever reads them
+//! counts. This file must not know how much may be read.
+
+use std::io::{self, Write};
+
+use bytes::{Buf, Bytes};
+use flate2::write::MultiGzDecoder;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+
+/// What unpacks a body.
+#[derive(Default)]
+pub(in crate::http) struct Unpacking {
+    /// Of what comes out of it no more than the 32 KiB of its buffer are written at once.
+    decoder: Option<MultiGzDecoder<Vec<u8>>>,
+}
+
+impl Unpacking {
+    /// What unpacks the body with these headers, if it is packed. They speak of the packed body, and so they go.
+    pub(in crate::http) fn of(headers: &mut HeaderMap) -> Option<Self> {
+        let encoding = headers.get(CONTENT_ENCODING)?.as_bytes();
+        if !encoding.eq_ignore_ascii_case(b"gzip") && !encoding.eq_ignore_ascii_case(b"x-gzip") {
+            return None;
+        }
+        headers.remove(CONTENT_ENCODING);
+        headers.remove(CONTENT_LENGTH);
+        Some(Self::default())
+    }
+
+    /// The next piece; takes what it was made of from `packed`.
+    pub(in crate::http) fn next(&mut self, packed: &mut Bytes) -> io::Result<&[u8]> {
+        let decoder = self.decoder.get_or_insert_with(|| MultiGzDecoder::new(Vec::new()));
+        decoder.get_mut().clear();
+        let taken = decoder.write(packed)?;
+        if taken == 0 && !packed.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        packed.advance(taken);
+        Ok(decoder.get_ref())
+    }
+
+    /// The last piece. Nothing at all is whole: an answer without a body may be called packed.
+    pub(in crate::http) fn end(self) -> io::Result<Vec<u8>> {
+        let Some(mut decoder) = self.decoder else { return Ok(Vec::new()) };
+        decoder.get_mut().clear();
+        decoder.finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    fn packed(body: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(body).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What comes out where so many bytes come in at once, and the largest piece.
+    fn unpacked(packed: &[u8], at_once: usize) -> io::Result<(Vec<u8>, usize)> {
+        let (mut unpacking, mut whole, mut largest) = (Unpacking::default(), Vec::new(), 0);
+        for chunk in packed.chunks(at_once) {
+            let mut chunk = Bytes::copy_from_slice(chunk);
+            while !chunk.is_empty() {
+                let piece = unpacking.next(&mut chunk)?;
+                largest = largest.max(piece.len());
+                whole.extend_from_slice(piece);
+            }
+        }
+        let piece = unpacking.end()?;
+        largest = largest.max(piece.len());
+        whole.extend(piece);
+        Ok((whole, largest))
+    }
+
+    #[test]
+    fn no_piece_is_large_however_it_comes() {
+        let body: Vec<u8> = (0..2_000_000_u32).map(|number| (number / 5_000) as u8).collect();
+        let packed = packed(&body);
+        assert!(packed.len() < 50_000, "{}", packed.len());
+        for at_once in [1, 7, 1_000, packed.len()] {
+            let (whole, largest) = unpacked(&packed, at_once).unwrap();
+            assert!(whole == body && largest <= 64 * 1024, "{at_once} at once: {} bytes, {largest}", whole.len());
+        }
+    }
+
+    #[test]
+    fn one_body_may_come_in_several_members() {
+        let both = [packed(b"first, "), packed(b"second")].concat();
+        for at_once in [1, 5, both.len()] {
+            assert_eq!(unpacked(&both, at_once).unwrap().0, b"first, second");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_spoiled_is_an_error() {
+        let whole = packed(&[7; 4096]);
+        for kept in 1..whole.len() {
+            assert!(unpacked(&whole[..kept], 10).is_err(), "{kept} of {} bytes", whole.len());
+        }
+        let mut spoiled = whole.clone();
+        *spoiled.last_mut().unwrap() ^= 1;
+        assert!(unpacked(&spoiled, 10).is_err());
+        assert!(unpacked(&[whole, b"more".to_vec()].concat(), 10).is_err());
+    }
+}

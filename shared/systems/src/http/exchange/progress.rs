@@ -1,0 +1,116 @@
+//! What an exchange says of its host, be it that it ended or that somebody gave up on it: a deadline that is over does not
+//! say whose fault that is.
+//!
+//! This file must not know what the deadline is.
+
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use http::HeaderValue;
+use jiff::Timestamp;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::guard::clock::now;
+use crate::http::exchange::retry_after::asked_pause;
+use crate::http::exchange::sent::SentCredentials;
+use crate::{Heard, HttpFailure, HttpReply};
+
+/// What the end of an exchange says of its host, if anything; `now` is the time of day.
+#[must_use]
+pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<Heard> {
+    match answer {
+        Ok(reply) => {
+            let pause = asked_pause(reply.status, &reply.headers, now);
+            Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
+        }
+        Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
+        // Nothing was sent there.
+        Err(_) => None,
+    }
+}
+
+/// How far an exchange, or several in a row, has come.
+#[derive(Debug, Default)]
+pub struct ExchangeProgress {
+    answered: AtomicBool,
+    waited: AtomicBool,
+    token_wait: Mutex<TokenWait>,
+    sent: Mutex<SentCredentials>,
+}
+
+/// How long token servers were waited for.
+#[derive(Debug, Default)]
+struct TokenWait {
+    over: Duration,
+    since: Option<Instant>,
+}
+
+impl ExchangeProgress {
+    /// Whether the answer had to wait for memory, which other hosts' answers took.
+    #[must_use]
+    pub fn has_waited(&self) -> bool {
+        self.waited.load(Ordering::Relaxed)
+    }
+
+    /// What it says of the host that the deadline is over: nothing where we kept it waiting. A host whose answer has begun
+    /// is not silent, however slowly it goes on.
+    #[must_use]
+    pub fn heard(&self) -> Option<Heard> {
+        let is_answered = self.answered.load(Ordering::Relaxed);
+        (!self.has_waited()).then_some(if is_answered { Heard::Answer } else { Heard::TimedOut })
+    }
+
+    /// How long token servers were waited for so far, which is not the host's doing.
+    #[must_use]
+    pub fn token_wait(&self) -> Duration {
+        let wait = self.lock();
+        wait.over + wait.since.map_or(Duration::ZERO, |since| now() - since)
+    }
+
+    /// Waits for a token.
+    pub(in crate::http) async fn awaiting_token<T>(&self, token: impl Future<Output = T>) -> T {
+        self.lock().since = Some(now());
+        let token = token.await;
+        let mut wait = self.lock();
+        if let Some(since) = wait.since.take() {
+            wait.over += now() - since;
+        }
+        token
+    }
+
+    /// What went out with it: whoever shows anything of the answer looks that it repeats none of that.
+    #[must_use]
+    pub fn sent(&self) -> SentCredentials {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Values of these Secrets go out.
+    pub(in crate::http) fn note_secrets(&self, secrets: &Arc<LabelledSecrets>) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_secrets(secrets);
+    }
+
+    /// A token goes out, behind the name of its scheme.
+    pub(in crate::http) fn note_token(&self, header: &HeaderValue) {
+        if let Some((_, token)) = header.to_str().ok().and_then(|header| header.split_once(' ')) {
+            self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TokenWait> {
+        self.token_wait.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(in crate::http) fn note_sent(&self) {
+        self.answered.store(false, Ordering::Relaxed);
+    }
+
+    pub(in crate::http) fn note_answered(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(in crate::http) fn note_waiting(&self) {
+        self.waited.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,140 @@
+//! What came back, read no further than allowed.
+//!
+//! The cap counts decoded bytes while they stream in, so that neither a huge answer nor a small one that unpacks into
+//! a huge one costs more memory than the target allows. This file judges no status and parses no body.
+
+use std::fmt;
+
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use crate::ExchangeProgress;
+use crate::http::exchange::memory::{BodyMemory, Room, UNASKED_BYTES};
+use crate::http::exchange::packed::Unpacking;
+use drift_api::requests::http_request::HttpRequest;
+
+/// What came back. `Debug` shows neither header values nor the body.
+#[derive(Clone)]
+pub struct HttpReply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: ReplyBody,
+}
+
+/// The body as far as it was read. `Debug` shows only its size.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ReplyBody {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// More than the cap; the rest was not read.
+    TooLarge,
+    /// The connection ended before the body did, or its compression is broken.
+    Truncated,
+}
+
+/// What a body may take.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Bounds<'a> {
+    /// Of its decoded bytes.
+    pub(in crate::http) max_bytes: usize,
+    /// Where a large one finds room.
+    pub(in crate::http) memory: &'a BodyMemory,
+    /// What is answered: its host's room is taken.
+    pub(in crate::http) request: &'a HttpRequest,
+    /// Where it is said that it waits.
+    pub(in crate::http) progress: &'a ExchangeProgress,
+}
+
+/// Reads the answer whole, or as far as it may be. A large one waits until there is room for it; it gives the room back
+/// when it is read, since it is judged right after, by the same thread.
+pub(in crate::http) async fn read(response: Response<Incoming>, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
+    let (mut head, body) = response.into_parts();
+    let unpacking = Unpacking::of(&mut head.headers);
+    // The answer to a HEAD describes a body that never comes; whoever waited for it would call it broken.
+    let body = if wants_body { read_body(body, unpacking, bounds).await } else { ReplyBody::Whole(Vec::new()) };
+    HttpReply { status: head.status, headers: head.headers, body }
+}
+
+async fn read_body(mut body: Incoming, mut unpacking: Option<Unpacking>, bounds: Bounds<'_>) -> ReplyBody {
+    let announced = body.size_hint().exact().filter(|_| unpacking.is_none());
+    let announced = announced.map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
+    if announced.is_some_and(|announced| announced > bounds.max_bytes) {
+        return ReplyBody::TooLarge;
+    }
+    // All that it may become at once: two that hold a part and want more would wait for each other.
+    let mut read = Reading { most: announced.unwrap_or(bounds.max_bytes), bounds, room: None, bytes: Vec::new() };
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return ReplyBody::Truncated };
+        // Trailers say nothing that anybody asks for.
+        let Ok(mut data) = frame.into_data() else { continue };
+        let Some(unpacking) = &mut unpacking else {
+            if !read.take(&data).await {
+                return ReplyBody::TooLarge;
+            }
+            continue;
+        };
+        while !data.is_empty() {
+            let Ok(piece) = unpacking.next(&mut data) else { return ReplyBody::Truncated };
+            if !read.take(piece).await {
+                return ReplyBody::TooLarge;
+            }
+        }
+    }
+    let Ok(rest) = unpacking.map_or(Ok(Vec::new()), Unpacking::end) else { return ReplyBody::Truncated };
+    if read.take(&rest).await { ReplyBody::Whole(read.bytes) } else { ReplyBody::TooLarge }
+}
+
+/// A body that is being read.
+struct Reading<'a> {
+    bounds: Bounds<'a>,
+    /// What it may become.
+    most: usize,
+    room: Option<Room>,
+    bytes: Vec<u8>,
+}
+
+impl Reading<'_> {
+    /// Takes the next piece, once there is room for the body; false where it is more than may be read.
+    async fn take(&mut self, piece: &[u8]) -> bool {
+        let Bounds { max_bytes, memory, request, progress } = self.bounds;
+        if piece.len() > max_bytes - self.bytes.len() {
+            return false;
+        }
+        // A slow large answer keeps no small one waiting.
+        if self.room.is_none() && self.bytes.len() + piece.len() > UNASKED_BYTES {
+            let host = request.host();
+            self.room = memory.try_take(&host, self.most);
+            if self.room.is_none() {
+                progress.note_waiting();
+                self.room = memory.take(&host, self.most).await;
+            }
+        }
+        self.bytes.extend_from_slice(piece);
+        true
+    }
+}
+
+impl fmt::Debug for HttpReply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpReply")
+            .field("status", &self.status)
+            .field("header_names", &self.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>())
+            .field("body", &self.body)
+            .finish()
+    }
+}
+
+impl fmt::Debug for ReplyBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(body) => write!(formatter, "Whole({} bytes)", body.len()),
+            Self::TooLarge => formatter.write_str("TooLarge"),
+            Self::Truncated => formatter.write_str("Truncated"),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Guarded clients for external systems, and the Secrets they may use.
+//!
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
+//! the target's author meant. Every bound that protects us from them, and every bound that protects their
+//! credentials, stands in this folder. It must not know what a poll or a correction is.
+
+mod auth;
+mod exchange;
+mod transport;
+
+#[cfg(test)]
+mod tests;
+
+pub use exchange::answer::{Answer, Unreadable};
+pub use exchange::deadline::before_deadline;
+pub use exchange::failure::HttpFailure;
+pub use exchange::memory::{MAX_BYTES_KEPT, Room};
+pub use exchange::options::HttpOptions;
+pub use exchange::progress::{ExchangeProgress, heard};
+pub use exchange::reply::{HttpReply, ReplyBody};
+pub use exchange::retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, retry_after};
+pub use exchange::sender::HttpSender;
+pub use exchange::sent::SentCredentials;

@@ -1,0 +1,73 @@
+//! The sender against real loopback sockets that misbehave.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bounds;
+mod challenge;
+mod child;
+mod client_certificate;
+mod dialling;
+mod guards;
+mod http2;
+mod memory;
+mod oauth2;
+mod reuse;
+mod secrecy;
+mod server;
+mod socket;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender};
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+
+/// Longest that any exchange here may take before the test says that it hangs.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A cap that no test reaches unless it means to.
+const ROOMY: usize = 1024 * 1024;
+
+fn secrets(entries: &[(&str, &[(&str, &str)])]) -> Arc<ArcSwap<LabelledSecrets>> {
+    let secret = |data: &[(&str, &str)]| {
+        LabelledSecret::new(None, data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())))
+    };
+    let secrets = entries.iter().map(|(name, data)| ((*name).to_owned(), secret(data))).collect();
+    Arc::new(ArcSwap::from_pointee(secrets))
+}
+
+fn sender() -> HttpSender {
+    HttpSender::new(secrets(&[]), "drift-poller")
+}
+
+fn request(method: http::Method, url: &str) -> HttpRequest {
+    HttpRequest {
+        method,
+        url: url.parse().unwrap(),
+        headers: std::sync::Arc::default(),
+        body: None,
+        has_chosen_host: false,
+        socket: None,
+    }
+}
+
+fn get(url: &str) -> HttpRequest {
+    request(http::Method::GET, url)
+}
+
+fn plain() -> HttpOptions<'static> {
+    HttpOptions { auth: None, tls: None, allow_networks: &[], max_bytes: ROOMY }
+}
+
+async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {
+    let progress = ExchangeProgress::default();
+    tokio::time::timeout(DEADLINE, sender.send(request, options, &progress)).await.expect("the exchange hangs")
+}
+
+fn unreachable(text: &str) -> Option<HttpFailure> {
+    Some(HttpFailure::Unreachable(text.to_owned()))
+}

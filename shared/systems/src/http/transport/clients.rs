@@ -1,0 +1,286 @@
+//! The clients that requests go out by, one pair for each way of connecting.
+//!
+//! Connections are shared by requests that trust the same roots and may go to the same addresses, and by no others. This
+//! file must not know requests.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use secrecy::ExposeSecret;
+
+use crate::guard::dialling::DialRules;
+use crate::http::transport::client::Clients;
+use crate::http::transport::connector::Dialler;
+use crate::http::transport::resolver::{GuardedResolver, Resolve};
+use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
+use crate::{HttpFailure, HttpOptions};
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_language::SecretKey;
+
+/// Clients that are kept, each with its connections. Targets with one way of connecting share theirs; beyond this many ways
+/// the one that was used least recently is built again when it is needed.
+const KEPT_CLIENTS: usize = 64;
+
+/// Keys of a Secret of type `kubernetes.io/tls`.
+const CERTIFICATE: &str = "tls.crt";
+const PRIVATE_KEY: &str = "tls.key";
+
+/// Builds clients and keeps them.
+pub(in crate::http) struct ClientStore {
+    names: Arc<dyn Resolve>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    clients: HashMap<ClientKey, KnownClients>,
+    /// Counts uses.
+    uses: u64,
+}
+
+/// A way of connecting.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ClientKey {
+    trust: Trust,
+    /// The Secret with our certificate.
+    certificate: Option<String>,
+    rules: DialRules,
+    socket: Option<Arc<str>>,
+}
+
+/// Whose certificates a request believes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Trust {
+    /// Plain HTTP has none.
+    Nobody,
+    /// The system's roots.
+    System,
+    /// The roots in that Secret.
+    Secret(SecretKey),
+}
+
+/// The clients of one way, and what of the Secrets they are built from.
+struct KnownClients {
+    hash: MaterialHash,
+    /// The Secrets in which that stood last: as long as they are the same nothing has to be hashed.
+    seen: Weak<LabelledSecrets>,
+    clients: Build,
+    last_use: u64,
+    /// Those before them, until these are built.
+    before: Option<Arc<Clients>>,
+}
+
+/// Clients that are built by whoever needs them first. Those who go another way do not wait for that.
+type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
+
+impl ClientStore {
+    /// Names are looked up by `names`.
+    pub(in crate::http) fn new(names: Arc<dyn Resolve>) -> Self {
+        Self { names, known: Mutex::default() }
+    }
+
+    /// The clients that connect as the request and the target say; built once, and again when the Secret's bundle changed.
+    pub(in crate::http) fn clients(
+        &self,
+        request: &HttpRequest,
+        options: &HttpOptions<'_>,
+        secrets: &Arc<LabelledSecrets>,
+    ) -> Result<Arc<Clients>, HttpFailure> {
+        let rules = DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
+        if !rules.allow_literal(request) {
+            return Err(HttpFailure::AddressRefused { host: request.host() });
+        }
+        let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone() };
+        if key.socket.is_some() || request.url.scheme() == "http" {
+            return self.known_or_built(key, Material { roots: Roots::Nobody, identity: None }, secrets);
+        }
+        let host = request.host();
+        key.trust = Trust::System;
+        let mut material = Material { roots: Roots::System, identity: None };
+        if let Some(ca) = options.tls.and_then(|tls| tls.ca.as_ref()) {
+            material.roots = Roots::Only(secrets.credential(&ca.name, &ca.key, &host)?.expose_secret().as_bytes());
+            key.trust = Trust::Secret(ca.clone());
+        }
+        if let Some(name) = options.tls.and_then(|tls| tls.certificate.as_ref()) {
+            if request.has_chosen_host {
+                secrets.check_hosts_are_named(name)?;
+            }
+            let [chain, private] = [CERTIFICATE, PRIVATE_KEY].map(|key| secrets.credential(name, key, &host));
+            material.identity = Some((chain?, private?));
+            key.certificate = Some(name.clone());
+        }
+        self.known_or_built(key, material, secrets)
+    }
+
+    /// A certificate or a bundle that cannot be used does not take the place of one that can: half a rotation is seen too.
+    fn known_or_built(
+        &self,
+        key: ClientKey,
+        material: Material<'_>,
+        secrets: &Arc<LabelledSecrets>,
+    ) -> Result<Arc<Clients>, HttpFailure> {
+        if let Some(clients) = self.known(&key, secrets) {
+            return Ok(clients);
+        }
+        let (build, before) = self.build_of(&key, material.hash(), secrets);
+        let clients = build.get_or_init(|| {
+            let built = Clients::build(material, self.dialler(&key));
+            if let (Err(error), Some(_)) = (&built, &before) {
+                tracing::warn!("{}; what stood there before is used for now", key.failure(*error));
+            }
+            built
+        });
+        match (clients, before) {
+            (Ok(clients), _) => Ok(clients.clone()),
+            (Err(_), Some(before)) => Ok(before),
+            (Err(error), None) => {
+                self.forget_failed(&key, &build);
+                Err(key.failure(*error))
+            }
+        }
+    }
+
+    fn dialler(&self, key: &ClientKey) -> Dialler {
+        match &key.socket {
+            Some(path) => Dialler::Socket(path.clone()),
+            None => Dialler::network(GuardedResolver { names: self.names.clone(), rules: key.rules.clone() }),
+        }
+    }
+
+    /// The clients that were built of these very Secrets.
+    fn known(&self, key: &ClientKey, secrets: &Arc<LabelledSecrets>) -> Option<Arc<Clients>> {
+        let mut known = self.lock();
+        known.uses += 1;
+        let last_use = known.uses;
+        let found = known.clients.get_mut(key)?;
+        let clients =
+            found.clients.get()?.as_ref().ok().filter(|_| found.seen.as_ptr() == Arc::as_ptr(secrets))?.clone();
+        found.last_use = last_use;
+        found.before = None;
+        Some(clients)
+    }
+
+    /// The clients of these Secrets, built or not, and the last before them that could be built.
+    fn build_of(
+        &self,
+        key: &ClientKey,
+        hash: MaterialHash,
+        secrets: &Arc<LabelledSecrets>,
+    ) -> (Build, Option<Arc<Clients>>) {
+        let mut known = self.lock();
+        known.uses += 1;
+        let last_use = known.uses;
+        let seen = Arc::downgrade(secrets);
+        let mut before = None;
+        if let Some(found) = known.clients.get_mut(key) {
+            let built = found.clients.get().and_then(|built| built.as_ref().ok()).cloned();
+            if found.hash == hash {
+                (found.last_use, found.seen) = (last_use, seen);
+                if built.is_some() {
+                    found.before = None;
+                }
+                return (found.clients.clone(), found.before.clone());
+            }
+            before = built.or_else(|| found.before.take());
+        }
+        let clients = Build::default();
+        let entry = KnownClients { hash, seen, clients: clients.clone(), last_use, before: before.clone() };
+        known.clients.insert(key.clone(), entry);
+        known.forget_least_used();
+        (clients, before)
+    }
+
+    fn forget_failed(&self, key: &ClientKey, build: &Build) {
+        let mut known = self.lock();
+        if known.clients.get(key).is_some_and(|known| Arc::ptr_eq(&known.clients, build)) {
+            known.clients.remove(key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientKey {
+    /// Why there is no client, with the Secret that is to blame.
+    fn failure(&self, error: ClientError) -> HttpFailure {
+        let text = match (error, &self.trust, &self.certificate) {
+            (ClientError::Bundle, Trust::Secret(SecretKey { name, key }), _) => {
+                format!("Secret {name} key {key}: {error}")
+            }
+            (ClientError::Certificate, _, Some(name)) => {
+                format!("Secret {name} keys {CERTIFICATE}, {PRIVATE_KEY}: {error}")
+            }
+            _ => return HttpFailure::Unreachable(error.to_string()),
+        };
+        HttpFailure::CredentialUnavailable(text)
+    }
+}
+
+impl Known {
+    fn forget_least_used(&mut self) {
+        if self.clients.len() > KEPT_CLIENTS {
+            let least = self.clients.iter().min_by_key(|(_, known)| known.last_use).map(|(key, _)| key.clone());
+            least.map(|key| self.clients.remove(&key));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::http::transport::resolver::SystemResolver;
+    use std::sync::mpsc;
+
+    /// The way through a socket of that name.
+    fn through(socket: &str) -> ClientKey {
+        let socket = Some(Arc::from(socket));
+        ClientKey { trust: Trust::Nobody, certificate: None, rules: DialRules::default(), socket }
+    }
+
+    fn store() -> ClientStore {
+        ClientStore::new(Arc::new(SystemResolver))
+    }
+
+    fn nothing() -> Material<'static> {
+        Material { roots: Roots::Nobody, identity: None }
+    }
+
+    #[test]
+    fn one_way_that_is_built_holds_up_no_other() {
+        let (store, slow) = (store(), through("/slow"));
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (build, _) = store.build_of(&slow, None, &Arc::default());
+        std::thread::scope(|scope| {
+            let (begun, begins) = mpsc::channel();
+            let waiting = build.clone();
+            scope.spawn(move || {
+                waiting.get_or_init(|| {
+                    begun.send(()).unwrap();
+                    wait.recv().unwrap();
+                    Err(ClientError::Build)
+                });
+            });
+            begins.recv().unwrap();
+            assert!(store.known_or_built(through("/other"), nothing(), &Arc::default()).is_ok());
+            assert!(build.get().is_none(), "the other one was built meanwhile");
+            go_on.send(()).unwrap();
+        });
+        assert!(store.known_or_built(slow.clone(), nothing(), &Arc::default()).is_err());
+        assert!(store.known_or_built(slow, nothing(), &Arc::default()).is_ok(), "what failed is tried again");
+    }
+
+    #[test]
+    fn only_so_many_ways_are_kept() {
+        let store = store();
+        for number in 0..=KEPT_CLIENTS {
+            store.build_of(&through(&format!("/{number}")), None, &Arc::default());
+        }
+        let known = store.lock();
+        assert_eq!(known.clients.len(), KEPT_CLIENTS);
+        assert!(!known.clients.contains_key(&through("/0")));
+    }
+}

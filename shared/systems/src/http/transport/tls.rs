@@ -1,0 +1,114 @@
+//! Which certificates a client believes, and which it shows.
+//!
+//! Without a private CA the roots are the system's; a private CA replaces them. This file must not know targets or Secrets; it
+//! gets bundle, certificate and key as they are.
+
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+use crate::guard::roots::{roots_of, system_roots};
+
+/// What we speak, by what we prefer (RFC 7301).
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Which roots are trusted.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) enum Roots<'a> {
+    /// Nobody's: for plain HTTP, which has no use for the megabyte that the system's take.
+    Nobody,
+    /// The system's.
+    System,
+    /// Only those of this PEM bundle.
+    Only(&'a [u8]),
+}
+
+/// What clients are built from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Material<'a> {
+    pub(in crate::http) roots: Roots<'a>,
+    /// Our certificate with those that vouch for it, and its key, both in PEM.
+    pub(in crate::http) identity: Option<(&'a SecretString, &'a SecretString)>,
+}
+
+/// A hash of what comes from Secrets; `None` where nothing does.
+pub(in crate::http) type MaterialHash = Option<[u8; 32]>;
+
+/// Why there are no clients. Closed texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::http) enum ClientError {
+    /// Not one certificate in the bundle, or one that cannot be read.
+    #[error("not a PEM bundle of CA certificates")]
+    Bundle,
+    /// Our certificate or its key cannot be read, or they do not belong together.
+    #[error("not a certificate in PEM and its key")]
+    Certificate,
+    /// The client itself cannot be built.
+    #[error("the HTTP client cannot be built")]
+    Build,
+}
+
+impl Material<'_> {
+    /// Tells whether clients were built from the same.
+    pub(in crate::http) fn hash(&self) -> MaterialHash {
+        let roots = if let Roots::Only(bundle) = self.roots { bundle } else { &[] };
+        if roots.is_empty() && self.identity.is_none() {
+            return None;
+        }
+        let (chain, key) = self.identity.map_or(("", ""), |(chain, key)| (chain.expose_secret(), key.expose_secret()));
+        let mut hash = Sha256::new();
+        for part in [roots, chain.as_bytes(), key.as_bytes()] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        Some(hash.finalize().into())
+    }
+}
+
+/// What TLS is spoken with.
+pub(in crate::http) fn configuration(material: Material<'_>) -> Result<ClientConfig, ClientError> {
+    let roots = match material.roots {
+        Roots::Nobody => Arc::new(RootCertStore::empty()),
+        Roots::System => system_roots(),
+        Roots::Only(bundle) => Arc::new(roots_of(bundle).ok_or(ClientError::Bundle)?),
+    };
+    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|_| ClientError::Build)?
+        .with_root_certificates(roots);
+    let mut configuration = match material.identity {
+        None => builder.with_no_client_auth(),
+        Some((chain, key)) => {
+            let (chain, key) = (chain_of(chain)?, key_of(key)?);
+            builder.with_client_auth_cert(chain, key).map_err(|_| ClientError::Certificate)?
+        }
+    };
+    configuration.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(configuration)
+}
+
+fn chain_of(pem: &SecretString) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose_secret().as_bytes()).collect();
+    chain.ok().filter(|chain| !chain.is_empty()).ok_or(ClientError::Certificate)
+}
+
+fn key_of(pem: &SecretString) -> Result<PrivateKeyDer<'static>, ClientError> {
+    PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes()).map_err(|_| ClientError::Certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_without_certificates_is_refused() {
+        for bundle in ["", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"] {
+            let material = Material { roots: Roots::Only(bundle.as_bytes()), identity: None };
+            assert_eq!(configuration(material).map(drop), Err(ClientError::Bundle), "{bundle}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Guarded clients for external systems.
+//!
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
+//! the target's author meant. It must not know what a poll or a correction is.
+
+mod credential_values;
+pub mod guard;
+pub mod http;
+pub mod postgres;
+
+pub use credential_values::{credentials_of_correct, credentials_of_read};
+pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
+pub use guard::host_health::{Heard, Pause, PauseCause};
+pub use http::{
+    Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
+    PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,
+};
+pub use http::{before_deadline, heard, retry_after};
+pub use postgres::{
+    ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
+    StatementFailure, Way,
+};

@@ -1,0 +1,308 @@
+//! What a Secret says of a connection: where the database is, as whom, and how the way there is protected.
+//!
+//! The keys are those that operators of PostgreSQL put into their Secrets. Nothing here shows a value. This file must not
+//! know how a server is dialled.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+
+/// Where PostgreSQL listens unless it is told otherwise.
+const DEFAULT_PORT: u16 = 5432;
+
+/// How a connection is protected, as libpq's `sslmode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SslMode {
+    /// Not at all.
+    Disable,
+    /// Nobody can read it, and nobody says who is at the other end.
+    Require,
+    /// Nobody can read it, and the server's certificate is for this host and from a CA that is trusted.
+    VerifyFull,
+}
+
+/// Where a database is, as whom we come, and how the way there is protected.
+#[derive(Clone)]
+pub struct ConnectionParameters {
+    /// A name, an address, or the folder of a unix socket.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    pub(super) user: String,
+    pub(super) database: Option<String>,
+    pub(crate) password: Option<SecretString>,
+    pub(super) ssl_mode: SslMode,
+    is_of_uri: bool,
+    /// As it stands behind `SET search_path =`.
+    pub(super) search_path: String,
+    /// CA certificates in PEM, instead of the system's.
+    pub(super) ca: Option<SecretString>,
+}
+
+/// The parts of it that are written, each of which may be.
+#[derive(Default)]
+struct Written {
+    host: Option<String>,
+    port: Option<String>,
+    user: Option<String>,
+    database: Option<String>,
+    password: Option<SecretString>,
+    ssl_mode: Option<String>,
+}
+
+impl ConnectionParameters {
+    /// What the Secret of this name says.
+    ///
+    /// # Errors
+    /// When it is missing, lacks something, or may not be sent to the host that it names.
+    pub fn of(secret: &str, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
+        let value = |key: &str| secrets.value(secret, key);
+        let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);
+        let uri = value("uri")?;
+        let is_of_uri = uri.is_some();
+        let written = match uri {
+            Some(uri) => of_uri(uri.expose_secret().trim()).map_err(|problem| unusable("uri", problem))?,
+            None => {
+                let text = |key: &str| {
+                    let found =
+                        value(key)?.map(|value| value.expose_secret().trim_end_matches(['\r', '\n']).to_owned());
+                    Ok::<_, CredentialError>(found.filter(|text| !text.is_empty()))
+                };
+                Written {
+                    host: text("host")?,
+                    port: text("port")?,
+                    user: text("user")?.or(text("username")?),
+                    database: text("dbname")?,
+                    password: text("password")?.map(SecretString::from),
+                    ssl_mode: text("sslmode")?,
+                }
+            }
+        };
+        let missing = |key: &str| CredentialError::NoKey { name: secret.to_owned(), key: key.to_owned() };
+        let host = written.host.filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
+        let user = written.user.ok_or_else(|| missing("user"))?;
+        let port = written.port.map_or(Ok(DEFAULT_PORT), |port| port.parse::<u16>());
+        let port = port.map_err(|_| unusable("port", "no port"))?;
+        if host.contains(',') {
+            return Err(unusable("host", "more than one host: name the one that always leads to the primary"));
+        }
+        let ca = value("ca.crt")?.cloned();
+        let schemas = value("search_path")?.map(|schemas| schemas.expose_secret().trim()).unwrap_or_default();
+        let search_path = search_path_of(schemas).map_err(|problem| unusable("search_path", problem))?;
+        let is_local = host.starts_with('/');
+        let ssl_mode = match written.ssl_mode.as_deref() {
+            Some("disable") => SslMode::Disable,
+            None if is_local => SslMode::Disable,
+            Some("require") if ca.is_none() => SslMode::Require,
+            Some("require") => {
+                return Err(unusable(
+                    "sslmode",
+                    "require, beside ca.crt, by which it verifies nothing: write verify-full",
+                ));
+            }
+            Some("verify-full") | None => SslMode::VerifyFull,
+            Some(_) => return Err(unusable("sslmode", "none of disable, require, verify-full")),
+        };
+        if is_local && ssl_mode != SslMode::Disable {
+            return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
+        }
+        let (database, password) = (written.database, written.password);
+        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, search_path, ca };
+        secrets.check_host(secret, &parameters.host_and_port())?;
+        Ok(parameters)
+    }
+
+    /// Whom it leads to, as limits, pauses and the owners of Secrets tell them apart.
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        match self.host.as_str() {
+            folder if folder.starts_with('/') => format!("unix:{folder}/.s.PGSQL.{}", self.port),
+            address if address.contains(':') => format!("[{}]:{}", address.trim_matches(['[', ']']), self.port),
+            name => format!("{}:{}", name.to_lowercase(), self.port),
+        }
+    }
+
+    /// Whether nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
+    pub(super) fn is_safe(&self) -> bool {
+        self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_language::is_unread_host(&self.host)
+    }
+
+    /// The key that says how the way is protected.
+    pub(super) const fn ssl_mode_key(&self) -> &'static str {
+        if self.is_of_uri { "uri" } else { "sslmode" }
+    }
+
+    /// Tells whether a connection was made by the same.
+    pub(super) fn hash(&self) -> [u8; 32] {
+        let secret = |value: &Option<SecretString>| value.as_ref().map(|value| value.expose_secret().to_owned());
+        let parts = [
+            Some(self.host_and_port()),
+            Some(self.user.clone()),
+            self.database.clone(),
+            secret(&self.password),
+            secret(&self.ca),
+            Some(format!("{:?}", self.ssl_mode)),
+            Some(self.search_path.clone()),
+        ];
+        let mut hash = Sha256::new();
+        for part in parts {
+            let part = part.unwrap_or_default();
+            hash.update(part.len().to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.finalize().into()
+    }
+}
+
+/// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
+/// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
+/// searched that the Secret does not name.
+fn search_path_of(schemas: &str) -> Result<String, &'static str> {
+    let mut path = "pg_catalog".to_owned();
+    for name in schemas.split(',').map(str::trim).filter(|_| !schemas.is_empty()) {
+        if name.is_empty() || name.contains(['"', '\0']) {
+            return Err("no list of schemas: write their names with commas between, and without quotes");
+        }
+        path.push_str(&format!(", \"{name}\""));
+    }
+    Ok(path + ", pg_temp")
+}
+
+/// A connection URI as libpq reads it, with one host.
+fn of_uri(text: &str) -> Result<Written, &'static str> {
+    let uri = Url::parse(text).map_err(|_| "no connection URI of one host")?;
+    if !["postgres", "postgresql"].contains(&uri.scheme()) {
+        return Err("no connection URI: it begins with postgresql://");
+    }
+    let decoded =
+        |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()).map_err(|_| "not UTF-8");
+    let given = |text: &str| if text.is_empty() { Ok(None) } else { decoded(text).map(Some) };
+    let mut written = Written {
+        host: uri.host_str().map_or(Ok(None), given)?.map(|host| host.trim_matches(['[', ']']).to_owned()),
+        port: uri.port().map(|port| port.to_string()),
+        user: given(uri.username())?,
+        password: uri.password().map_or(Ok(None), given)?.map(SecretString::from),
+        database: given(uri.path().trim_start_matches('/'))?,
+        ssl_mode: None,
+    };
+    for (name, value) in uri.query_pairs() {
+        let value = Some(value.into_owned());
+        match name.as_ref() {
+            "host" => written.host = value,
+            "port" => written.port = value,
+            "user" => written.user = value,
+            "dbname" => written.database = value,
+            "password" => written.password = value.map(SecretString::from),
+            "sslmode" => written.ssl_mode = value,
+            // They change nothing about who is asked.
+            "application_name" | "connect_timeout" | "fallback_application_name" => {}
+            _ => return Err("a connection URI with a parameter that is not known here"),
+        }
+    }
+    Ok(written)
+}
+
+impl fmt::Debug for ConnectionParameters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ConnectionParameters").field("host", &self.host_and_port()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use drift_api::secrets::labelled_secrets::LabelledSecret;
+
+    fn of(data: &[(&str, &str)]) -> Result<String, String> {
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
+        let secrets: LabelledSecrets =
+            [("s".to_owned(), LabelledSecret::new(Some("db,db.orders.svc,127.0.0.1,unix:/run/.s.PGSQL.5432"), data))]
+                .into_iter()
+                .collect();
+        let parameters = ConnectionParameters::of("s", &secrets).map_err(|error| error.to_string())?;
+        assert!(!format!("{parameters:?}").contains("canary"));
+        let password = parameters.password.as_ref().map(|password| password.expose_secret().to_owned());
+        assert_eq!(
+            parameters.is_safe(),
+            parameters.host.to_lowercase() != "db" || parameters.ssl_mode == SslMode::VerifyFull
+        );
+        Ok(format!(
+            "{} {} {} {} {:?}",
+            parameters.host_and_port(),
+            parameters.user,
+            parameters.database.as_deref().unwrap_or("-"),
+            password.as_deref().unwrap_or("-"),
+            parameters.ssl_mode
+        ))
+    }
+
+    #[test]
+    fn a_uri_or_its_parts_say_the_same() {
+        let table: &[(&[(&str, &str)], &str)] = &[
+            (&[("uri", "postgresql://u:p%40%3A@DB:6000/d?sslmode=require\n")], "db:6000 u d p@: Require"),
+            (&[("uri", "postgres://u@db")], "db:5432 u - - VerifyFull"),
+            (&[("uri", "postgres:///d?host=/run&user=u")], "unix:/run/.s.PGSQL.5432 u d - Disable"),
+            (
+                &[("host", "db"), ("user", "u"), ("password", "p\n"), ("dbname", "d"), ("sslmode", "disable")],
+                "db:5432 u d p Disable",
+            ),
+            (&[("uri", "postgres://u@db.orders.svc?sslmode=disable")], "db.orders.svc:5432 u - - Disable"),
+            (&[("uri", "postgres://u@127.0.0.1?sslmode=disable")], "127.0.0.1:5432 u - - Disable"),
+            (&[("host", "db"), ("username", "u"), ("port", "1"), ("ca.crt", "x")], "db:1 u - - VerifyFull"),
+        ];
+        for (data, expected) in table {
+            assert_eq!(of(data).unwrap(), *expected);
+        }
+    }
+
+    #[test]
+    fn only_named_schemas_are_searched() {
+        assert_eq!(search_path_of("").unwrap(), "pg_catalog, pg_temp");
+        assert_eq!(search_path_of("app, public").unwrap(), "pg_catalog, \"app\", \"public\", pg_temp");
+        assert_eq!(search_path_of("a; DROP").unwrap(), "pg_catalog, \"a; DROP\", pg_temp");
+        for wrong in [",", "a,,b", "\"a\""] {
+            assert!(search_path_of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_connected_by_is_told_without_values() {
+        let table: &[(&[(&str, &str)], &str)] = &[
+            (&[("user", "canary")], "Secret s has no key host"),
+            (&[("host", "db")], "Secret s has no key user"),
+            (&[("host", "other"), ("user", "canary")], "Secret s may not be sent to other:5432"),
+            (
+                &[("host", "db,db2"), ("user", "u")],
+                "Secret s key host is more than one host: name the one that always leads to the primary",
+            ),
+            (&[("host", "db"), ("user", "u"), ("port", "canary")], "Secret s key port is no port"),
+            (
+                &[("host", "db"), ("user", "u"), ("sslmode", "prefer")],
+                "Secret s key sslmode is none of disable, require, verify-full",
+            ),
+            (&[("uri", "mysql://canary@db")], "Secret s key uri is no connection URI: it begins with postgresql://"),
+            (&[("uri", "postgres://u@a:1,b:2/d")], "Secret s key uri is no connection URI of one host"),
+            (
+                &[("uri", "postgres://u@db?options=canary")],
+                "Secret s key uri is a connection URI with a parameter that is not known here",
+            ),
+            (
+                &[("host", "db"), ("user", "u"), ("search_path", "a; DROP, \"b")],
+                "Secret s key search_path is no list of schemas: write their names with commas between, and without quotes",
+            ),
+            (
+                &[("host", "db"), ("user", "u"), ("sslmode", "require"), ("ca.crt", "x")],
+                "Secret s key sslmode is require, beside ca.crt, by which it verifies nothing: write verify-full",
+            ),
+        ];
+        for (data, expected) in table {
+            assert_eq!(of(data).unwrap_err(), *expected);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One connection to one database, as one role.
+//!
+//! Whoever uses it drives it: nothing goes on in the background, so a connection that nobody uses costs nothing. It must
+//! not know what is asked over it.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+use tokio::time::Instant;
+use tokio_postgres::config::SslMode as Negotiation;
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification};
+
+use crate::guard::clock::now;
+use crate::guard::dialling::DialRules;
+use crate::postgres::SqlFailure;
+use crate::postgres::dial::dial;
+use crate::postgres::failure::CLOSED;
+use crate::postgres::parameters::ConnectionParameters;
+use crate::postgres::rows::Statements;
+use crate::postgres::wire::{Allowance, Capped};
+
+/// What a server may send until a connection stands, bytes: its settings take a few KiB.
+const GREETING_BYTES: usize = 256 * 1024;
+
+/// Longest life of a connection, as connection pools have one (HikariCP: 30 minutes): a session keeps the rights and the
+/// server that it began with. A listener has none, since each new one causes a poll of everything.
+const LIFE: Duration = Duration::from_mins(10);
+
+/// How each connection writes and reads values, whatever the role's and the database's own settings are.
+const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
+     SET IntervalStyle = iso_8601; SET TimeZone = 'UTC'; SET extra_float_digits = 1";
+
+/// What one object's statements may leave behind, and the next one's must not meet: a role, settings, locks and tables of
+/// the session. DISCARD ALL would take the prepared statements too, which the client relies on.
+const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
+     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
+
+/// What goes on between a client and its server, as far as somebody waits for it.
+pub(super) struct Line {
+    pub(super) connection: Connection<Capped, NoTlsStream>,
+    ended: bool,
+}
+
+/// One connection.
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) line: Line,
+    pub(super) statements: Statements,
+    pub(super) allowance: Allowance,
+    /// By what it was made.
+    made_by: [u8; 32],
+    opened: Instant,
+    /// The statements that every use begins with.
+    settings: String,
+}
+
+impl Session {
+    /// Connects and says who we are; `name` is what the server's administrator sees.
+    pub(super) async fn open(
+        parameters: &ConnectionParameters,
+        rules: &DialRules,
+        name: &str,
+    ) -> Result<Self, SqlFailure> {
+        let allowance = Allowance::default();
+        allowance.set(GREETING_BYTES);
+        let wire = Capped { wire: dial(parameters, rules).await?, allowance: allowance.clone() };
+        let mut config = Config::new();
+        // TLS stands already where it is wanted.
+        config.user(&parameters.user).application_name(name).ssl_mode(Negotiation::Disable);
+        config.dbname(parameters.database.as_ref().unwrap_or(&parameters.user));
+        if let Some(password) = &parameters.password {
+            config.password(password.expose_secret());
+        }
+        let (client, connection) = config.connect_raw(wire, NoTls).await.map_err(of_start)?;
+        let made_by = parameters.hash();
+        let mut session = {
+            let line = Line { connection, ended: false };
+            let settings = format!("{SETTINGS}; SET search_path = {}", parameters.search_path);
+            let statements = Statements::over(allowance.clone());
+            Self { client, line, statements, allowance, made_by, opened: now(), settings }
+        };
+        session.line.drive(async { Ok(session.client.batch_execute(&session.settings).await?) }).await?;
+        Ok(session)
+    }
+
+    /// Whether it was made by these parameters and still stands, as far as is known, and the server has not sent too much.
+    pub(super) fn serves(&self, parameters: &ConnectionParameters) -> bool {
+        !self.line.has_ended() && !self.allowance.is_worn() && self.made_by == parameters.hash()
+    }
+
+    /// How long ago it was opened.
+    pub(super) fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    /// Whether another query or correction may use it.
+    pub(super) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
+        self.age() < LIFE && self.serves(parameters)
+    }
+
+    /// Whether the server still answers on it, and has forgotten what statements before left in it.
+    pub(super) async fn starts_over(&mut self) -> bool {
+        self.allow(GREETING_BYTES);
+        let anew = format!("{FORGET}; {}", self.settings);
+        self.line.drive(async { Ok(self.client.batch_execute(&anew).await?) }).await.is_ok()
+    }
+
+    /// The server may send so much from now on.
+    pub(super) fn allow(&self, bytes: usize) {
+        self.allowance.set(bytes);
+    }
+}
+
+/// A server that asks for what we have not, or refuses it without a code, refuses who we are.
+fn of_start(error: tokio_postgres::Error) -> SqlFailure {
+    let is_ours = error.code().is_none() && error.to_string().contains("authentication");
+    if is_ours {
+        return SqlFailure::CredentialUnavailable(
+            "the server asks for another way to log in, or for a password".to_owned(),
+        );
+    }
+    error.into()
+}
+
+impl Line {
+    /// Whether nothing comes or goes over it any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The next notification of a channel that is listened to; what else the server says by itself is left out.
+    ///
+    /// # Errors
+    /// What ended the connection.
+    pub(super) async fn next_notification(&mut self) -> Result<Notification, SqlFailure> {
+        std::future::poll_fn(|context| self.poll_notification(context)).await
+    }
+
+    fn poll_notification(&mut self, context: &mut Context<'_>) -> Poll<Result<Notification, SqlFailure>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(Err(SqlFailure::Unreachable(CLOSED)));
+            }
+            match ready!(self.connection.poll_message(context)) {
+                Some(Ok(AsyncMessage::Notification(notification))) => return Poll::Ready(Ok(notification)),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Poll::Ready(Err(error.into()));
+                }
+                None => self.ended = true,
+            }
+        }
+    }
+
+    /// Does `work` over the connection. What ended the connection says more than that it has ended.
+    pub(super) async fn drive<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, SqlFailure>>,
+    ) -> Result<T, SqlFailure> {
+        let mut work = pin!(work);
+        let mut end: Option<SqlFailure> = None;
+        std::future::poll_fn(|context| {
+            if !self.ended
+                && let Poll::Ready(ended) = Pin::new(&mut self.connection).poll(context)
+            {
+                self.ended = true;
+                end = ended.err().map(SqlFailure::from);
+            }
+            match work.as_mut().poll(context) {
+                Poll::Pending if !self.ended => Poll::Pending,
+                Poll::Ready(Ok(done)) => Poll::Ready(Ok(done)),
+                Poll::Ready(Err(failure)) => Poll::Ready(Err(end.take().unwrap_or(failure))),
+                Poll::Pending => Poll::Ready(Err(end.take().unwrap_or(SqlFailure::Unreachable(CLOSED)))),
+            }
+        })
+        .await
+    }
+}
