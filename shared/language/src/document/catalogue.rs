@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::advice::field_place::{locate_field, locate_written};
 use crate::advice::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::document::manifests::place_of_key;
+use crate::document::parse::{Parsed, parse};
 use crate::document::problem::{DocumentName, Problem};
 use crate::document::yaml::{Fault, Position};
-use crate::document::{Parsed, parse};
 use crate::spec::checked::Target;
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.

@@ -1,0 +1,299 @@
+//! One document, checked and compiled: the target.
+
+use std::time::Duration;
+
+use crate::advice::addressing::{check_addressing, read_not_identifying};
+use crate::advice::indentation::too_deep;
+use crate::cel::{Expression, Scope, TextTemplate};
+use crate::compare::{Compare, read_compare};
+use crate::correct::{Correct, Destination, check_manifest, check_nudge, check_replacement, read_correct};
+use crate::document::hash::{correct_hash, document_hash, verdict_hash};
+use crate::document::problem::{DocumentName, Problem};
+use crate::document::raw::{Fields, Reader};
+use crate::document::recording::Recording;
+use crate::document::yaml::{self, Fault, Node, Position};
+use crate::hints::{HintSource, check_watch, read_hints};
+use crate::network::Network;
+use crate::network::destinations::read_allow_networks;
+use crate::network::insecure::check_credentials;
+use crate::read::{Read, read_read};
+use crate::secrets::secret_use::check_secrets;
+use crate::secrets::{DeclaredSecret, read_secrets};
+use crate::spec::checked::{Confirm, Requirement, Target};
+use crate::spec::identity::read_identity;
+use crate::spec::naming::read_names;
+use crate::spec::objects::{ObjectSelection, read_objects};
+use crate::spec::pace::{confirm_chosen_ids, read_confirm, read_times};
+use crate::spec::requirements::{read_requirements, read_suspend_when};
+use crate::spec::scope::{IdentityScope, read_scope, scope_of_read};
+use crate::spec::status_fields::{StatusTemplates, read_status_templates};
+use crate::values::durations::KIB;
+use crate::values::names::is_dns_label;
+use drift_api::names::{TARGET_API_VERSION, TARGET_KIND};
+use drift_api::object::field_paths::FieldPaths;
+
+/// Longest document, bytes: a ConfigMap holds 1 MiB in all.
+const MAX_DOCUMENT_BYTES: usize = 256 * KIB;
+/// Most `${…}` of one document.
+const MAX_TEMPLATES: usize = 1_000;
+/// Stack on which a document is read: 60 levels overflowed 2 MiB in an unoptimised build; half of them have eight times that.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+/// A target and the places in its document that problems between documents are shown at.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) target: Target,
+    pub(crate) name_at: Position,
+    pub(crate) objects_at: Position,
+    /// What is allowed and perhaps not meant: keys within `desired` that look like the target's own, texts that look like expressions.
+    pub(crate) doubts: Vec<Fault>,
+}
+
+/// Parses and checks one document; every problem at once.
+///
+/// # Errors
+/// All problems found.
+pub fn parse_document(document: &DocumentName, text: &str) -> Result<Target, Vec<Problem>> {
+    parse(document, text).map(|parsed| parsed.target)
+}
+
+pub(crate) fn parse(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+    if text.len() > MAX_DOCUMENT_BYTES {
+        let message = format!("a document is at most {MAX_DOCUMENT_BYTES} bytes long");
+        return Err(vec![Problem::new(document, Position::default(), message)]);
+    }
+    stacker::grow(STACK_BYTES, || parse_within(document, text))
+}
+
+fn parse_within(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+    let problems = |faults: Vec<Fault>| {
+        faults.into_iter().map(|fault| Problem::new(document, fault.at, fault.message)).collect::<Vec<_>>()
+    };
+    let root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
+    let mut reader = Reader::new(text);
+    let mut duplicates = Vec::new();
+    root.duplicates(&mut duplicates);
+    reader.extend(duplicates);
+    if text.matches("${").count() > MAX_TEMPLATES {
+        reader.refuse::<()>(root.at, format!("a document holds at most {MAX_TEMPLATES} templates"));
+    }
+    let parsed = read_document(&mut reader, document, &root);
+    let faults = reader.into_faults();
+    match parsed {
+        Some(parsed) if faults.is_empty() => Ok(parsed),
+        _ => Err(problems(faults)),
+    }
+}
+
+/// Notes what the reader asks for while it reads a document, whether that is good or not.
+pub(crate) fn record(recording: Recording, text: &str) -> Recording {
+    let read = || {
+        let mut reader = Reader::new(text);
+        reader.record(recording);
+        let name = DocumentName { config_map: String::new(), key: String::new() };
+        if let Ok(root) = yaml::parse(text) {
+            // What is wrong with it makes no difference to what is asked.
+            let _ = read_document(&mut reader, &name, &root);
+        }
+        reader.recorded()
+    };
+    stacker::grow(STACK_BYTES, read)
+}
+
+fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) -> Option<Parsed> {
+    let fields = reader.fields(root, "", &["apiVersion", "kind", "metadata", "spec"])?;
+    let version = reader
+        .required(&fields, "apiVersion")
+        .and_then(|node| reader.choice(node, "apiVersion", &[(TARGET_API_VERSION, ())]));
+    let kind = reader.required(&fields, "kind").and_then(|node| reader.choice(node, "kind", &[(TARGET_KIND, ())]));
+    let name = reader.required(&fields, "metadata").and_then(|node| read_metadata(reader, node));
+    let spec = reader.required(&fields, "spec");
+    let target = spec.and_then(|spec| read_spec(reader, spec));
+    let (name, name_at) = name?;
+    let (spec, target) = (spec?, target?);
+    version.and(kind)?;
+    let mut poll_fields = fields_of_polls(&target);
+    let mut all_fields = poll_fields.clone();
+    all_fields.extend(&target.correct.fields());
+    target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
+    let stores = target.correct.stored().next().is_some();
+    let replaces = target.correct.actions().replace && target.compare.rules.replace();
+    let wanted = [("fields", target.correct.reads_differs()), ("replace", replaces), ("absentFor", stores)];
+    let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
+    // What stands there tells whether anything is to be published.
+    target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
+    let target = Target {
+        name,
+        document: document.clone(),
+        poll_fields,
+        all_fields,
+        verdict_hash: verdict_hash(spec, &wanted),
+        document_hash: document_hash(root),
+        correct_hash: correct_hash(spec),
+        objects: target.objects,
+        identity: target.identity,
+        not_identifying: target.not_identifying,
+        scope: target.scope,
+        require: target.require,
+        interval: target.interval,
+        timeout: target.timeout,
+        suspend: target.suspend,
+        suspend_when: target.suspend_when,
+        confirm: if stores { confirm_chosen_ids(target.confirm, spec) } else { target.confirm },
+        insecure: target.insecure,
+        allow_networks: target.allow_networks,
+        secrets: target.secrets,
+        read: target.read,
+        compare: target.compare,
+        publish: target.publish,
+        hints: target.hints,
+        correct: target.correct,
+    };
+    check_addressing(reader, spec, &target);
+    let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
+    let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
+    Some(Parsed { target, name_at, objects_at, doubts })
+}
+
+fn fields_of_polls(target: &Spec) -> FieldPaths {
+    let mut fields = target.compare.desired.fields();
+    let parts = [target.identity.fields(), target.read.fields(), target.publish.fields()];
+    parts.iter().for_each(|part| fields.extend(part));
+    let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
+    rules.for_each(|rule| fields.extend(rule.fields()));
+    fields
+}
+
+fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {
+    let fields = reader.fields(node, "metadata", &["name"])?;
+    let node = reader.required(&fields, "name")?;
+    let name = reader.literal(node, "metadata.name")?;
+    if !is_dns_label(name) {
+        let message =
+            format!("metadata.name: `{name}` is no name; use at most 63 of a-z, 0-9 and -, none - at the ends");
+        return reader.refuse(node.at, message);
+    }
+    Some((name.to_owned(), node.at))
+}
+
+/// What stands in `spec`.
+struct Spec {
+    objects: ObjectSelection,
+    identity: TextTemplate,
+    not_identifying: FieldPaths,
+    scope: IdentityScope,
+    require: Vec<Requirement>,
+    interval: Duration,
+    timeout: Duration,
+    suspend: bool,
+    suspend_when: Option<Expression>,
+    confirm: Confirm,
+    insecure: bool,
+    allow_networks: Vec<Network>,
+    secrets: Vec<DeclaredSecret>,
+    read: Read,
+    compare: Compare,
+    publish: StatusTemplates,
+    hints: Vec<HintSource>,
+    correct: Correct,
+}
+
+/// Keys of `spec`.
+const SPEC_KEYS: &[&str] = &[
+    "objects",
+    "identity",
+    "notIdentifying",
+    "scope",
+    "require",
+    "interval",
+    "timeout",
+    "suspend",
+    "suspendWhen",
+    "confirm",
+    "insecure",
+    "base",
+    "let",
+    "allowHosts",
+    "allowNetworks",
+    "secrets",
+    "read",
+    "compare",
+    "publish",
+    "hints",
+    "correct",
+];
+
+fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
+    // Places are counted from `spec`, so that errors name `read.http.url`.
+    let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
+    let fields = Fields::below(&fields);
+    // A mistake in a name would be told again wherever the name is used.
+    read_names(reader, &fields)?;
+    let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
+    let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
+    let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
+    let not_identifying = reader.or(&fields, "notIdentifying", FieldPaths::default(), read_not_identifying);
+    let scope = reader.optional(&fields, "scope", read_scope);
+    let require = reader.or(&fields, "require", Vec::new(), read_requirements);
+    let times = read_times(reader, &fields);
+    let suspend = reader.or(&fields, "suspend", false, Reader::truth);
+    let suspend_when = reader.optional(&fields, "suspendWhen", read_suspend_when);
+    let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
+    let insecure = reader.or(&fields, "insecure", false, Reader::truth);
+    let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
+    let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
+    let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
+    let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
+        read_status_templates(reader, node, place, Scope::Publication)
+    });
+    let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
+    let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
+    let (interval, timeout) = times?;
+    let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
+    if let (Some(both), Some(node)) =
+        (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
+    {
+        return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
+    }
+    let insecure = insecure?;
+    if !insecure {
+        check_credentials(reader, spec, &read, &correct);
+    }
+    check_secrets(reader, spec, (&secrets, insecure), (&compare, &correct));
+    check_replacement(reader, spec, &correct);
+    check_fit(reader, spec, (objects.as_ref(), &read), (hints.as_deref(), &correct));
+    Some(Spec {
+        objects: objects?,
+        identity: identity?,
+        not_identifying: not_identifying?,
+        scope: scope?.unwrap_or_else(|| scope_of_read(&read, spec)),
+        require: require?,
+        interval,
+        timeout,
+        suspend: suspend?,
+        suspend_when: suspend_when?,
+        confirm: confirm?,
+        insecure,
+        allow_networks: allow_networks?,
+        secrets,
+        read,
+        compare,
+        publish,
+        hints: hints?,
+        correct,
+    })
+}
+
+/// Refuses hints and corrections that do not fit the objects, or what is read of them.
+fn check_fit(
+    reader: &mut Reader<'_>,
+    spec: &Node,
+    (objects, read): (Option<&ObjectSelection>, &Read),
+    (hints, correct): (Option<&[HintSource]>, &Correct),
+) {
+    check_watch(reader, spec, read, hints.unwrap_or_default());
+    match (&correct.destination, objects) {
+        (Some(Destination::Nudge(nudge)), Some(objects)) => check_nudge(reader, spec, nudge, &objects.label_selector),
+        (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),
+        _ => {}
+    }
+}
