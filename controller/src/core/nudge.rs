@@ -5,7 +5,7 @@
 //! sent, nor what follows on an answer.
 
 use drift_api::object::LeanObject;
-use drift_api::object::resource_version::ResourceVersion;
+use drift_api::resource_version::ResourceVersion;
 use drift_language::cel::Variables;
 use drift_language::{NudgeCorrect, Target};
 use serde_json::{Map, Value, json};

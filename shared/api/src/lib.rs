@@ -9,6 +9,7 @@ pub mod names;
 pub mod object;
 pub mod printable;
 pub mod requests;
+pub mod resource_version;
 pub mod secrets;
 mod short_hash;
 pub mod timing;

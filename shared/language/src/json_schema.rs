@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
 use self::required::REQUIRED;
 use crate::document::record;
-use crate::document::recording::{Asked, Recording};
+use crate::yaml::recording::{Asked, Recording};
 
 /// Documents that between them go through every section of the language.
 const SAMPLES: &str = include_str!("json_schema/samples.yaml");

@@ -4,10 +4,11 @@
 //! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
 //! section means, `document` puts them together, `catalogue` says which documents are in force.
 
-mod advice;
 pub mod cel;
+mod checks;
 mod compare;
 mod correct;
+mod credentials;
 mod document;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
@@ -16,22 +17,25 @@ mod http;
 mod json_schema;
 mod network;
 mod read;
+mod scope;
 mod secrets;
 mod spec;
 mod sql;
+mod target;
 mod values;
+mod yaml;
 
+pub use checks::insecure::{is_unread, is_unread_host};
 pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, WriteOnly, item_key, json_of};
 pub use correct::{
     Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, JobCorrect, JobTemplate,
     KubernetesCorrect, Mode, NudgeCorrect, PostgresCorrect, SqlStatement,
 };
+pub use credentials::NeededSecret;
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};
 pub use document::parse_document;
-pub use document::problem::{DocumentName, Problem};
 pub use document::suspension::{Edited, NotEditable, set_suspend};
-pub use document::yaml::to_yaml;
 pub use hints::{HintSource, ListenHints, WebhookHints};
 pub use http::auth::Auth;
 pub use http::body::Body;
@@ -42,23 +46,25 @@ pub use http::secret_key::SecretKey;
 pub use http::statuses::StatusSet;
 pub use http::tls::Tls;
 pub use json_schema::json_schema;
-pub use network::insecure::{is_unread, is_unread_host};
 pub use network::{Network, NetworkError};
 pub use read::{
     Absence, AnswerRules, Collection, Format, HttpRead, Keys, KubernetesRead, NextPage, PostgresRead, Read, ReadLimits,
     ReadStep, Source,
 };
-pub use secrets::credentials::NeededSecret;
+pub use scope::IdentityScope;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
-pub use spec::checked::{Confirm, Requirement, Target, Wished};
 pub use spec::objects::ObjectSelection;
-pub use spec::scope::IdentityScope;
+pub use spec::pace::Confirm;
+pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
 pub use sql::{Connection, SqlTemplate};
+pub use target::{Target, Wished};
 pub use values::decimal::Decimal;
 pub use values::json::{JsonError, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};
+pub use yaml::problem::{DocumentName, Problem};
+pub use yaml::to_yaml;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -8,7 +8,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::condition::{Condition, Conditions, ConditionsList, Placed, StatusFields};
-use crate::object::resource_version::ResourceVersion;
+use crate::resource_version::ResourceVersion;
 
 /// The state that a write is based on.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,6 @@ pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;
 pub mod object_view;
-pub mod resource_version;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -21,7 +20,7 @@ use crate::names;
 use crate::object::field_paths::FieldPaths;
 use crate::object::kept_fields::KeptObject;
 use crate::object::object_view::ObjectView;
-use crate::object::resource_version::{ResourceVersion, VersionNumber};
+use crate::resource_version::{ResourceVersion, VersionNumber};
 
 /// The longest value of a request that is kept: people and tools write a moment or an id. Any change within it counts.
 const MAX_REQUEST_BYTES: usize = 256;

@@ -26,9 +26,9 @@ use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
 use crate::cel::{EvaluationError, KnownWish, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
-use crate::spec::templates::read_value;
+use crate::yaml::raw::Reader;
+use crate::yaml::templates::read_value;
+use crate::yaml::{Content, Node};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::effects::ListKind;

@@ -7,8 +7,8 @@ use super::rules::Rules;
 use super::written::read_pointer;
 use crate::cel::syntax::suggest::did_you_mean;
 use crate::cel::{Node as Template, ValueTemplate};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Fields of one target that cannot be read back: as many as it may have secrets.
 const MAX_WRITE_ONLY: usize = 16;

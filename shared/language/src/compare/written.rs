@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::effects::{Effects, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::{Content, Node, Position};
 use crate::values::decimal::Decimal;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::{Content, Node, Position};
 
 /// Fields that tell the items of one list apart: more are no key.
 const MAX_KEYS: usize = 8;

@@ -3,12 +3,12 @@
 use crate::cel::{DESIRED, EVERY_KEY};
 use crate::correct::made_of::MadeOf;
 use crate::correct::step::{HttpStep, Purpose, read_steps};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::auth::{Auth, read_auth};
 use crate::http::body::Body;
 use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Corrections by HTTP.

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use self::pod::{Part, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
 use crate::correct::Actions;
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Bounds of `activeDeadlineSeconds`: what takes longer than a day is no correction that anybody waits for.

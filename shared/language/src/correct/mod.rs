@@ -11,9 +11,9 @@ mod step;
 
 use std::time::Duration;
 
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
-use crate::values::durations::duration;
+use crate::yaml::Node;
+use crate::yaml::durations::duration;
+use crate::yaml::raw::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::http::HttpCorrect;

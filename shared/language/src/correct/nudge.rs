@@ -7,11 +7,11 @@
 use serde_json::{Map, Value};
 
 use crate::cel::{CORRECTION, DIFFERS, EvaluationError, Scope, TextTemplate, ValueTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::{Content, Entry, Node};
 use crate::spec::selector::LabelSelector;
-use crate::spec::templates::read_value;
 use crate::values::names::is_qualified_name;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::read_value;
+use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 

@@ -3,12 +3,12 @@
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
 use crate::correct::Actions;
 use crate::correct::made_of::MadeOf;
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
-use crate::spec::templates::read_expression;
 use crate::sql::{Connection, SqlTemplate, read_connection};
+use crate::yaml::raw::Reader;
+use crate::yaml::templates::read_expression;
+use crate::yaml::{Content, Node};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Statements of one correction: it is one try, not a program.

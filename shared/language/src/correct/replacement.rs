@@ -3,8 +3,8 @@
 //! This file must not know how a difference is found.
 
 use super::{Correct, Destination};
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Node};
 
 /// Refuses rules that nothing could follow, and a replacement that no rule asks for. Where nothing corrects at all the rules
 /// ask for nothing.

@@ -6,15 +6,15 @@ use http::Method;
 use serde_json::Value;
 
 use crate::cel::{DIFFERS, EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
 use crate::http::body::WRITE_KEYS;
 use crate::http::request::{RequestTemplate, read_request};
 use crate::http::statuses::{StatusSet, read_step_accept};
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
-use crate::spec::templates::{read_expression, read_value};
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Requests of one correction: it is one try, not a program.

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::advice::field_place::{locate_field, locate_written};
-use crate::advice::lookalikes::{NO_TEMPLATE, lookalikes};
+use crate::checks::field_place::{locate_field, locate_written};
+use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::document::manifests::place_of_key;
 use crate::document::parse::{Parsed, parse};
-use crate::document::problem::{DocumentName, Problem};
-use crate::document::yaml::{Fault, Position};
-use crate::spec::checked::Target;
+use crate::target::Target;
+use crate::yaml::problem::{DocumentName, Problem};
+use crate::yaml::{Fault, Position};
 
 /// The texts of the ConfigMaps that exist, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;

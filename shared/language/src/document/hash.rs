@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::document::yaml::Node;
+use crate::yaml::Node;
 use drift_api::condition::canonical;
 
 /// Bytes of the SHA-256 that are kept: 16 hex digits tell apart all texts that a target ever had.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::document::yaml;
-use crate::document::yaml::{Content, Node, Position};
+use crate::yaml;
+use crate::yaml::{Content, Node, Position};
 use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
 
 /// The keys whose maps name a Secret.

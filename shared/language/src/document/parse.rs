@@ -2,33 +2,35 @@
 
 use std::time::Duration;
 
-use crate::advice::addressing::{check_addressing, read_not_identifying};
-use crate::advice::indentation::too_deep;
 use crate::cel::{Expression, Scope, TextTemplate};
+use crate::checks::addressing::{check_addressing, read_not_identifying};
+use crate::checks::indentation::too_deep;
+use crate::checks::insecure::check_credentials;
+use crate::checks::secret_use::check_secrets;
 use crate::compare::{Compare, read_compare};
 use crate::correct::{Correct, Destination, check_manifest, check_nudge, check_replacement, read_correct};
 use crate::document::hash::{correct_hash, document_hash, verdict_hash};
-use crate::document::problem::{DocumentName, Problem};
-use crate::document::raw::{Fields, Reader};
-use crate::document::recording::Recording;
-use crate::document::yaml::{self, Fault, Node, Position};
 use crate::hints::{HintSource, check_watch, read_hints};
 use crate::network::Network;
-use crate::network::destinations::read_allow_networks;
-use crate::network::insecure::check_credentials;
 use crate::read::{Read, read_read};
-use crate::secrets::secret_use::check_secrets;
+use crate::scope::{IdentityScope, read_scope, scope_of_read};
 use crate::secrets::{DeclaredSecret, read_secrets};
-use crate::spec::checked::{Confirm, Requirement, Target};
+use crate::spec::destinations::read_allow_networks;
 use crate::spec::identity::read_identity;
 use crate::spec::naming::read_names;
 use crate::spec::objects::{ObjectSelection, read_objects};
+use crate::spec::pace::Confirm;
 use crate::spec::pace::{confirm_chosen_ids, read_confirm, read_times};
+use crate::spec::requirements::Requirement;
 use crate::spec::requirements::{read_requirements, read_suspend_when};
-use crate::spec::scope::{IdentityScope, read_scope, scope_of_read};
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
-use crate::values::durations::KIB;
+use crate::target::Target;
 use crate::values::names::is_dns_label;
+use crate::yaml::durations::KIB;
+use crate::yaml::problem::{DocumentName, Problem};
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::recording::Recording;
+use crate::yaml::{self, Fault, Node, Position};
 use drift_api::names::{TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
 

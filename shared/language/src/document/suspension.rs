@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::document::position::Position;
-use crate::document::yaml::{self, Content, Entry};
+use crate::yaml::position::Position;
+use crate::yaml::{self, Content, Entry};
 
 /// The keys that lead to what is set.
 const SPEC: &str = "spec";

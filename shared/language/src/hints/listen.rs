@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use crate::cel::EvaluationError;
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::hints::HintedIdentities;
 use crate::sql::{Connection, read_connection};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Bytes of a channel's name; PostgreSQL takes no longer one (NAMEDATALEN).
 const MAX_CHANNEL_BYTES: usize = 63;

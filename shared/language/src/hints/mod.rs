@@ -12,10 +12,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::read::{Read, Source};
-use crate::spec::templates::read_value;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
+use crate::yaml::templates::read_value;
 
 pub use listen::ListenHints;
 pub use webhook::WebhookHints;

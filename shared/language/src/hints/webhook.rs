@@ -6,10 +6,10 @@ use http::HeaderName;
 use serde_json::Value;
 
 use crate::cel::EvaluationError;
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::hints::HintedIdentities;
 use crate::http::secret_key::{SecretKey, read_secret_key};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Requests to `/hints/TARGET`.
 #[derive(Debug)]

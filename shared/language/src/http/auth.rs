@@ -4,12 +4,12 @@
 
 use http::HeaderName;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::challenge::{Challenge, read_challenge};
 use crate::http::headers::RESERVED_HEADERS;
 use crate::http::oauth2::{OAuth2, read_oauth2};
 use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// How a request proves who we are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

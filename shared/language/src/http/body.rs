@@ -7,9 +7,9 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Content;
-use crate::spec::templates::{read_expression, read_value};
+use crate::yaml::Content;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The keys that a body is written under; at most one of them stands in a request.

@@ -3,10 +3,10 @@
 //! The answer of a host chooses where the credential would go, so the target says which token servers may be asked besides
 //! that host itself. It names the credential and never holds one, nor a token.
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::secret_key::read_secret_name;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;

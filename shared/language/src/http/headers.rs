@@ -7,8 +7,8 @@ use std::sync::Arc;
 use http::HeaderName;
 
 use crate::cel::{Site, TextTemplate};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Headers of one request: more are a mistake.
 const MAX_HEADERS: usize = 32;

@@ -4,9 +4,9 @@
 
 use url::Url;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::secret_key::read_secret_name;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Scopes of one token.
 const MAX_SCOPES: usize = 32;

@@ -2,8 +2,8 @@
 //!
 //! It must not know what a value is used for.
 
-use crate::document::raw::{Fields, Reader};
 use crate::values::names::{is_data_key, is_dns_subdomain};
+use crate::yaml::raw::{Fields, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Bytes of a socket's path: what an address of a unix socket holds (108), with the zero at its end.
 const MAX_PATH_BYTES: usize = 107;

@@ -4,8 +4,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Node};
 
 /// Entries of `accept`.
 const MAX_ACCEPT: usize = 32;

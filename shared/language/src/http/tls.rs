@@ -2,9 +2,9 @@
 //!
 //! It names Secrets and never holds one.
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// TLS of a target beyond the public roots; one of both is always there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

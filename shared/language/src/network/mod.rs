@@ -2,9 +2,7 @@
 //!
 //! It must not know which of them are allowed.
 
-pub(crate) mod destinations;
 pub(crate) mod host_patterns;
-pub(crate) mod insecure;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

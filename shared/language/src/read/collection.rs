@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
-use crate::document::raw::{Fields, Reader};
 use crate::read::keys::{Keys, read_keys};
-use crate::spec::templates::read_expression;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::read_expression;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Keys of `read.http` that only a collection has.

@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use crate::cel::check::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
 use crate::http::auth::{Auth, read_auth};
 use crate::http::headers::read_headers;
 use crate::http::socket::read_socket;
 use crate::http::tls::{Tls, read_tls};
 use crate::read::collection::{COLLECTION_KEYS, Collection, read_collection};
 use crate::read::step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
-use crate::spec::templates::{read_expression, read_value};
-use crate::values::durations::{KIB, MIB, size};
+use crate::yaml::Node;
+use crate::yaml::durations::{KIB, MIB, size};
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Longest name of an entry: an identity's characters, of four bytes each at most.

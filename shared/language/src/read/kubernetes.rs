@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::spec::cluster_kind::read_cluster_kind;
 use crate::values::names::is_dns_label;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::field_paths::FieldPaths;
 

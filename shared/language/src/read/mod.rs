@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::cel::ValueTemplate;
 use crate::compare::shape_of;
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::collection::{Collection, NextPage};

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::cel::check::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::read::keys::{Keys, read_keys};
 use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::sql::{Connection, SqlTemplate, read_connection};
-use crate::values::durations::{KIB, MIB, size};
+use crate::yaml::Node;
+use crate::yaml::durations::{KIB, MIB, size};
+use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 

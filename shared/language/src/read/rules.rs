@@ -3,9 +3,9 @@
 //! This file must not know where the value comes from.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
-use crate::spec::templates::{read_expression, read_value};
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The rules over one value, in the order in which they are asked.

@@ -5,12 +5,12 @@
 use http::Method;
 
 use crate::cel::{Expression, Scope};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
 use crate::http::request::{RequestTemplate, read_request};
 use crate::http::statuses::{StatusSet, read_accept};
 use crate::spec::naming::read_step_name;
-use crate::spec::templates::read_expression;
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::templates::read_expression;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Requests of one read: each is a round trip within one deadline.

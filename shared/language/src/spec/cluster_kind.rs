@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::document::raw::{Fields, Reader};
 use crate::spec::objects::{read_api_version, read_kind};
+use crate::yaml::raw::{Fields, Reader};
 
 /// The kind of Secrets, in the group without a name.
 const SECRET: &str = "Secret";

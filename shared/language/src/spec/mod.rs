@@ -1,13 +1,11 @@
 //! The sections of a target that say which objects it speaks of, and what holds for each of them.
 
-pub(crate) mod checked;
 pub(crate) mod cluster_kind;
+pub(crate) mod destinations;
 pub(crate) mod identity;
 pub(crate) mod naming;
 pub(crate) mod objects;
 pub(crate) mod pace;
 pub(crate) mod requirements;
-pub(crate) mod scope;
 pub(crate) mod selector;
 pub(crate) mod status_fields;
-pub(crate) mod templates;

@@ -4,9 +4,9 @@
 
 use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
-use crate::network::destinations::read_allow_hosts;
+use crate::spec::destinations::read_allow_hosts;
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
 
 /// Entries of `let`.
 const MAX_LETS: usize = 50;

@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::Node;
-use crate::spec::checked::Confirm;
-use crate::values::durations::duration;
+use crate::yaml::Node;
+use crate::yaml::durations::duration;
+use crate::yaml::raw::{Fields, Reader};
 
 /// Default time between polls.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
@@ -24,6 +23,26 @@ const ABSENT_FOR: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration
 /// Default of `confirm.absentFor` where a step stores what the server answers. A gateway that reloads its routes answers 404
 /// for some seconds.
 const ABSENT_FOR_CHOSEN_IDS: Duration = Duration::from_secs(10);
+
+/// Polls in a row that confirm a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirm {
+    /// Polls that differ before False becomes True; default 1.
+    pub drift: u32,
+    /// Polls that find nothing before an absence is believed; default 2.
+    pub absent: u32,
+    /// Failed polls before False becomes Unknown; default 3.
+    pub unknown: u32,
+    /// How long nothing must be found of a resource that was there, before its absence is believed. Default 10s where a step
+    /// stores what the server answers, else 0s: the system may choose the id, and a creation too many makes a second resource.
+    pub absent_for: Duration,
+}
+
+impl Default for Confirm {
+    fn default() -> Self {
+        Self { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO }
+    }
+}
 
 pub(crate) fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
     let interval =

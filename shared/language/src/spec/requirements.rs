@@ -3,15 +3,23 @@
 //! It must not know what is done with an object that does not.
 
 use crate::cel::{Expression, Scope};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
-use crate::spec::checked::Requirement;
-use crate::spec::templates::read_expression;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
+use crate::yaml::templates::read_expression;
 
 /// `require` entries of one target.
 const MAX_REQUIREMENTS: usize = 50;
 /// Characters of an `else`: it stands in a condition's message.
 const MAX_ELSE_CHARS: usize = 256;
+
+/// One `require` entry.
+#[derive(Debug)]
+pub struct Requirement {
+    /// Must be true.
+    pub that: Expression,
+    /// Said when it is not.
+    pub otherwise: String,
+}
 
 /// Reads the list.
 pub(crate) fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {

@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
-use crate::document::raw::Reader;
-use crate::document::yaml::{Entry, Node};
-use crate::spec::templates::read_value;
-use crate::values::durations::KIB;
+use crate::yaml::durations::KIB;
+use crate::yaml::raw::Reader;
+use crate::yaml::templates::read_value;
+use crate::yaml::{Entry, Node};
 use drift_api::condition::{StatusFields, canonical};
 use drift_api::object::field_paths::FieldPaths;
 

@@ -2,9 +2,9 @@
 //!
 //! It names the Secret and holds nothing of it.
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::secret_key::read_secret_name;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Which database is meant, and as whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,6 @@
 //! Single values that documents and objects hold: numbers with units, names, JSON.
 
 pub(crate) mod decimal;
-pub(crate) mod durations;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod units;

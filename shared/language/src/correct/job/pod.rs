@@ -9,8 +9,8 @@ use super::kubernetes::{entries, items};
 use super::restricted::check;
 use crate::cel::pieces;
 use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::{Content, Entry, Node};
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 

@@ -4,8 +4,8 @@
 //! written, and one that asks for more than it needs never runs. This file must not know of templates.
 
 use super::kubernetes::{entries, items};
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Entry, Node};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Entry, Node};
 
 /// The kinds of volumes that the standard takes.
 const VOLUMES: &[&str] = &[

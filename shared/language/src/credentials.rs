@@ -10,7 +10,7 @@ use crate::http::request::RequestTemplate;
 use crate::http::tls::Tls;
 use crate::read::Source;
 use crate::secrets::SecretSource;
-use crate::spec::checked::Target;
+use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};
 
 /// One Secret that a target needs.

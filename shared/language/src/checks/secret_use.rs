@@ -2,12 +2,12 @@
 //!
 //! This file must not know what a secret is made of.
 
+use crate::checks::insecure::goes_unread;
 use crate::compare::Compare;
 use crate::correct::{Correct, Destination, HttpStep, SqlStatement};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
-use crate::network::insecure::goes_unread;
 use crate::secrets::DeclaredSecret;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Refuses what a target does with its secrets where it must not or cannot; `insecure` lets them go anywhere.
 pub(crate) fn check_secrets(

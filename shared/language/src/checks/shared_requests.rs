@@ -6,7 +6,7 @@
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::correct::ACTIONS;
-use crate::spec::checked::Target;
+use crate::target::Target;
 
 /// The actions that find what they change; the others make it.
 const FINDING: [&str; 2] = ["update", "delete"];

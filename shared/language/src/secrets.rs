@@ -2,17 +2,14 @@
 //!
 //! It names them and holds nothing of them. This file must not know how a Secret is got, nor in what it is sent.
 
-pub(crate) mod credentials;
-pub(crate) mod secret_use;
-
 use serde_json::Value;
 
 use crate::cel::is_word;
 use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables};
-use crate::document::raw::{Fields, Reader};
-use crate::document::yaml::{Entry, Node};
 use crate::http::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
+use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::{Entry, Node};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Secrets of one target: their marks stand in the note of every object, which shares its message with a sentence.

@@ -9,11 +9,11 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use crate::correct::{Correct, Destination};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::auth::Auth;
 use crate::http::request::RequestTemplate;
 use crate::read::{Read, Source};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// How names of Services end; other cluster domains cannot be told from names outside.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];

@@ -5,8 +5,8 @@
 
 use crate::compare::RULE_KEYS;
 use crate::correct::{DESTINATIONS, WHEN_KEYS};
-use crate::document::yaml::{Content, Entry, Fault, Node};
 use crate::hints::HINTS;
+use crate::yaml::{Content, Entry, Fault, Node};
 
 /// What stands within `desired` of the document and has the shape of a key of the target that the target lacks.
 pub(crate) fn too_deep(document: &Node) -> Vec<Fault> {
@@ -72,7 +72,7 @@ fn has_only(node: &Node, known: &[&str]) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::document::yaml::parse;
+    use crate::yaml::parse;
 
     fn told(desired: &str, compare: &str, spec: &str) -> Vec<String> {
         let text = format!("spec: {{compare: {{desired: {desired}{compare}}}{spec}}}");

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_saphyr::granit_parser::ErrorKind;
 use serde_saphyr::{Error, ExternalMessageSource, MessageFormatter, UserMessageFormatter};
 
-use crate::document::position::Position;
+use crate::yaml::position::Position;
 
 const TAB: &str = "a tab does not indent in YAML: write spaces";
 // People write patterns in templates.

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Node};
 
 /// Reads a duration within bounds.
 pub(crate) fn duration(

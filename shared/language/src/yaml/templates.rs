@@ -3,8 +3,8 @@
 //! It must not know where in a target they stand.
 
 use crate::cel::{Expression, Node as ValueNode, Site, ValueTemplate};
-use crate::document::raw::Reader;
-use crate::document::yaml::{Content, Node};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Node};
 
 /// One `${…}` and nothing else.
 pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {

@@ -1,10 +1,10 @@
-//! Warnings about documents that are valid and probably mean something else.
+//! Checks of a whole target: what it must not do, and what it probably does not mean.
 
 pub(crate) mod addressing;
 pub(crate) mod field_place;
 pub(crate) mod indentation;
+pub(crate) mod insecure;
 pub(crate) mod lookalikes;
-pub(crate) mod shape_hints;
+pub(crate) mod secret_use;
 pub(crate) mod shared_requests;
 pub(crate) mod unbounded_grants;
-pub(crate) mod unmarked_expressions;

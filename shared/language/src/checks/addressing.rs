@@ -9,10 +9,10 @@ use http::Method;
 
 use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode, STEPS};
 use crate::correct::{Destination, HttpStep, SqlStatement};
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::body::Body;
-use crate::spec::checked::Target;
+use crate::target::Target;
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Entries of `notIdentifying`: more would say that the identity is the wrong one.

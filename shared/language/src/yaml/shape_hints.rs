@@ -2,7 +2,7 @@
 //!
 //! It must not know which keys there are.
 
-use crate::document::yaml::{Content, Node};
+use crate::yaml::{Content, Node};
 
 /// What people write elsewhere for true and false.
 const TRUTHS: [(&str, bool); 4] = [("yes", true), ("on", true), ("no", false), ("off", false)];
@@ -60,7 +60,7 @@ fn is_plain(text: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::document::yaml::parse;
+    use crate::yaml::parse;
 
     #[test]
     fn a_hint_is_given_only_where_it_is_right() {

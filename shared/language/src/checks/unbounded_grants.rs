@@ -4,7 +4,7 @@ use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Node};
 use crate::correct::{ACTIONS, Destination};
-use crate::spec::checked::Target;
+use crate::target::Target;
 
 impl Target {
     /// The actions whose GRANT takes a name from a field that no `require` reads, and the warning of each.

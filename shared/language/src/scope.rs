@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::without_expressions;
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::http::body::BODY_KEYS;
 use crate::read::{KubernetesRead, PostgresRead, Read, Source};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 use drift_api::identity::ScopeId;
 use drift_api::secrets::secret_names::looks_secret;
 

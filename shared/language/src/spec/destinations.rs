@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::document::raw::Reader;
-use crate::document::yaml::Node;
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
+use crate::yaml::Node;
+use crate::yaml::raw::Reader;
 
 /// Entries of either list.
 const MAX_ENTRIES: usize = 100;

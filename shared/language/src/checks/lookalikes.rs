@@ -2,7 +2,7 @@
 //!
 //! It looks at how values begin, and for the braces of other tools anywhere, outside of templates and comments. It must not know what a document says.
 
-use crate::document::position::Position;
+use crate::yaml::position::Position;
 
 /// Said of such a text.
 pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool \

@@ -2,7 +2,7 @@
 //!
 //! This file must not know which keys are known, nor what is said of others.
 
-use crate::document::yaml::{Entry, Node, Position};
+use crate::yaml::{Entry, Node, Position};
 
 /// The fields of a map, whose keys are all known.
 pub(crate) struct Fields<'n> {

@@ -9,19 +9,24 @@ use serde_json::{Map, Value};
 use crate::cel::{EvaluationError, Expression, Node, TextTemplate, Variables};
 use crate::compare::{Compare, WriteOnly};
 use crate::correct::Correct;
-use crate::document::problem::DocumentName;
 use crate::hints::HintSource;
 use crate::network::Network;
 use crate::read::{KubernetesRead, Read, Source};
+use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
 use crate::spec::objects::ObjectSelection;
-use crate::spec::scope::IdentityScope;
+use crate::spec::pace::Confirm;
+use crate::spec::requirements::Requirement;
 use crate::spec::status_fields::StatusTemplates;
+use crate::yaml::problem::DocumentName;
 use drift_api::condition::{DifferingFields, Wish};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Characters of an identity: what the longest names of external systems need, and what fits a message.
 const MAX_IDENTITY_CHARS: usize = 253;
+
+/// Fields that are the same for all objects of a target.
+const SHARED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 /// One poll target, checked and compiled.
 #[derive(Debug)]
@@ -80,35 +85,6 @@ pub struct Target {
     pub correct_hash: u64,
 }
 
-/// One `require` entry.
-#[derive(Debug)]
-pub struct Requirement {
-    /// Must be true.
-    pub that: Expression,
-    /// Said when it is not.
-    pub otherwise: String,
-}
-
-/// Polls in a row that confirm a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Confirm {
-    /// Polls that differ before False becomes True; default 1.
-    pub drift: u32,
-    /// Polls that find nothing before an absence is believed; default 2.
-    pub absent: u32,
-    /// Failed polls before False becomes Unknown; default 3.
-    pub unknown: u32,
-    /// How long nothing must be found of a resource that was there, before its absence is believed. Default 10s where a step
-    /// stores what the server answers, else 0s: the system may choose the id, and a creation too many makes a second resource.
-    pub absent_for: Duration,
-}
-
-impl Default for Confirm {
-    fn default() -> Self {
-        Self { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO }
-    }
-}
-
 /// What an object wishes for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wished {
@@ -116,6 +92,15 @@ pub struct Wished {
     pub desired: Value,
     /// Its fingerprint without redacted paths.
     pub wish: Wish,
+}
+
+impl Target {
+    /// Whether a field stands in the identity in which objects may differ.
+    #[must_use]
+    pub fn has_own_identities(&self) -> bool {
+        let is_shared = |path: &[String]| path.first().is_some_and(|first| SHARED_FIELDS.contains(&first.as_str()));
+        !self.identity.fields().iter().all(is_shared)
+    }
 }
 
 impl Target {

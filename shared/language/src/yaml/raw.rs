@@ -6,14 +6,14 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::advice::shape_hints::shape_hint;
-use crate::advice::unmarked_expressions::unmarked_in;
 use crate::cel::is_template;
 use crate::cel::syntax::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError};
-pub(crate) use crate::document::fields::Fields;
-use crate::document::recording::{Asked, Recording};
-use crate::document::yaml::{Content, Entry, Fault, Node, Position};
+pub(crate) use crate::yaml::fields::Fields;
+use crate::yaml::recording::{Asked, Recording};
+use crate::yaml::shape_hints::shape_hint;
+use crate::yaml::unmarked_expressions::unmarked_in;
+use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// Said of a wrong template that has backslashes in double quotes.
 const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";

@@ -2,7 +2,7 @@
 //!
 //! This file must not know what a document says.
 
-use crate::document::yaml::Position;
+use crate::yaml::Position;
 
 /// Where a document stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,6 +2,17 @@
 //!
 //! The one place that knows the YAML library, but for what its errors mean. It is strict about duplicate keys and knows nothing of targets.
 
+pub(crate) mod durations;
+pub(crate) mod fields;
+pub(crate) mod position;
+pub(crate) mod problem;
+pub(crate) mod raw;
+pub(crate) mod recording;
+pub(crate) mod shape_hints;
+pub(crate) mod templates;
+pub(crate) mod unmarked_expressions;
+pub(crate) mod yaml_mistakes;
+
 use std::fmt;
 use std::ops::Range;
 
@@ -9,9 +20,9 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Budget, DuplicateKeyPolicy, Options, Spanned};
 
-use crate::document::position::Cursor;
-pub(crate) use crate::document::position::Position;
-use crate::document::yaml_mistakes::told;
+use crate::yaml::position::Cursor;
+pub(crate) use crate::yaml::position::Position;
+use crate::yaml::yaml_mistakes::told;
 
 /// Events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
 const MAX_REPLAYED_EVENTS: usize = 10_000;

@@ -3,8 +3,8 @@
 //! Templates are compiled without places, and who knows what a kind lacks knows nothing of documents; so the place is looked for
 //! in the text. This file must not know why it is asked for.
 
-use crate::document::position::Position;
-use crate::document::yaml::{Content, Node, parse};
+use crate::yaml::position::Position;
+use crate::yaml::{Content, Node, parse};
 
 /// What may stand between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
 const BETWEEN: [char; 6] = ['.', '?', '[', '\'', '"', '\\'];
