@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use drift_controller::app::run;
 use drift_kube::client::install_crypto;
-use drift_kube::process::settings::parse_command_line;
+use drift_kube::program::settings::parse_command_line;
 
 fn main() -> anyhow::Result<ExitCode> {
     install_crypto();

@@ -7,8 +7,9 @@ use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::object::LeanObject;
 use drift_kube::access::missing::RightsNews;
 use drift_kube::cleanup::Selection;
+use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_kube::kinds::{KindNews, ResolvedKind};
+use drift_kube::kinds::KindNews;
 use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 

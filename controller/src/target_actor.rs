@@ -20,7 +20,7 @@ use drift_api::timing::work_queue::WorkQueue;
 use drift_api::voucher::Voucher;
 use drift_kube::identities::Member;
 use drift_kube::process::clock;
-use drift_kube::watch::ObjectEvent;
+use drift_kube::subscriptions::ObjectEvent;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::Cleaner;
+use drift_kube::client::ResolvedKind;
 use drift_kube::client::WriteError;
-use drift_kube::kinds::ResolvedKind;
 
 use crate::context::Context;
 

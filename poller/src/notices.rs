@@ -6,8 +6,9 @@
 use drift_api::object::ObjectId;
 use drift_kube::access::Right;
 use drift_kube::access::missing::RightsNews;
+use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_kube::kinds::{KindNews, ResolvedKind};
+use drift_kube::kinds::KindNews;
 use drift_language::Target;
 
 use crate::context::Context;

@@ -7,7 +7,7 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_kube::identities::Wake;
 use drift_kube::process::clock;
-use drift_kube::watch::ObjectEvent;
+use drift_kube::subscriptions::ObjectEvent;
 use drift_language::Mode;
 
 use super::{Report, TargetActor};

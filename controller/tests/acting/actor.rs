@@ -20,7 +20,7 @@ use drift_kube::cleanup::NotedSelections;
 use drift_kube::config::Configuration;
 use drift_kube::identities::{Identities, Wake};
 use drift_kube::process::{clock, tasks};
-use drift_kube::watch::ObjectEvent;
+use drift_kube::subscriptions::ObjectEvent;
 use drift_systems::HOST_CONCURRENCY;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use drift_kube::process::settings::{CleanUpSettings, LogSettings, RunSettings};
+use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings};
 
 use crate::commands::check::CheckSettings;
 use crate::commands::completions::CompletionsSettings;

@@ -5,7 +5,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use drift_kube::process::settings::BAD_USAGE;
+use drift_kube::program::settings::BAD_USAGE;
 
 /// The exit code where something drifted.
 pub(crate) const DRIFTED: u8 = 1;

@@ -2,8 +2,8 @@
 //!
 //! It must not know which objects are meant.
 
+use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CALL_DEADLINE, CallError, within};
-use drift_kube::kinds::ResolvedKind;
 use kube::core::discovery::v2::APIGroupDiscovery;
 use kube::core::{ApiResource, GroupVersionKind};
 

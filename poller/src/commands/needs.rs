@@ -5,7 +5,7 @@
 
 use drift_kube::access::Right;
 use drift_kube::access::target_rights::{rights_of_controller, rights_of_poller, rights_on_resource, rights_to_read};
-use drift_kube::kinds::ResolvedKind;
+use drift_kube::client::ResolvedKind;
 use drift_language::{Destination, KubernetesRead, Mode, Source, Target};
 
 /// The kinds that a target speaks of.

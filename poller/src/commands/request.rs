@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use drift_api::names::PERSON_MANAGER;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::ResolvedKind;
 use drift_kube::client::{KubeconfigSettings, ObjectClient, ObjectPages};
-use drift_kube::kinds::ResolvedKind;
 use drift_kube::process::clock;
 use drift_language::LabelSelector;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
-use drift_kube::process::settings::{parse_lease_name, parse_namespace};
+use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use drift_language::parse_document;
 use drift_language::set_suspend;
 use drift_language::{DocumentName, Edited, Target};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use drift_kube::access::target_rights::rights_to_read;
-use drift_kube::kinds::ResolvedKind;
+use drift_kube::client::ResolvedKind;
 use drift_kube::watch::{ResourceNews, hear_of_changes};
 use drift_language::KubernetesRead;
 use tokio::sync::mpsc;

@@ -15,8 +15,8 @@ use json_patch::Patch;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::client::ResolvedKind;
 use crate::client::{CallError, ObjectClient, WriteError};
-use crate::kinds::ResolvedKind;
 use crate::lease::Leadership;
 use crate::process::clock;
 

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::client;
+use crate::client::ResolvedKind;
 use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
-use crate::kinds::{ResolvedKind, discover_kind};
+use crate::kinds::discover_kind;
 use crate::process::clock;
 use drift_api::names::MANIFEST_MANAGER;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};

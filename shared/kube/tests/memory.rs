@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
 use drift_api::timing::moment::Moment;
-use drift_kube::kinds::ResolvedKind;
+use drift_kube::client::ResolvedKind;
+use drift_kube::subscriptions::dispatch::{Command, Dispatch, Subscriber};
 use drift_kube::watch::Change;
-use drift_kube::watch::dispatch::{Command, Dispatch, Subscriber};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 

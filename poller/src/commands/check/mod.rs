@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::process::settings::{BAD_USAGE, parse_namespace};
+use drift_kube::program::settings::{BAD_USAGE, parse_namespace};
 use drift_language::Target;
 use drift_language::manifests_of;
 use serde_json::Value;

@@ -16,7 +16,7 @@ use drift_api::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
 use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
-use drift_kube::process::settings::parse_lease_name;
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::Target;
 use drift_language::to_yaml;
 use serde_json::Value;

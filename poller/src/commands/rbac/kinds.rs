@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::kinds::{KindError, ResolvedKind, WrittenKinds, locate_served_kind};
+use drift_kube::client::ResolvedKind;
+use drift_kube::kinds::{KindError, WrittenKinds, locate_served_kind};
 use drift_language::{Source as ReadSource, Target};
 
 use crate::commands::check::refuse_bad;

@@ -15,7 +15,7 @@ use drift_kube::access::roles::{Role, roles};
 use drift_kube::access::target_rights::rights_on_secrets;
 use drift_kube::access::{Account, Right};
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::process::settings::parse_namespace;
+use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 
 use crate::commands::check::files::read_with_neighbours;

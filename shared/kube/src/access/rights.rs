@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::access::Right;
 use crate::access::missing::MissingRights;
-use crate::kinds::ResolvedKind;
+use crate::client::ResolvedKind;
 use drift_language::ObjectSelection;
 
 /// The rights that are needed, by whoever needs them.

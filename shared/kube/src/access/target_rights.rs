@@ -8,7 +8,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::access::Right;
 use crate::access::rights::{rights_beside, rights_on, rights_on_jobs, rights_to_tell};
-use crate::kinds::ResolvedKind;
+use crate::client::ResolvedKind;
 
 /// What the poller must be allowed to do for a target. (What `read.kubernetes` reads is the user's to grant.)
 #[must_use]

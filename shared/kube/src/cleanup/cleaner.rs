@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use crate::client::ResolvedKind;
 use crate::client::WriteError;
-use crate::kinds::ResolvedKind;
 use drift_api::object::LeanObject;
 use drift_api::timing::backoff::Series;
 

@@ -15,11 +15,13 @@ use crate::cleanup::cleaner::{Cleaner, Pace};
 use crate::cleanup::context::CollectorContext;
 use crate::cleanup::judgement::{Judgement, is_in_doubt};
 use crate::cleanup::schedule::{Duty, LookEnd, Schedule};
+use crate::client::KindName;
+use crate::client::ResolvedKind;
 use crate::client::{ObjectClient, ObjectPages, WriteError};
 use crate::config::Configuration;
-use crate::kinds::{KindError, KindName, ResolvedKind};
+use crate::kinds::KindError;
 use crate::process::clock;
-use crate::watch::Orphan;
+use crate::subscriptions::Orphan;
 use drift_api::object::ObjectId;
 use drift_api::object::field_paths::FieldPaths;
 

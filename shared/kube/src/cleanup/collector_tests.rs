@@ -12,13 +12,15 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Pace, Selection};
+use crate::client::ResolvedKind;
 use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
-use crate::kinds::ResolvedKind;
 use crate::process::clock;
+use crate::subscriptions::KindWatches;
+use crate::subscriptions::Subscription;
 use crate::under_way::UnderWay;
-use crate::watch::{Change, KindWatches, Subscription};
+use crate::watch::Change;
 use drift_api::condition::{PatchBase, removal_patch};
 use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::field_paths::FieldPaths;

@@ -12,10 +12,10 @@ use tokio::sync::watch;
 
 use crate::cleanup::judgement::{Judgement, judge};
 use crate::cleanup::noted::NotedSelections;
+use crate::client::KindName;
 use crate::config::Configuration;
-use crate::kinds::KindName;
+use crate::subscriptions::KindWatches;
 use crate::under_way::UnderWay;
-use crate::watch::KindWatches;
 use drift_api::object::LeanObject;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

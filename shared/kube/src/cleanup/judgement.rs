@@ -4,29 +4,10 @@
 //! A target counts as gone only when its ConfigMap exists, parses whole and lacks it. A ConfigMap that is missing, or has
 //! a bad document, says nothing: whatever its targets may have written stays. This file must not know the time.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
 use crate::cleanup::selections::{Selection, Selections};
-use crate::kinds::KindName;
+use crate::client::KindName;
+use crate::config::InForce;
 use drift_api::object::LeanObject;
-use drift_language::Target;
-
-/// The targets in force, and the ConfigMaps that exist and parse whole.
-#[derive(Clone, Copy, Debug)]
-pub struct InForce<'a> {
-    /// Every target by its name.
-    pub targets: &'a BTreeMap<String, Arc<Target>>,
-    /// The ConfigMaps whose word is complete.
-    pub whole: &'a BTreeSet<String>,
-}
-
-impl<'a> InForce<'a> {
-    /// The targets of a kind.
-    pub fn of_kind(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
-        self.targets.values().filter(move |target| kind.is_of(&target.objects))
-    }
-}
 
 /// What an object is to all targets together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use crate::cleanup::judgement::{InForce, is_decided};
+use crate::cleanup::judgement::is_decided;
 use crate::cleanup::noted::NotedSelections;
 use crate::cleanup::selections::Selections;
 use crate::config::Configuration;
+use crate::config::InForce;
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::telemetry::health::{Health, Remark};
 use drift_api::names::{TARGETS_LABEL, TRUE};

@@ -19,7 +19,7 @@ mod snapshot;
 pub use cleaner::{Cleaner, Pace};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
-pub use judgement::{InForce, Judgement, is_decided, is_in_doubt, judge};
+pub use judgement::{Judgement, is_decided, is_in_doubt, judge};
 pub use missing::MissingTargets;
 pub use noted::{HeldNote, NotedSelections};
 pub use schedule::{Duty, LookEnd, Schedule};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::cleanup::{InForce, Selection, Selections};
+use crate::cleanup::{Selection, Selections};
+use crate::config::InForce;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_language::Target;

@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::cleanup::judgement::InForce;
 use crate::cleanup::selections::{Selection, Selections, namespaces_of};
 use crate::cleanup::snapshot::Snapshot;
-use crate::kinds::KindName;
+use crate::client::KindName;
+use crate::config::InForce;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
 use drift_api::timing::backoff::{Backoff, Series};

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use drift_api::identity::ScopeId;
 use drift_language::Target;
 
-use crate::cleanup::judgement::{InForce, is_decided};
+use crate::cleanup::judgement::is_decided;
 use crate::cleanup::selections::Selections;
+use crate::config::InForce;
 
 /// The scopes in which not everybody is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::kinds::{KindError, KindName, ResolvedKind, locate_served_kind};
+use crate::client::KindName;
+use crate::client::ResolvedKind;
+use crate::kinds::{KindError, locate_served_kind};
 use drift_api::identity::ScopeId;
 use drift_language::{ObjectSelection, Target};
 

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::cleanup::judgement::{InForce, is_decided};
+use crate::cleanup::judgement::is_decided;
 use crate::cleanup::selections::{Selection, Selections};
-use crate::kinds::KindName;
+use crate::client::KindName;
+use crate::config::InForce;
 use drift_language::ObjectSelection;
 
 /// All that says which objects of a kind are selected, and of which targets nothing is known.

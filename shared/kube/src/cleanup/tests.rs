@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cleanup::*;
-use crate::kinds::KindName;
+use crate::client::KindName;
+use crate::config::InForce;
 use drift_api::identity::ScopeId;
 use drift_api::object::LeanObject;
 use drift_api::object::ObjectId;

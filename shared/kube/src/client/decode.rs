@@ -11,8 +11,8 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Error, Value, json};
 
+use crate::client::ResolvedKind;
 use crate::client::json_parts::Parts;
-use crate::kinds::ResolvedKind;
 use drift_api::collections::packed_text::Dictionary;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::{KeptFields, KeptObject};

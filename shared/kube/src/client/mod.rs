@@ -8,6 +8,7 @@ mod decode;
 #[cfg(test)]
 pub(crate) mod fake_api;
 mod json_parts;
+mod kind;
 mod kubeconfig;
 mod object_client;
 mod object_names;
@@ -16,6 +17,7 @@ mod pages;
 mod retry_after;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
+pub use kind::{KindName, ResolvedKind};
 pub use kubeconfig::KubeconfigSettings;
 pub use object_client::{ObjectClient, WriteError};
 pub(crate) use object_names::{NamedVersion, ObjectNames};

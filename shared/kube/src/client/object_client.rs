@@ -9,8 +9,8 @@ use kube::core::{DynamicObject, Request, Resource, Status};
 use serde_json::Value;
 
 use crate::client;
+use crate::client::ResolvedKind;
 use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
-use crate::kinds::ResolvedKind;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::KeptFields;
 use drift_api::object::{LeanObject, ObjectId};

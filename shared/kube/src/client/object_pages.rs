@@ -4,10 +4,9 @@
 
 use std::collections::VecDeque;
 
+use crate::client::ResolvedKind;
 use crate::client::pages::Pages;
 use crate::client::{CallError, LeanObjects};
-use crate::kinds::ResolvedKind;
-use crate::watch::kind_watches::paths;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
 
@@ -21,7 +20,7 @@ impl ObjectPages {
     #[must_use]
     pub fn new(client: &kube::Client, kind: &ResolvedKind, namespaces: &[String], fields: FieldPaths) -> Self {
         let decode = LeanObjects::new(kind.clone(), fields);
-        let paths = paths(kind, namespaces).into_iter();
+        let paths = kind.paths(namespaces).into_iter();
         let lists = paths.map(|path| Pages::new(client.clone(), &path, None, decode.clone())).collect();
         Self { lists }
     }

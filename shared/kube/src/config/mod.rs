@@ -2,12 +2,13 @@
 //!
 //! A bad document never takes down good ones: the last good text of each stays. It must not know what a target is for.
 
-pub mod document_counts;
+mod in_force;
 mod last_good;
 mod listed;
 mod news;
 mod watch;
 
+pub use in_force::InForce;
 pub use last_good::LastGood;
 pub use listed::{documents_in, list_config_maps};
 pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

@@ -14,12 +14,12 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::cleanup::InForce;
 use crate::client::WholeObjects;
-use crate::config::document_counts::DocumentCounts;
+use crate::config::InForce;
 use crate::config::news::{News, Told, texts};
 use crate::events::{EventWriter, Notice};
 use crate::lease::Leadership;
+use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::{Part, Remark};
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::store::{Effect, Store};

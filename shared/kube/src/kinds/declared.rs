@@ -68,7 +68,7 @@ fn undeclared(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::kinds::ResolvedKind;
+    use crate::client::ResolvedKind;
     use kube::core::{ApiResource, GroupVersionKind};
     use serde_json::json;
 

@@ -3,53 +3,25 @@
 //! This file must not know what targets do with a kind; what a schema must have is decided in `schema` and `declared`.
 
 mod declared;
-mod name;
 mod schema;
 mod search;
 mod written;
 
-pub use name::KindName;
 pub use schema::lost_field;
 pub use search::{KindNews, KindSearch, find_kind};
 pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 pub use written::WrittenKinds;
 
-use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use kube::discovery::{ApiCapabilities, Scope, pinned_kind, verbs};
 use serde_json::Value;
 
 use crate::client;
-use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, within};
+use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, ResolvedKind, within};
 use declared::{undeclared_fields, undeclared_status};
-use drift_api::object::ObjectId;
 use drift_language::{Target, UnknownField};
 use schema::{Schema, schema_problems};
-
-/// A kind that can carry the conditions.
-#[derive(Clone, Debug)]
-pub struct ResolvedKind {
-    /// Group, version, kind, plural.
-    pub resource: ApiResource,
-    /// Whether objects live in namespaces.
-    pub namespaced: bool,
-}
-
-impl ResolvedKind {
-    /// What an Event about an object of this kind is about.
-    #[must_use]
-    pub fn reference(&self, id: &ObjectId) -> ObjectReference {
-        ObjectReference {
-            api_version: Some(self.resource.api_version.clone()),
-            kind: Some(self.resource.kind.clone()),
-            namespace: id.namespace.as_ref().map(ToString::to_string),
-            name: Some(id.name.to_string()),
-            uid: Some(id.uid.to_string()),
-            ..ObjectReference::default()
-        }
-    }
-}
 
 /// Why a kind cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

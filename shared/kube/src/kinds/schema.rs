@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::ResolvedKind;
+use crate::client::ResolvedKind;
 use drift_api::condition::{ConditionStatus, CorrectedReason, MAX_MESSAGE_BYTES, ObservedReason};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::config::document_counts::DocumentCounts;
-use crate::kinds::{KindError, ResolvedKind, resolve_kind};
+use crate::client::ResolvedKind;
+use crate::kinds::{KindError, resolve_kind};
+use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
 

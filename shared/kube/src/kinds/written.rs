@@ -7,7 +7,8 @@
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use serde_json::{Value, json};
 
-use crate::kinds::{ExaminedKind, ResolvedKind};
+use crate::client::ResolvedKind;
+use crate::kinds::ExaminedKind;
 use drift_language::cel::did_you_mean;
 use drift_language::{ObjectSelection, Target};
 

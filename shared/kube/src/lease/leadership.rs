@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lease::record::{STEP_DOWN_AFTER, holds};
 use crate::process::clock;
-use crate::process::supervisor::LONG_LIFE;
+use crate::process::tasks::LONG_LIFE;
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 

@@ -1,15 +1,8 @@
-//! What a program is made of before it has any work: settings, signals, clock, tasks, one child for each target.
-//!
-//! It must not know what the work is.
+//! What every program needs of the operating system: signals, a clock, tasks, progress on a terminal.
 
 pub mod clock;
 pub mod instance;
 pub mod kill_point;
 pub mod progress;
-pub mod settings;
 pub mod shutdown;
-pub mod site;
-pub(crate) mod supervisor;
 pub mod tasks;
-
-pub use supervisor::supervise;

@@ -4,6 +4,7 @@
 //! well. Here it is logged, and the token that it was given is cancelled, which ends the program in order.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
@@ -13,6 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// Threads that run a program's tasks, at most. Each may be parsing and comparing an answer, which takes 16 MiB for that time,
 /// and a Pod sees all cores of its node.
 const MAX_WORKERS: usize = 4;
+
+/// A task that lived this long starts its waits anew.
+pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 
 /// The runtime of a program.
 ///

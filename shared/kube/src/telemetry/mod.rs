@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod connections;
+pub mod document_counts;
 pub mod health;
 pub mod metrics;
 pub mod questions;

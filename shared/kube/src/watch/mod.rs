@@ -3,24 +3,16 @@
 //! It must not know what is done with an object.
 
 pub(crate) mod collection;
-pub mod dispatch;
-mod event;
 mod heard;
-pub(crate) mod kind_watches;
 mod objects;
-mod ownership;
 mod readable_secrets;
 mod resource_changes;
 mod secrets;
 pub(crate) mod store;
 
 pub use collection::Change;
-pub use dispatch::Orphan;
-pub use event::ObjectEvent;
 pub use heard::HeardVersions;
-pub use kind_watches::{KindWatches, Subscription};
 pub use objects::follow_objects;
-pub use ownership::owner_of;
 pub use readable_secrets::ReadableSecrets;
 pub use resource_changes::{ResourceNews, hear_of_changes};
 pub use secrets::{SecretWatch, read_secret};

@@ -6,7 +6,7 @@ use kube::core::{DynamicObject, Resource as _};
 use tokio::sync::mpsc;
 
 use crate::client::LeanObjects;
-use crate::kinds::ResolvedKind;
+use crate::client::ResolvedKind;
 use crate::watch::Change;
 use crate::watch::collection::{Collection, follow};
 use drift_api::object::SeenObject;

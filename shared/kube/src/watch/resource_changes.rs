@@ -8,11 +8,10 @@
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
+use crate::client::ResolvedKind;
 use crate::client::{NamedVersion, ObjectNames};
-use crate::kinds::ResolvedKind;
 use crate::watch::collection::{Change, Collection, Heard, follow};
 use crate::watch::heard::HeardVersions;
-use crate::watch::kind_watches::paths;
 use drift_api::object::cluster_resource::ObjectName;
 
 /// Changes that wait between the connections and us; more wait at the API server.
@@ -40,7 +39,7 @@ pub async fn hear_of_changes(
     listener: mpsc::Sender<ResourceNews>,
 ) {
     let (sender, mut changes) = mpsc::channel::<Heard<NamedVersion>>(BUFFER);
-    let paths = paths(kind, namespaces);
+    let paths = kind.paths(namespaces);
     let mut collections = Collections::of(paths.iter().map(|path| heard.of(name, path).get().is_some()));
     let following = paths.into_iter().enumerate().map(|(number, path)| {
         let heard = Some(heard.of(name, &path));

@@ -6,18 +6,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kube::core::{DynamicObject, Resource};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::client::LeanObjects;
+use crate::client::ResolvedKind;
 use crate::config::Configuration;
-use crate::kinds::ResolvedKind;
 use crate::process::clock;
+use crate::subscriptions::ObjectEvent;
+use crate::subscriptions::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use crate::telemetry::health::{Health, Remark};
-use crate::watch::ObjectEvent;
 use crate::watch::collection::{Collection, Heard, follow};
-use crate::watch::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use drift_api::identity::Uid;
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -220,7 +219,7 @@ impl Runner<'_> {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Follow { number, kind, namespace, fields } => {
-                let path = path(&kind, namespace.as_deref());
+                let path = kind.path(namespace.as_deref());
                 let collection = Collection { path, label_selector: None, heard: None };
                 let decode = LeanObjects::new(kind, fields);
                 let following = follow(self.client.clone(), (collection, decode), number, self.heard.clone());
@@ -243,16 +242,4 @@ impl Runner<'_> {
             }
         }
     }
-}
-
-/// One path for each namespace, or one for all.
-pub(crate) fn paths(kind: &ResolvedKind, namespaces: &[String]) -> Vec<String> {
-    if namespaces.is_empty() || !kind.namespaced {
-        return vec![path(kind, None)];
-    }
-    namespaces.iter().map(|namespace| path(kind, Some(namespace))).collect()
-}
-
-fn path(kind: &ResolvedKind, namespace: Option<&str>) -> String {
-    DynamicObject::url_path(&kind.resource, namespace)
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::known::{KnownObjects, Told};
 use super::{Command, Dispatch, Effects, Followed, Member, Subscriber, Watch, WatchKey};
-use crate::kinds::KindName;
+use crate::client::KindName;
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::ObjectSelection;
 

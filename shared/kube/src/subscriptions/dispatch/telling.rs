@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::known::{Role, Told};
 use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
-use crate::kinds::KindName;
-use crate::watch::{ObjectEvent, owner_of};
+use crate::client::KindName;
+use crate::subscriptions::ObjectEvent;
+use crate::subscriptions::owner_of;
 use drift_api::identity::Uid;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::object_view::ObjectView;
@@ -143,7 +144,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::dispatch::tests::fields;
+    use crate::subscriptions::dispatch::tests::fields;
 
     #[test]
     fn what_a_target_is_told_is_packed_too() {

@@ -15,9 +15,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::kinds::{KindName, ResolvedKind};
+use crate::client::KindName;
+use crate::client::ResolvedKind;
+use crate::subscriptions::ObjectEvent;
 use crate::watch::Change;
-use crate::watch::ObjectEvent;
 use drift_api::identity::Uid;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};

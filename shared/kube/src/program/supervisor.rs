@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
@@ -13,12 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Configuration;
 use crate::process::clock;
+use crate::process::tasks::LONG_LIFE;
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 use drift_language::Target;
-
-/// A task that lived this long starts its waits anew.
-pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 
 /// Runs `start(target, stop)` for each target in force until `stop`, then waits for all of them to end.
 pub async fn supervise<S, F>(mut configuration: watch::Receiver<Arc<Configuration>>, stop: CancellationToken, start: S)

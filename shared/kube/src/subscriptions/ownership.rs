@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::kinds::KindName;
+use crate::client::KindName;
 use drift_language::ObjectSelection;
 use serde_json::Value;
 

@@ -380,8 +380,13 @@ impl History {
         let (version, labels) = self.objects[&number];
         let SeenObject { object, labels } = numbered(number, version, labels);
         let kind = KindName::new("demo.example/v1", "Proxy");
-        crate::watch::owner_of(&self.bench.dispatch.owners, &kind, object.id.namespace.as_deref(), labels.as_ref())
-            .cloned()
+        crate::subscriptions::owner_of(
+            &self.bench.dispatch.owners,
+            &kind,
+            object.id.namespace.as_deref(),
+            labels.as_ref(),
+        )
+        .cloned()
     }
 }
 
