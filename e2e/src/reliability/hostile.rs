@@ -19,7 +19,7 @@ pub const HOSTILE: &[Narrow] = &[
     Narrow {
         sequence: "A PostgreSQL role that is dropped and made again",
         injected: "each session that is older than the role is refused (42501)",
-        held: "once the session is over 10 s old, the next poll or correction opens a new one and succeeds",
+        held: "the next poll or correction opens a new session, at most once in 10 s for a target, and succeeds",
         test: "shared/systems/src/postgres/tests/mod.rs a_refused_query_is_asked_anew",
     },
     Narrow {

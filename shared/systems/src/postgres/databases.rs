@@ -6,15 +6,18 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
 
 use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Connection, Network};
 
+use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::postgres::SqlFailure;
 use crate::postgres::listener::Listener;
@@ -23,27 +26,51 @@ use crate::postgres::query::{QueryOptions, ask};
 use crate::postgres::session::Session;
 use crate::postgres::transaction::{self, RunOptions, StatementFailure};
 
-type Slot = Arc<tokio::sync::Mutex<Option<Session>>>;
+/// Shortest time between two sessions of one target that a denial ends: a role that simply lacks a right costs no more than
+/// one connection in that time.
+const BETWEEN_DENIALS: Duration = Duration::from_secs(10);
+
+/// The connection of one target.
+#[derive(Default)]
+struct Slot {
+    session: Option<Session>,
+    /// When a denial last ended a session.
+    denied: Option<Instant>,
+}
 
 /// The connections of all targets. Cheap to clone; clones share them.
 #[derive(Clone)]
 pub struct Databases {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     program: &'static str,
-    slots: Arc<Mutex<HashMap<String, Slot>>>,
+    slots: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>>,
 }
 
 /// A target's connection, for as long as nobody else may use it.
 pub struct ConnectionPlace {
-    session: OwnedMutexGuard<Option<Session>>,
+    slot: OwnedMutexGuard<Slot>,
 }
 
 impl ConnectionPlace {
     /// Keeps the connection for the next use, unless this one's failure ends it.
     fn keep(&mut self, session: Session, failure: Option<&SqlFailure>) {
-        if !failure.is_some_and(|failure| failure.ends_session(session.age())) && !session.line.has_ended() {
-            *self.session = Some(session);
+        if session.line.has_ended() || failure.is_some_and(|failure| self.ends_session(failure)) {
+            return;
         }
+        self.slot.session = Some(session);
+    }
+
+    /// Returns true if the next use needs a new connection. After a denial it does, because the role may have been dropped
+    /// and made again: a session of the old role never gets the rights of the new one.
+    fn ends_session(&mut self, failure: &SqlFailure) -> bool {
+        if !failure.is_denial() {
+            return failure.is_loss();
+        }
+        let is_first = self.slot.denied.is_none_or(|denied| denied.elapsed() > BETWEEN_DENIALS);
+        if is_first {
+            self.slot.denied = Some(now());
+        }
+        is_first
     }
 }
 
@@ -80,7 +107,7 @@ impl Databases {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
             slots.entry(target.to_owned()).or_default().clone()
         };
-        ConnectionPlace { session: slot.lock_owned().await }
+        ConnectionPlace { slot: slot.lock_owned().await }
     }
 
     /// Closes the target's connection, once nobody uses it.
@@ -99,7 +126,7 @@ impl Databases {
         asked: (&SqlQuery, &QueryOptions),
         take: &mut (dyn FnMut(Value) + Send),
     ) -> Result<(), SqlFailure> {
-        let reused = place.session.take().filter(|session| session.is_reusable(way.parameters));
+        let reused = place.slot.session.take().filter(|session| session.is_reusable(way.parameters));
         if let Some(session) = reused {
             let mut has_rows = false;
             let mut take = |row| {
@@ -127,7 +154,7 @@ impl Databases {
         statements: &[String],
         options: RunOptions,
     ) -> Result<(), StatementFailure> {
-        let reused = place.session.take().filter(|session| session.is_reusable(way.parameters));
+        let reused = place.slot.session.take().filter(|session| session.is_reusable(way.parameters));
         let alive = match reused {
             Some(mut session) => session.starts_over().await.then_some(session),
             None => None,
@@ -186,6 +213,6 @@ impl fmt::Debug for Databases {
 
 impl fmt::Debug for ConnectionPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ConnectionPlace").field("is_open", &self.session.is_some()).finish()
+        formatter.debug_struct("ConnectionPlace").field("is_open", &self.slot.session.is_some()).finish()
     }
 }

@@ -3,7 +3,6 @@
 //! The server's own messages carry values, names and addresses; only its SQLSTATE goes on. This file judges nothing.
 
 use std::io;
-use std::time::Duration;
 
 use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::CredentialError;
@@ -41,10 +40,6 @@ pub(super) const TOO_LARGE: &str = "larger than maxBytes";
 
 /// Said of a result whose types consist of too many others.
 pub(super) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
-
-/// A session opened so short a time ago is taken for one of the role that is there now: a denial says nothing of an old one, and a
-/// role that simply lacks a right costs no more than one connection in that time.
-const YOUNG: Duration = Duration::from_secs(10);
 
 /// More than the allowance of a connection.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -105,10 +100,9 @@ impl SqlFailure {
         }
     }
 
-    /// Whether the next use needs a new connection in the place of one of this age. Where the role lacks a right, the role may
-    /// have been dropped and made again since: a session of the old one never gets the rights of the new one.
-    pub(super) fn ends_session(&self, age: Duration) -> bool {
-        self.is_loss() || age > YOUNG && matches!(self, Self::Answered(state) if state.is_denial())
+    /// Returns true if the server refuses who asks, or what the role may not do.
+    pub(super) fn is_denial(&self) -> bool {
+        matches!(self, Self::Answered(state) if state.is_denial())
     }
 
     /// Whether the connection itself is lost, and not only this statement.

@@ -91,14 +91,9 @@ impl Session {
         !self.line.has_ended() && !self.allowance.is_worn() && self.made_by == parameters.hash()
     }
 
-    /// How long ago it was opened.
-    pub(super) fn age(&self) -> Duration {
-        self.opened.elapsed()
-    }
-
     /// Whether another query or correction may use it.
     pub(super) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
-        self.age() < LIFE && self.serves(parameters)
+        self.opened.elapsed() < LIFE && self.serves(parameters)
     }
 
     /// Whether the server still answers on it, and has forgotten what statements before left in it.

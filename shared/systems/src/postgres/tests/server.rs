@@ -45,6 +45,8 @@ pub(super) struct Behaviour {
     pub(super) look_ups: AtomicUsize,
     /// Sessions that stand get 42501 from now on, new ones do not.
     pub(super) role_is_new: AtomicBool,
+    /// All sessions get 42501 from now on.
+    pub(super) role_is_denied: AtomicBool,
 }
 
 /// A listening socket on loopback; it ends with this value.
@@ -70,6 +72,7 @@ impl Server {
             connections: AtomicUsize::default(),
             look_ups: AtomicUsize::default(),
             role_is_new: AtomicBool::default(),
+            role_is_denied: AtomicBool::default(),
         });
         let seen = behaviour.clone();
         let task = tokio::spawn(async move {
@@ -92,6 +95,11 @@ impl Server {
     /// Drops the role and makes it again: sessions that stand are refused from now on.
     pub(super) fn renew_role(&self) {
         self.behaviour.role_is_new.store(true, Ordering::SeqCst);
+    }
+
+    /// Refuses all sessions from now on.
+    pub(super) fn revoke_rights(&self) {
+        self.behaviour.role_is_denied.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn look_ups(&self) -> usize {
@@ -183,7 +191,8 @@ impl Peer {
     }
 
     fn is_refused(&self) -> bool {
-        !self.is_look_up() && !self.knows_role && self.behaviour.role_is_new.load(Ordering::SeqCst)
+        let is_old = !self.knows_role && self.behaviour.role_is_new.load(Ordering::SeqCst);
+        !self.is_look_up() && (is_old || self.behaviour.role_is_denied.load(Ordering::SeqCst))
     }
 
     fn is_look_up(&self) -> bool {
