@@ -2,7 +2,7 @@
 //!
 //! What they are worth is the core's to say. This file must not know what is sent, and nothing here shows a value.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_kube::watch::ReadableSecrets;
 use drift_language::{DeclaredSecret, Target};
 
-use crate::core::secrets::{Known, ObjectSecrets, OwnVersions, own_versions, watched_marks};
+use crate::core::secrets::{Known, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks};
 
 /// Where secrets are found.
 #[derive(Clone)]
@@ -27,33 +27,6 @@ pub struct Secrets {
 pub struct Look {
     own: OwnVersions,
     beside: BTreeMap<String, Arc<LabelledSecrets>>,
-}
-
-/// For whose corrections a Secret changed.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Change {
-    /// For all: one of our own namespace did.
-    All,
-    /// For those of objects in these namespaces, if any.
-    Beside(BTreeSet<String>),
-}
-
-impl Change {
-    /// Whether it changed for nobody.
-    #[must_use]
-    pub fn is_none(&self) -> bool {
-        *self == Self::Beside(BTreeSet::new())
-    }
-
-    /// Whether it changed for this object.
-    #[must_use]
-    pub fn concerns(&self, object: &LeanObject) -> bool {
-        match (self, object.id.namespace.as_deref()) {
-            (Self::All, _) => true,
-            (Self::Beside(namespaces), Some(namespace)) => namespaces.contains(namespace),
-            (Self::Beside(_), None) => false,
-        }
-    }
 }
 
 impl Secrets {
@@ -85,14 +58,14 @@ impl Secrets {
     }
 
     /// For whom a Secret that the target uses changed since the last look.
-    pub fn changed(&self, target: &Target, last: &mut Look) -> Change {
+    pub fn changed(&self, target: &Target, last: &mut Look) -> SecretChange {
         let beside = if looks_beside(target) { self.beside.all() } else { BTreeMap::new() };
         let now = Look { own: own_versions(target, &self.own.load()), beside };
         let is_same = |(namespace, secrets): &(&String, &Arc<LabelledSecrets>)| {
             last.beside.get(*namespace).is_some_and(|before| Arc::ptr_eq(before, secrets))
         };
         let moved = now.beside.iter().filter(|entry| !is_same(entry)).map(|(namespace, _)| namespace.clone());
-        let change = if now.own == last.own { Change::Beside(moved.collect()) } else { Change::All };
+        let change = if now.own == last.own { SecretChange::Beside(moved.collect()) } else { SecretChange::All };
         *last = now;
         change
     }

@@ -177,6 +177,12 @@ impl Roster {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
+    /// The memory of an object.
+    #[must_use]
+    pub fn memory_of(&self, uid: &Uid) -> Option<&ObjectMemory> {
+        self.known.get(uid).map(|known| &known.memory)
+    }
+
     /// What delays nothing any more takes no room any more, also of an object to which nothing happens.
     pub fn give_room_back(&mut self, now: Moment) {
         self.known.iter_mut().for_each(|known| known.memory.give_room_back(now));

@@ -112,6 +112,33 @@ impl ObjectSecrets {
     }
 }
 
+/// The objects whose corrections a changed Secret concerns.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SecretChange {
+    /// All: a Secret of our own namespace changed.
+    All,
+    /// Those in these namespaces, if any.
+    Beside(BTreeSet<String>),
+}
+
+impl SecretChange {
+    /// Returns true if the change concerns no object.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::Beside(BTreeSet::new())
+    }
+
+    /// Returns true if the change concerns this object.
+    #[must_use]
+    pub fn concerns(&self, object: &LeanObject) -> bool {
+        match (self, object.id.namespace.as_deref()) {
+            (Self::All, _) => true,
+            (Self::Beside(namespaces), Some(namespace)) => namespaces.contains(namespace),
+            (Self::Beside(_), None) => false,
+        }
+    }
+}
+
 /// The versions of the Secrets of our own namespace that a target's corrections use, by their names; `None` while it is not known
 /// which there are.
 pub type OwnVersions = Option<BTreeMap<String, Option<SecretVersion>>>;

@@ -16,10 +16,13 @@ use drift_controller::core::execution::{
     Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write,
 };
 use drift_controller::core::finalizer::{put_patch, release_patch};
+use drift_controller::core::held::Held;
 use drift_controller::core::job::CorrectionJob;
-use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
+use drift_controller::core::limits::Taken;
+use drift_controller::core::outcome::{Doubt, Sighting, StepOutcome, Uncertainty};
 use drift_controller::core::rendering::Rendering;
 use drift_controller::core::secrets::{Known, ObjectSecrets};
+use drift_controller::engine::Answer;
 use drift_language::{Destination, Target};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
@@ -50,8 +53,14 @@ pub(crate) struct Acting {
     answer: Option<Option<HttpReply>>,
     /// It waits until then.
     until: Option<Moment>,
-    /// What cuts a pause short does so once.
-    cut_short: bool,
+    /// The object is seen to be deleted.
+    deleting: bool,
+    /// The target works by another text, or is gone.
+    superseded: bool,
+    /// Its part of the target's limits, until nothing more is asked of the external system.
+    taken: Option<Taken>,
+    /// Why it makes no progress, or that it makes some again, as the engine is still to be told.
+    stalls: Vec<Option<Held>>,
 }
 
 impl Acting {
@@ -69,7 +78,10 @@ impl Acting {
             request: None,
             answer: None,
             until: None,
-            cut_short: false,
+            deleting: false,
+            superseded: false,
+            taken: None,
+            stalls: Vec::new(),
         }
     }
 
@@ -102,21 +114,44 @@ impl Acting {
     }
 
     /// The answer to what it asked; `None` where nothing is to be done.
-    pub(crate) fn answer(&mut self, decided: Option<(LeanObject, Decision)>, now: Moment) {
-        let event = decided.map_or(Event::Dismissed, |(object, decision)| Event::Decided(Box::new(object), decision));
+    pub(crate) fn answer(&mut self, answer: Option<Answer>, now: Moment) {
+        let event = match answer {
+            Some(Answer { object, decision, taken, .. }) => {
+                self.taken = taken;
+                Event::Decided(object, decision)
+            }
+            None => Event::Dismissed,
+        };
         self.tell(event, now);
     }
 
-    /// Something happened that a pause is cut short by: the object is deleted, or the target works by another text.
+    /// The object is seen to be deleted, which cuts a pause short once.
     pub(crate) fn interrupt(&mut self, now: Moment) {
-        if matches!(self.step, Step::Pause(_)) && !self.cut_short {
-            self.cut_short = true;
+        if !std::mem::replace(&mut self.deleting, true) {
+            self.cut_short(now);
+        }
+    }
+
+    /// The target works by another text from now on, which cuts a pause short once.
+    pub(crate) fn supersede(&mut self, now: Moment) {
+        if !std::mem::replace(&mut self.superseded, true) {
+            self.cut_short(now);
+        }
+    }
+
+    fn cut_short(&mut self, now: Moment) {
+        if matches!(self.step, Step::Pause(_)) {
             self.until = Some(now);
         }
     }
 
-    /// One step on; `superseded` says that the target works by another text.
-    pub(crate) fn go_on(&mut self, fault: Fault, superseded: bool, scene: &mut Scene<'_>) {
+    /// What the engine is to be told of its progress.
+    pub(crate) fn take_stalls(&mut self) -> Vec<Option<Held>> {
+        std::mem::take(&mut self.stalls)
+    }
+
+    /// One step on.
+    pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) {
         let now = scene.clock.moment;
         if self.until.take().is_some() && matches!(self.step, Step::Send { .. }) {
             // The wait for the next look is over.
@@ -131,7 +166,7 @@ impl Acting {
                 Some(event) => event,
                 None => return,
             },
-            Step::Pause(_) => Event::Waited(superseded.then_some(Interrupt::Superseded)),
+            Step::Pause(_) => Event::Waited(self.superseded.then_some(Interrupt::Superseded)),
             Step::Decide | Step::End(_) => return,
         };
         self.tell(event, now);
@@ -150,7 +185,10 @@ impl Acting {
     fn tell(&mut self, event: Event, now: Moment) {
         self.step = self.execution.next(event);
         self.until = match self.step {
-            Step::Pause(pause) => Some(now + pause),
+            Step::Pause(pause) => {
+                self.taken = None;
+                Some(now + pause)
+            }
             Step::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
             _ => None,
         };
@@ -206,7 +244,11 @@ impl Acting {
         let correction = self.execution.correction()?.clone();
         if let Some(job) = &mut self.job {
             let asked = Asked { object: self.execution.object(), correction: &correction, text: self.text };
-            return Some(Event::Answered(job.send(asked, fault, scene), StatusFields::NONE));
+            let outcome = job.send(asked, fault, scene);
+            if let StepOutcome::Open(sighting) = &outcome {
+                self.job_goes_on(sighting.as_ref());
+            }
+            return Some(Event::Answered(outcome, StatusFields::NONE));
         }
         let request = self.request.clone()?;
         let uid = self.object().id.uid.clone();
@@ -247,7 +289,17 @@ impl Acting {
         Some(Event::Answered(outcome, StatusFields::NONE))
     }
 
-    fn write(&self, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
+    fn job_goes_on(&mut self, sighting: Option<&Sighting>) {
+        let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
+        if gives_place_back || sighting.is_some() {
+            self.stalls.push(sighting.and_then(|sighting| Held::of_job(sighting.stage)));
+        }
+    }
+
+    fn write(&mut self, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
+        if matches!(write, Write::Outcome(..) | Write::Status(_, Purpose::TakeBack)) {
+            self.taken = None;
+        }
         let object = self.object();
         let written = match write {
             Write::PutFinalizer => self.patch(Some(put_patch(object)), false, fault, scene),

@@ -1,7 +1,6 @@
-//! The controller as a step machine: its real core between the values of the world, one step at a time.
+//! The controller as a step machine: its engines between the values of the world, one step at a time.
 //!
-//! It does what the shell does in the shell's order: live read, decide again, then one correction's steps. It decides
-//! nothing.
+//! It performs the effects that the engines ask for, in whatever order the history says. It decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +8,18 @@ use std::sync::Arc;
 use drift_api::identity::{Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_controller::core::limits::Room;
+use drift_controller::core::decision::Decision;
 use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
-use drift_language::{Mode, Target};
+use drift_controller::engine::{self, Effect, Input, Now};
+use drift_language::Target;
 
-use crate::at_work::{AtWork, Task};
+use crate::act::Acting;
 use crate::calls::{Clock, Dispatch, Scene};
+use crate::endings;
 use crate::outside::Fault;
 use crate::resources::Resources;
+use crate::shared::{Around, Shared};
 use crate::targets::Text;
 use crate::watch::{Event, Watch, uid_of};
 
@@ -26,12 +28,32 @@ use crate::watch::{Event, Watch, uid_of};
 pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
     resources: Resources,
-    handovers: BTreeMap<&'static str, (Arc<Target>, Handover)>,
+    around: Around,
+    handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
     texts: u64,
-    pub(crate) vouching: Vouching,
     /// The scope was complete when it was looked at last.
     was_complete: bool,
+}
+
+/// One target at work.
+struct AtWork {
+    engine: engine::Target<Shared>,
+    target: Arc<Target>,
+    text: Text,
+    /// Its list cannot be read yet, so that it hears of nothing.
+    awaits_list: bool,
+    /// Which of the target's texts; what an earlier one began is not its own.
+    number: u64,
+}
+
+/// An execution under way for one object.
+struct Task {
+    target: &'static str,
+    text: u64,
+    uid: Uid,
+    since: Moment,
+    acting: Acting,
 }
 
 impl Controller {
@@ -47,23 +69,26 @@ impl Controller {
             self.targets.iter().filter(|(name, at_work)| changed(name, at_work)).map(|(name, _)| *name).collect();
         for name in gone {
             if let Some(at_work) = self.targets.remove(name) {
-                let mut handover = at_work.roster.into_handover(at_work.memories);
+                let own = self.tasks.iter_mut().filter(|task| task.text == at_work.number);
+                own.for_each(|task| task.acting.supersede(clock.moment));
+                let (mut handover, _) = at_work.engine.end();
                 if !texts.contains_key(name) {
                     self.resources.drop_target(name);
                     handover.forget_claims();
                 }
-                self.handovers.insert(name, (at_work.target, handover));
+                self.handovers.insert(name, handover);
             }
         }
         for (name, (text, target)) in texts {
             if self.targets.contains_key(name) {
                 continue;
             }
-            let handover = self.handovers.remove(name).map(|(_, handover)| handover).unwrap_or_default();
+            let handover = self.handovers.remove(name).unwrap_or_default();
             self.texts += 1;
             self.resources.join(target);
-            let mut at_work = AtWork::new(target, *text, (handover, self.resources.clone()), self.texts);
-            at_work.awaits_list = true;
+            let shared = Shared::new(target, self.resources.clone(), self.around.clone());
+            let engine = engine::Target::new(target.clone(), shared, handover);
+            let at_work = AtWork { engine, target: target.clone(), text: *text, awaits_list: true, number: self.texts };
             self.targets.insert(name, at_work);
         }
         self.read_lists(watch, clock);
@@ -86,77 +111,76 @@ impl Controller {
     /// Takes in what the watch says.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        for (name, at_work) in self.targets.iter_mut().filter(|(_, at_work)| !at_work.awaits_list) {
-            match &dispatch {
-                Dispatch::Owner(owner, object) if owner == name => {
-                    let object = LeanObject::prune(object, &at_work.target.all_fields);
-                    if at_work.target.correct.mode == Mode::Correct || object.has_finalizer() {
-                        at_work.see(object, clock.moment);
-                    } else {
-                        at_work.see_only(&object, clock.moment);
-                    }
-                }
-                Dispatch::Owner(_, object) | Dispatch::Nobody(object) => at_work.forget(&uid_of(object)),
-                Dispatch::Listed => {
-                    at_work.roster.note_listed();
-                    self.resources.note_listed(&at_work.target);
-                    at_work.memories.clear();
-                    at_work.add_all();
-                }
-                Dispatch::Alive => {}
-            }
-        }
+        let hearing = self.targets.iter().filter(|(_, at_work)| !at_work.awaits_list);
+        let inputs: Vec<_> = hearing.filter_map(|(name, at_work)| Some((*name, input(&dispatch, at_work)?))).collect();
+        inputs.into_iter().for_each(|(name, input)| self.feed(name, input, clock));
     }
 
-    /// The poller's word may have changed.
-    pub(crate) fn reconsider(&mut self) {
-        self.targets.values_mut().for_each(AtWork::add_all);
-    }
-
-    /// The Secret that corrections send changed.
-    pub(crate) fn note_secret(&mut self) {
-        for at_work in self.targets.values_mut() {
-            at_work.roster.send_anew(|_| true);
-            at_work.add_all();
-        }
+    /// The poller attests this from now on.
+    pub(crate) fn attest(&mut self, vouching: Vouching, clock: Clock) {
+        self.around.attest(vouching);
+        self.feed_all(|| Input::AttestationChanged, clock);
     }
 
     /// Has everybody decided whose turn it is.
     pub(crate) fn attend(&mut self, clock: Clock) {
-        let now = clock.moment;
+        self.around.set_secret(clock.known_secret());
         for Selected { target, uid } in self.resources.take_concerned() {
-            if let Some(at_work) = self.targets.get_mut(&*target) {
-                at_work.queue.add(&uid);
+            if let Some(name) = self.targets.keys().copied().find(|name| *name == &*target) {
+                self.feed(name, Input::Concerned(uid), clock);
             }
         }
-        // Whoever waited for the scope is decided anew.
         if std::mem::replace(&mut self.was_complete, self.resources.is_complete()) != self.was_complete {
-            self.reconsider();
+            self.feed_all(|| Input::ScopesChanged, clock);
         }
-        for task in &mut self.tasks {
-            let at_work = self.targets.get(task.target).filter(|at_work| at_work.number == task.text);
-            let deleting = at_work.and_then(|at_work| at_work.roster.object(&task.uid)).is_some_and(|it| it.deleting);
-            if deleting || at_work.is_none() {
-                task.acting.interrupt(now);
+        self.feed_all(|| Input::Tick, clock);
+    }
+
+    fn feed_all(&mut self, input: impl Fn() -> Input, clock: Clock) {
+        let names: Vec<_> = self.targets.keys().copied().collect();
+        names.into_iter().for_each(|name| self.feed(name, input(), clock));
+    }
+
+    /// Gives the engine of the target an input, and performs what it asks for.
+    fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
+        let Some(at_work) = self.targets.get_mut(name) else { return };
+        let now = Now { moment: clock.moment, wall: clock.since_epoch() };
+        let effects = at_work.engine.step(now, input);
+        effects.into_iter().for_each(|effect| self.perform(name, effect, clock.moment));
+    }
+
+    fn perform(&mut self, name: &'static str, effect: Effect, now: Moment) {
+        let Some(at_work) = self.targets.get(name) else { return };
+        let number = at_work.number;
+        match effect {
+            Effect::Begin { object, decision } => {
+                self.compare_endings(at_work, &object, &decision);
+                let uid = object.id.uid.clone();
+                let acting = Acting::begin(&at_work.target, at_work.text, *object, decision);
+                self.tasks.push(Task { target: name, text: number, uid, since: now, acting });
             }
-        }
-        for (name, at_work) in &mut self.targets {
-            at_work.secret = clock.known_secret();
-            let roster = &at_work.roster;
-            for uid in at_work.limited.extract_if(.., |uid| roster.room(&roster.line(uid), now) == Room::Free) {
-                at_work.queue.add(&uid);
-            }
-            while let Some(uid) = at_work.queue.next(now) {
-                let busy = self.tasks.iter().any(|task| task.uid == uid);
-                match at_work.begin(&uid, busy, &self.vouching, now) {
-                    Some((acting, reserved)) => {
-                        let (text, since) = (at_work.number, now);
-                        self.tasks.push(Task { target: name, text, uid, since, acting, reserved, begun: None });
-                    }
-                    None => at_work.queue.done(&uid),
+            Effect::Answer(answer) => {
+                self.compare_endings(at_work, &answer.object, &answer.decision);
+                let uid = answer.object.id.uid.clone();
+                if answer.claimant.is_some() {
+                    self.resources.hold(&uid, answer.claimant.clone());
                 }
+                self.with_task(&uid, number, |acting| acting.answer(Some(*answer), now));
             }
+            Effect::Dismiss(uid) => self.with_task(&uid, number, |acting| acting.answer(None, now)),
+            Effect::Interrupt(uid) => self.with_task(&uid, number, |acting| acting.interrupt(now)),
+            Effect::ReadAnew(known) => unreachable!("a list is older than what is known of {}", known.id),
+            Effect::Report(_) | Effect::WakeAt(_) => {}
         }
+    }
+
+    fn compare_endings(&self, at_work: &AtWork, object: &LeanObject, decision: &Decision) {
+        endings::compare(&at_work.target, (at_work.engine.roster(), &self.resources), object, decision);
+    }
+
+    fn with_task(&mut self, uid: &Uid, number: u64, does: impl FnOnce(&mut Acting)) {
+        let task = self.tasks.iter_mut().find(|task| task.uid == *uid && task.text == number);
+        task.map(|task| &mut task.acting).map(does);
     }
 
     /// Lets one thing that is under way go one step on.
@@ -165,29 +189,39 @@ impl Controller {
             return;
         }
         let mut task = self.tasks.swap_remove(index % self.tasks.len());
-        let now = scene.clock.moment;
-        task.since = now;
-        let mut at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.number == task.text);
-        at_work.iter_mut().for_each(|at_work| at_work.secret = scene.clock.known_secret());
-        if task.acting.waits_until().is_none_or(|until| until <= now) {
-            task.acting.go_on(fault, at_work.is_none(), scene);
+        let (clock, name) = (scene.clock, task.target);
+        self.around.set_secret(clock.known_secret());
+        task.since = clock.moment;
+        if task.acting.waits_until().is_none_or(|until| until <= clock.moment) {
+            task.acting.go_on(fault, scene);
         }
         if task.acting.writes_no_more() {
             scene.ledger.writing.remove(&task.uid);
             self.resources.hold(&task.uid, None);
         }
-        match (task.acting.ended().cloned(), at_work) {
-            (None, at_work) => {
-                if task.acting.asks() {
-                    let decided = at_work.and_then(|at_work| at_work.decide_anew(&mut task, &self.vouching, now));
-                    task.acting.answer(decided, now);
+        let is_own = self.targets.get(name).is_some_and(|at_work| at_work.number == task.text);
+        let stalls = task.acting.take_stalls().into_iter().map(|held| Input::Stalled(task.uid.clone(), held));
+        let mut inputs: Vec<Input> = stalls.collect();
+        let object = Box::new(task.acting.object().clone());
+        match task.acting.ended().cloned() {
+            Some(end) => {
+                self.around.end_work(&task.uid);
+                inputs.push(Input::Ended { object, end });
+                if !is_own {
+                    // What became of it is known to nobody who works by the present text.
+                    scene.ledger.left.insert(task.uid);
+                }
+            }
+            None => {
+                match (task.acting.asks(), is_own) {
+                    (true, true) => inputs.push(Input::ReadLive { object, was_read: true }),
+                    (true, false) => task.acting.answer(None, clock.moment),
+                    (false, _) => {}
                 }
                 self.tasks.push(task);
             }
-            (Some(end), Some(at_work)) => at_work.end(task, &end, now),
-            // What became of it is known to nobody who works by the present text.
-            (Some(_), None) => drop(scene.ledger.left.insert(task.uid)),
         }
+        inputs.into_iter().filter(|_| is_own).for_each(|input| self.feed(name, input, clock));
     }
 
     /// The first thing under way that nobody may wait for any longer.
@@ -209,5 +243,22 @@ impl Controller {
     /// Whether something is under way for the object.
     pub(crate) fn works_on(&self, uid: &Uid) -> bool {
         self.tasks.iter().any(|task| task.uid == *uid)
+    }
+}
+
+/// What an event of the watch is to the target; a sign of life is nothing.
+fn input(dispatch: &Dispatch<'_>, at_work: &AtWork) -> Option<Input> {
+    let target = &at_work.target;
+    let lean = |object| Box::new(LeanObject::prune(object, &target.all_fields));
+    match dispatch {
+        Dispatch::Owner(owner, object) if *owner == target.name => Some(Input::Seen(lean(object))),
+        Dispatch::Owner(_, object) => {
+            let metadata = &object["metadata"];
+            let is_selected = target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
+            Some(if is_selected { Input::Skipped(lean(object)) } else { Input::Left(uid_of(object)) })
+        }
+        Dispatch::Nobody(object) => Some(Input::Left(uid_of(object))),
+        Dispatch::Listed => Some(Input::Listed),
+        Dispatch::Alive => None,
     }
 }

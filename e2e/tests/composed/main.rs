@@ -6,11 +6,11 @@
 
 mod act;
 mod api_server;
-mod at_work;
 mod calls;
 mod claims;
 mod collector;
 mod controller;
+mod endings;
 mod events;
 mod history;
 mod job_acting;
@@ -23,6 +23,7 @@ mod poller;
 mod quiet;
 mod random;
 mod resources;
+mod shared;
 mod targets;
 mod watch;
 mod world;

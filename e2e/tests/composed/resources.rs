@@ -109,6 +109,22 @@ impl Resources {
         self.state.borrow().index.rights(uid, claimant)
     }
 
+    /// Takes an object in with the claim of what it wants, if it has that at this moment.
+    pub(crate) fn claim(&self, target: &Target, uid: &Uid, claimant: Claimant) -> bool {
+        let has = self.rights(uid, &claimant).has;
+        if has {
+            let owns = claimant.wants.clone();
+            self.insert(target, uid, Claimant { owns, claimed: u32::MAX, ..claimant });
+        }
+        has
+    }
+
+    /// Which of the target's objects are among those whose rights may have changed.
+    pub(crate) fn take_concerned_of(&self, target: &str) -> Vec<Uid> {
+        let mut state = self.state.borrow_mut();
+        state.concerned.extract_if(.., |it| &*it.target == target).map(|it| it.uid).collect()
+    }
+
     /// Whose rights may have changed since this was asked last.
     pub(crate) fn take_concerned(&self) -> Vec<Selected> {
         std::mem::take(&mut self.state.borrow_mut().concerned)

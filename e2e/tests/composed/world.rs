@@ -154,24 +154,17 @@ impl World {
         self.lease.clone_from(&self.poller.in_force);
         let changed_at = Some(self.clock.moment);
         let vouching = Vouching { held: true, changed_at, in_force: self.lease.clone() };
-        if vouching.in_force != self.controller.vouching.in_force {
-            self.controller.vouching = vouching;
-            self.controller.reconsider();
-        } else {
-            self.controller.vouching = vouching;
-        }
+        self.controller.attest(vouching, self.clock);
     }
 
     /// Somebody changes the Secret that corrections send.
     pub(crate) fn rotate(&mut self) {
         self.clock.secret += 1;
-        self.controller.note_secret();
     }
 
     /// Somebody takes that Secret away, or puts it back.
     pub(crate) fn take_secret(&mut self, taken: bool) {
         self.clock.lacks_secret = taken;
-        self.controller.note_secret();
     }
 
     /// The process dies, and another takes over.

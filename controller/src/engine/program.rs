@@ -1,0 +1,48 @@
+//! The state that one target shares with the others of its program.
+
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, Rights, Uid};
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::Voucher;
+
+use crate::core::secrets::SecretChange;
+
+/// The part of one target in what all targets of the program share. An engine asks it while it decides; nothing waits.
+pub trait Program {
+    /// Takes an object in as a claimant. Returns the target's other objects whose rights may have changed.
+    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid>;
+
+    /// Drops an object. Returns the target's other objects whose rights may have changed.
+    fn remove(&mut self, uid: &Uid) -> Vec<Uid>;
+
+    /// Takes the object in with the claim of what it wants. Returns false if it does not have that at this moment.
+    fn claim(&mut self, uid: &Uid, claimant: Claimant) -> bool;
+
+    /// Returns what the object may do as that claimant.
+    fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights;
+
+    /// Notes that the target's list is read: its objects are those that were inserted.
+    fn note_listed(&mut self);
+
+    /// Returns true if every object that may have claimed something in the target's scope is known.
+    fn is_scope_complete(&self) -> bool;
+
+    /// Returns the targets that the scope waits for, in words; `None` if it is complete.
+    fn awaited(&self) -> Option<String>;
+
+    /// Begins work on an object. Returns false while something else works on it, or while nothing may begin.
+    fn begin(&mut self, uid: &Uid) -> bool;
+
+    /// Returns the poller's attestation of the target; `None` while there is none.
+    fn attestation(&self, now: Moment) -> Option<Voucher>;
+
+    /// Returns true if the poller attests the verdict on this object.
+    fn attests(&self, object: &ObjectId, now: Moment) -> bool;
+
+    /// Returns the versions of the object's secrets that cannot be read back.
+    fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks>;
+
+    /// Returns which Secrets of the target changed since this was asked last.
+    fn take_secret_change(&mut self) -> SecretChange;
+}

@@ -1,0 +1,255 @@
+//! The engine of one target: its objects, whose turn it is, and what is decided for each.
+
+mod housekeeping;
+mod live;
+mod scope_wait;
+mod supervision;
+mod unreadable;
+mod watching;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
+use drift_api::voucher::Voucher;
+
+use super::effect::{Effect, Report};
+use super::held_counts::HeldCounts;
+use super::input::{Input, Now};
+use super::program::Program;
+use crate::core::decision::Decision;
+use crate::core::deletions::Deletions;
+use crate::core::facts::TargetFacts;
+use crate::core::held::Held;
+use crate::core::holdings::{HeldQuestion, Holdings, holdings};
+use crate::core::limits::Room;
+use crate::core::lines::Lines;
+use crate::core::memory::ObjectMemory;
+use crate::core::roster::{Around, Handover, Roster};
+use housekeeping::Schedule;
+use scope_wait::ScopeWait;
+use supervision::Underway;
+use unreadable::Unreadable;
+
+/// Executions of one target at once that are no correction, and so wait for nothing but the API server. A target with
+/// thousands of finalizers to put on stands before the others at the API server with no more than these; a quarter of
+/// all calls keeps it busy by itself.
+const WRITES_AT_ONCE: usize = 8;
+
+/// The engine of one text of a target.
+#[derive(Debug)]
+pub struct Target<P> {
+    /// The target's part in what all targets share.
+    pub program: P,
+    text: Arc<drift_language::Target>,
+    roster: Roster,
+    /// Memories from before the target's last edit, of objects that were not seen again yet.
+    memories: HashMap<Uid, ObjectMemory>,
+    /// Objects to decide on.
+    queue: WorkQueue,
+    /// Objects to decide on when the target's limits allow.
+    limited: Lines,
+    /// Objects to decide on when fewer writes are under way.
+    crowded: Fifo,
+    under_way: HashMap<Uid, Underway>,
+    unreadable: Unreadable,
+    held: HeldCounts,
+    /// Deletions that wait for this program.
+    deletions: Deletions,
+    /// Objects whose held deletion was reported.
+    reported_deletions: HashSet<Uid>,
+    scope_wait: ScopeWait,
+    /// The poller's attestation when every object was decided on last.
+    attestation: Option<Voucher>,
+    schedule: Schedule,
+    effects: Vec<Effect>,
+}
+
+impl<P: Program> Target<P> {
+    /// An engine that has seen no object; `handover` is what the engine of the target's former text left.
+    #[must_use]
+    pub fn new(text: Arc<drift_language::Target>, program: P, handover: Handover) -> Self {
+        let (roster, memories) = Roster::new(TargetFacts::of(&text), handover);
+        let effects = vec![Effect::Report(Report::BreakerOpen(roster.breaker_is_open()))];
+        Self {
+            program,
+            text,
+            roster,
+            memories,
+            queue: WorkQueue::default(),
+            limited: Lines::default(),
+            crowded: Fifo::default(),
+            under_way: HashMap::new(),
+            unreadable: Unreadable::default(),
+            held: HeldCounts::default(),
+            deletions: Deletions::default(),
+            reported_deletions: HashSet::new(),
+            scope_wait: ScopeWait::default(),
+            attestation: None,
+            schedule: Schedule::default(),
+            effects,
+        }
+    }
+
+    /// Takes in one input. Returns what is to be done, in this order.
+    #[must_use]
+    pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Seen(object) => self.take_seen(*object, now),
+            Input::Left(uid) => self.forget(&uid),
+            Input::Skipped(object) => self.skip(object),
+            Input::Listed => self.note_listed(),
+            Input::ReadAnew(live) => self.take_read_anew(live, now),
+            Input::ReadLive { object, was_read } => self.decide_live(*object, was_read, now),
+            Input::Stalled(uid, held) => self.note_stall(&uid, held),
+            Input::Ended { object, end } => self.take_end(*object, &end, now),
+            Input::Concerned(uid) => self.queue.add(&uid),
+            Input::ScopesChanged => self.reconsider_held(Held::ScopeIncomplete),
+            Input::AttestationChanged => self.note_attestation(now.moment),
+            Input::LimitsEdited => self.let_pass(),
+            Input::Tick => self.tick(now),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Ends the engine. Returns what the engine of the next text goes on with, and what is still to be done.
+    #[must_use]
+    pub fn end(mut self) -> (Handover, Vec<Effect>) {
+        let held = self.held.counts().filter(|(why, _)| why.is_noteworthy());
+        self.effects.extend(held.map(|(why, count)| Effect::Report(Report::HeldBy(why, -count))));
+        self.report(Report::Ended);
+        (self.roster.into_handover(self.memories), self.effects)
+    }
+
+    /// Returns the objects that are asked for and held.
+    #[must_use]
+    pub fn holdings(&self, question: &HeldQuestion) -> Holdings {
+        let object = |uid: &Uid| Some((&self.roster.object(uid)?.id, self.queue.due_at(uid)));
+        holdings(&self.text.name, self.held.all(), object, question)
+    }
+
+    /// The objects as they were last seen.
+    #[must_use]
+    pub const fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    fn tick(&mut self, now: Now) {
+        self.housekeep_if_due(now);
+        self.attend(now);
+        let wake = self.next_wake(now.moment);
+        self.effects.push(Effect::WakeAt(wake));
+    }
+
+    fn next_wake(&self, now: Moment) -> Moment {
+        let limited = self.limited.iter().find_map(|line| match self.roster.room(line, now) {
+            Room::From(until) => Some(until),
+            Room::Free | Room::AfterAnEnd => None,
+        });
+        let wakes = [self.queue.next_at(now), limited, self.next_look_at_secrets()];
+        wakes.into_iter().flatten().fold(self.schedule.housekeeping, Moment::min)
+    }
+
+    /// Decides on every object whose turn it is, and on those that wait for the limits or the API server as far as they allow.
+    fn attend(&mut self, now: Now) {
+        self.attend_breaker(now.moment);
+        loop {
+            while let Some(uid) = self.queue.next(now.moment) {
+                self.attend_object(&uid, now.moment);
+            }
+            let limited = self.limited.call_next(|line| self.roster.room(line, now.moment) == Room::Free);
+            let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
+            if limited.is_none() && crowded.is_none() {
+                return;
+            }
+            limited.iter().chain(&crowded).for_each(|uid| self.queue.add(uid));
+        }
+    }
+
+    fn attend_object(&mut self, uid: &Uid, now: Moment) {
+        let begun = match self.decide(uid, now) {
+            Some(decision) => self.begin(uid, decision, now),
+            None => false,
+        };
+        if !begun {
+            self.queue.done(uid);
+        }
+    }
+
+    /// Decides on an object. Returns what is to be done, if anything, and queues the object for its next decision.
+    fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
+        let around = self.around(uid, now);
+        let decision = self.roster.decide(uid, around, now)?;
+        let held = match decision {
+            Decision::Nothing(why) => Some(why),
+            // The line knows itself when there is room again.
+            Decision::Wait { why: Held::Limited, .. } => Some(Held::Limited),
+            Decision::Wait { until, why } => {
+                self.queue.add_after(uid, until);
+                Some(why)
+            }
+            _ => None,
+        };
+        if held == Some(Held::Limited) {
+            self.limited.join(self.roster.line(uid), uid);
+        }
+        let before = self.hold(uid, held);
+        // A hold that was known before keeps a finalizer only from the deletion on, and is reported once more then.
+        let is_deletion_news = held.is_some()
+            && self.roster.object(uid).is_some_and(|object| object.deleting)
+            && self.reported_deletions.insert(uid.clone());
+        if before != held || is_deletion_news {
+            self.report_hold(uid, held);
+        }
+        held.is_none().then_some(decision)
+    }
+
+    fn around(&self, uid: &Uid, now: Moment) -> Around {
+        let object = self.roster.object(uid);
+        let vouched = object.is_some_and(|object| self.program.attests(&object.id, now));
+        let claimant = self.roster.claimant(uid);
+        // Asked before the rights: which claims are void is known as soon as the scope is complete.
+        let scope_complete = self.program.is_scope_complete();
+        let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
+        let secrets = object.and_then(|object| self.program.secrets_of(object));
+        Around { vouched, rights, scope_complete, secrets }
+    }
+
+    /// Sets why the object is held. Returns the reason before.
+    fn hold(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
+        let before = self.held.set(uid, why);
+        if before != why {
+            for (why, by) in [(before, -1), (why, 1)] {
+                let noteworthy = why.filter(|why| why.is_noteworthy());
+                self.effects.extend(noteworthy.map(|why| Effect::Report(Report::HeldBy(why, by))));
+            }
+        }
+        before
+    }
+
+    fn report_hold(&mut self, uid: &Uid, held: Option<Held>) {
+        let (Some(object), Some(why)) = (self.roster.object(uid), held) else { return };
+        match why {
+            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
+                let report = Report::DeletionHeld(Box::new(object.clone()), why);
+                self.report(report);
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        self.effects.push(Effect::Report(report));
+    }
+
+    fn add_all<'a>(&mut self, uids: impl IntoIterator<Item = &'a Uid>) {
+        uids.into_iter().for_each(|uid| self.queue.add(uid));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

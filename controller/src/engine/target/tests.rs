@@ -1,0 +1,164 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, Rights};
+use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
+use drift_api::object::{LeanObject, ObjectId};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::core::secrets::SecretChange;
+
+/// A target that shares nothing with any other, and whose verdicts are attested.
+struct Alone;
+
+impl Program for Alone {
+    fn insert(&mut self, _: &Uid, _: Claimant) -> Vec<Uid> {
+        Vec::new()
+    }
+
+    fn remove(&mut self, _: &Uid) -> Vec<Uid> {
+        Vec::new()
+    }
+
+    fn claim(&mut self, _: &Uid, _: Claimant) -> bool {
+        true
+    }
+
+    fn rights(&self, _: &Uid, _: &Claimant) -> Rights {
+        Rights { has: true, ..Rights::default() }
+    }
+
+    fn note_listed(&mut self) {}
+
+    fn is_scope_complete(&self) -> bool {
+        true
+    }
+
+    fn awaited(&self) -> Option<String> {
+        None
+    }
+
+    fn begin(&mut self, _: &Uid) -> bool {
+        true
+    }
+
+    fn attestation(&self, _: Moment) -> Option<Voucher> {
+        Some(Voucher { hash: "h".to_owned(), except: [].into_iter().collect() })
+    }
+
+    fn attests(&self, _: &ObjectId, _: Moment) -> bool {
+        true
+    }
+
+    fn secrets_of(&self, _: &LeanObject) -> Option<SecretMarks> {
+        None
+    }
+
+    fn take_secret_change(&mut self) -> SecretChange {
+        SecretChange::Beside(BTreeSet::new())
+    }
+}
+
+const TARGET: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: roles}
+spec:
+  objects: {apiVersion: demo.example/v1, kind: Role}
+  identity: "${self.metadata.name}"
+  read: {http: {url: "https://h.example/roles/${self.metadata.name}"}}
+  compare: {desired: {login: "${self.spec.login}"}}
+  correct:
+    mode: Correct
+    http:
+      create: [{method: PUT, url: "https://h.example/roles/${self.metadata.name}", body: "${desired}"}]
+      delete: [{method: DELETE, url: "https://h.example/roles/${self.metadata.name}"}]
+"#;
+
+struct Bench {
+    engine: Target<Alone>,
+    now: Now,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let text = Arc::new(drift_language::fixtures::target(TARGET));
+        Self { engine: Target::new(text, Alone, Handover::default()), now: Now::default() }
+    }
+
+    fn see(&mut self, uid: &str, version: u32, metadata: &Value) -> Vec<Effect> {
+        let mut object = json!({
+            "metadata": {"name": uid, "namespace": "a", "uid": uid, "resourceVersion": version.to_string(), "generation": 1},
+            "spec": {"login": "yes"},
+            "status": {"conditions": [{
+                "type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
+                "message": format!("correction 7, owns \"{uid}\": updated"),
+            }]},
+        });
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        let object = LeanObject::prune(&object, &self.engine.text.all_fields);
+        self.step(Input::Seen(Box::new(object)))
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        self.engine.step(self.now, input)
+    }
+}
+
+/// What the reports say of held objects, added up.
+fn held(effects: &[Effect]) -> BTreeMap<&'static str, i64> {
+    let mut held = BTreeMap::new();
+    for effect in effects {
+        if let Effect::Report(Report::HeldBy(why, by)) = effect {
+            *held.entry(why.as_str()).or_default() += by;
+        }
+    }
+    held.retain(|_, count| *count != 0);
+    held
+}
+
+#[test]
+fn reports_add_up_to_what_is_held_and_to_nothing() {
+    let mut bench = Bench::new();
+    let paused = json!({"annotations": {PAUSED_ANNOTATION: "true"}});
+    let mut effects = bench.see("u", 1, &paused);
+    effects.extend(bench.see("v", 1, &paused));
+    effects.extend(bench.step(Input::Listed));
+    effects.extend(bench.step(Input::Tick));
+    assert_eq!(held(&effects), BTreeMap::from([("paused", 2)]));
+    effects.extend(bench.step(Input::Left("v".into())));
+    assert_eq!(held(&effects), BTreeMap::from([("paused", 1)]));
+    effects.extend(bench.engine.end().1);
+    assert_eq!(held(&effects), BTreeMap::new(), "the gauge forgets the target");
+}
+
+#[test]
+fn a_paused_deletion_is_reported_once() {
+    let mut bench = Bench::new();
+    let deleting = json!({
+        "annotations": {PAUSED_ANNOTATION: "true"}, "finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z",
+    });
+    let mut effects = bench.step(Input::Listed);
+    for version in 1..4 {
+        effects.extend(bench.see("u", version, &deleting));
+        effects.extend(bench.step(Input::Tick));
+        bench.now.moment += Duration::from_secs(1);
+    }
+    let reports = effects.iter().filter(|effect| matches!(effect, Effect::Report(Report::DeletionHeld(..))));
+    assert_eq!(reports.count(), 1);
+}
+
+#[test]
+fn a_step_ends_with_the_time_of_the_next() {
+    let mut bench = Bench::new();
+    let wake = |effects: Vec<Effect>| match effects.last() {
+        Some(Effect::WakeAt(at)) => *at,
+        other => panic!("{other:?}"),
+    };
+    let housekeeping = wake(bench.step(Input::Tick));
+    assert!(housekeeping > bench.now.moment, "nothing is due at once");
+    bench.now.moment = housekeeping;
+    assert!(wake(bench.step(Input::Tick)) > housekeeping);
+}

@@ -1,0 +1,105 @@
+//! The inputs from the watch of the target's objects.
+
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_language::Mode;
+
+use super::Target;
+use crate::core::facts::{ObjectFacts, TargetFacts};
+use crate::core::held::Held;
+use crate::core::memory::ObjectMemory;
+use crate::core::roster::claimant_of;
+use crate::engine::effect::{Effect, Report};
+use crate::engine::input::Now;
+use crate::engine::program::Program;
+
+impl<P: Program> Target<P> {
+    pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
+        let uid = object.id.uid.clone();
+        // A list shows the object older than it is known: only a live read tells which of both holds.
+        if let Some(known) = self.roster.object(&uid).filter(|known| object.is_listed_before(known)) {
+            return self.effects.push(Effect::ReadAnew(Box::new(known.clone())));
+        }
+        // A target that only looks has nothing to do but to let go what an earlier text of it held.
+        if self.text.correct.mode == Mode::Correct || object.has_finalizer() {
+            self.see(object, now);
+        } else {
+            self.drop_known(&uid);
+            self.contend_unmanaged(&object, now);
+        }
+    }
+
+    pub(super) fn note_listed(&mut self) {
+        self.roster.note_listed();
+        self.memories.clear();
+        self.program.note_listed();
+        self.reconsider_all();
+    }
+
+    /// An object that left the selection meanwhile is not brought back.
+    pub(super) fn take_read_anew(&mut self, live: Option<Box<LeanObject>>, now: Now) {
+        if let Some(live) = live.filter(|live| self.roster.object(&live.id.uid).is_some()) {
+            self.see(*live, now);
+        }
+    }
+
+    pub(super) fn see(&mut self, object: LeanObject, now: Now) {
+        let facts = ObjectFacts::of(&self.text, &object);
+        let memory = self.memories.remove(&object.id.uid);
+        self.note_deletion(&object);
+        let uid = object.id.uid.clone();
+        if self.roster.see(object, facts, memory, now.moment) {
+            self.roster.hold_verdict_ahead(&uid, now.wall, now.moment);
+            if let Some(object) = self.roster.object(&uid) {
+                self.deletions.see(object);
+            }
+            self.contend(&uid);
+            self.queue.add(&uid);
+        }
+    }
+
+    /// An object of a target that only looks wants its external resource too.
+    fn contend_unmanaged(&mut self, object: &LeanObject, now: Now) {
+        let facts = ObjectFacts::of(&self.text, object);
+        let memory = ObjectMemory::of(object, now.moment);
+        let claimant = claimant_of(&TargetFacts::of(&self.text), object, &facts, &memory);
+        let concerned = self.program.insert(&object.id.uid, claimant);
+        self.add_all(&concerned);
+    }
+
+    /// Shows the other objects, of all targets, what this one says of external resources now.
+    pub(super) fn contend(&mut self, uid: &Uid) {
+        if let Some(claimant) = self.roster.claimant(uid) {
+            let concerned = self.program.insert(uid, claimant);
+            self.add_all(&concerned);
+        }
+    }
+
+    /// Another target, first by name, has the object; two that each write would never come to rest.
+    pub(super) fn skip(&mut self, object: Box<LeanObject>) {
+        let uid = object.id.uid.clone();
+        self.forget(&uid);
+        if self.text.correct.mode == Mode::Correct {
+            self.hold(&uid, Some(Held::ClaimedTwice));
+            self.report(Report::ClaimedTwice(object));
+        }
+    }
+
+    pub(super) fn forget(&mut self, uid: &Uid) {
+        self.drop_known(uid);
+        let concerned = self.program.remove(uid);
+        self.add_all(&concerned);
+    }
+
+    fn drop_known(&mut self, uid: &Uid) {
+        self.hold(uid, None);
+        self.queue.remove(uid);
+        self.limited.leave(&self.roster.line(uid), uid);
+        self.crowded.leave(uid);
+        self.unreadable.remove(uid);
+        self.deletions.forget(uid);
+        self.reported_deletions.remove(uid);
+        self.report(Report::Forgotten(uid.clone()));
+        self.roster.forget(uid);
+    }
+}

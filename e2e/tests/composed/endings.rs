@@ -1,0 +1,44 @@
+//! The poller's commands tell people of a deletion what the controller then decides.
+
+use std::sync::Arc;
+
+use drift_api::object::LeanObject;
+use drift_controller::core::decision::Decision;
+use drift_controller::core::roster::Roster;
+use drift_language::Target;
+use drift_poller::core::deletion::{Ending, ending_of};
+
+use crate::resources::Resources;
+
+/// Compares the two for a decision that is to be carried out.
+pub(crate) fn compare(
+    target: &Arc<Target>,
+    (roster, resources): (&Roster, &Resources),
+    object: &LeanObject,
+    decision: &Decision,
+) {
+    let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
+    let agree = match (&ending, decision) {
+        (Some(Ending::NotHeldByUs), Decision::Correct(_) | Decision::ReleaseFinalizer { .. }) => false,
+        // Another object had it when that was judged, and may be gone; or another writer took the note away, which this process knows.
+        (Some(Ending::LeftBehind(why)), Decision::Correct(correction)) => {
+            let note = object.conditions.correction_status().in_scope(target.scope.id);
+            why.contains("IdentityTaken") || correction.before.claim != note.claim
+        }
+        (Some(Ending::Deleted), Decision::ReleaseFinalizer { left_behind: true }) => {
+            knows_more(roster, resources, object)
+        }
+        _ => true,
+    };
+    assert!(agree, "{}: told {ending:?}, decided {decision:?}", object.id);
+}
+
+/// Whether the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that
+/// every step was skipped.
+fn knows_more(roster: &Roster, resources: &Resources, object: &LeanObject) -> bool {
+    let uid = &object.id.uid;
+    let rights = roster.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();
+    let memory = roster.memory_of(uid);
+    let remembers = memory.is_some_and(|memory| memory.deletion_skipped || memory.lost_status(object).is_some());
+    rights.shared || rights.claim_void || remembers
+}

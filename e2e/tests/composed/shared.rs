@@ -1,0 +1,121 @@
+//! The part of one target in what all targets of the simulated controller share, as the shell has it behind handles.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, Rights, Uid};
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::Voucher;
+use drift_controller::core::secrets::{Known, SecretChange, watched_marks};
+use drift_controller::core::vouching::Vouching;
+use drift_controller::engine::Program;
+use drift_language::Target;
+
+use crate::resources::Resources;
+use crate::targets::secrets;
+
+/// The attestations, the Secret, and the objects under way. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Around(Rc<RefCell<State>>);
+
+#[derive(Default)]
+struct State {
+    under_way: HashSet<Uid>,
+    vouching: Vouching,
+    /// The version of the Secret that corrections send; `None` while it is missing.
+    secret: Option<u32>,
+}
+
+impl Around {
+    /// Ends the work on the object.
+    pub(crate) fn end_work(&self, uid: &Uid) {
+        self.0.borrow_mut().under_way.remove(uid);
+    }
+
+    /// Sets what the poller attests.
+    pub(crate) fn attest(&self, vouching: Vouching) {
+        self.0.borrow_mut().vouching = vouching;
+    }
+
+    /// Sets the version of the Secret that corrections send.
+    pub(crate) fn set_secret(&self, secret: Option<u32>) {
+        self.0.borrow_mut().secret = secret;
+    }
+}
+
+/// The part of one target.
+pub(crate) struct Shared {
+    target: Arc<Target>,
+    resources: Resources,
+    around: Around,
+    /// The Secret when it was looked at last.
+    secret: Option<Option<u32>>,
+}
+
+impl Shared {
+    pub(crate) fn new(target: &Arc<Target>, resources: Resources, around: Around) -> Self {
+        Self { target: target.clone(), resources, around, secret: None }
+    }
+}
+
+impl Program for Shared {
+    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+        self.resources.insert(&self.target, uid, claimant);
+        self.resources.take_concerned_of(&self.target.name)
+    }
+
+    fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
+        self.resources.remove(&self.target, uid);
+        self.resources.take_concerned_of(&self.target.name)
+    }
+
+    fn claim(&mut self, uid: &Uid, claimant: Claimant) -> bool {
+        self.resources.claim(&self.target, uid, claimant)
+    }
+
+    fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
+        self.resources.rights(uid, claimant)
+    }
+
+    fn note_listed(&mut self) {
+        self.resources.note_listed(&self.target);
+    }
+
+    fn is_scope_complete(&self) -> bool {
+        self.resources.is_complete()
+    }
+
+    fn awaited(&self) -> Option<String> {
+        (!self.resources.is_complete()).then(|| "another target".to_owned())
+    }
+
+    fn begin(&mut self, uid: &Uid) -> bool {
+        self.around.0.borrow_mut().under_way.insert(uid.clone())
+    }
+
+    fn attestation(&self, now: Moment) -> Option<Voucher> {
+        let Target { name, verdict_hash, .. } = &*self.target;
+        self.around.0.borrow().vouching.word_for(name, verdict_hash, now).cloned()
+    }
+
+    fn attests(&self, object: &ObjectId, now: Moment) -> bool {
+        let Target { name, verdict_hash, .. } = &*self.target;
+        self.around.0.borrow().vouching.vouches_for(object, (name, verdict_hash), now)
+    }
+
+    fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
+        let (own, beside) = (secrets(self.around.0.borrow().secret), LabelledSecrets::from_iter([]));
+        watched_marks(&self.target, object, Known { own: &own, beside: &beside })
+    }
+
+    fn take_secret_change(&mut self) -> SecretChange {
+        let secret = self.around.0.borrow().secret;
+        let is_same = self.secret.replace(secret) == Some(secret);
+        if is_same { SecretChange::Beside(BTreeSet::new()) } else { SecretChange::All }
+    }
+}
