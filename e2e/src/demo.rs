@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use installation::Installation;
 use terminal::Terminal;
 
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// Which external system is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -3,7 +3,7 @@
 //! It exists so that behaviours are proved against real things: a real kube-apiserver and etcd, a real REST
 //! system (toxiproxy), the shipped manifests' ServiceAccounts and RBAC, and the two programs as processes of
 //! their own. Only what no real system does on demand (a truncated answer, a dropped connection, a 429 with a
-//! date) comes from a server of our own, [`outside::Outside`].
+//! date) comes from a server of our own, [`systems::outside::Outside`].
 //!
 //! It must not know how the programs work inside: it starts them, reads the API and reads the outside.
 //!
@@ -35,27 +35,19 @@
 //! }
 //! ```
 
-pub mod api_gate;
 pub mod binaries;
-pub mod clock_shift;
-pub mod control_plane;
+pub mod cluster;
 pub mod demo;
 pub mod http_client;
-pub mod kubectl;
-pub mod load_balancers;
 pub mod manifests;
 pub mod metrics;
 #[cfg(feature = "node")]
 pub mod node;
-pub mod outside;
 pub mod pages;
-pub mod ports;
-pub mod postgres;
 pub mod process;
 pub mod programs;
 pub mod progress;
 pub mod reliability;
-pub mod run_folder;
-pub mod toxiproxy;
+pub mod systems;
 pub mod wait;
 pub mod world;

@@ -34,10 +34,11 @@ pub use installation::{BOTH, Installation, PORT};
 pub use pods::Pod;
 
 use crate::binaries::cache;
-use crate::control_plane::{ControlPlane, Site};
+use crate::cluster::control_plane::{ControlPlane, Site};
 use crate::process::Process;
+use crate::process::run_folder;
+use crate::progress;
 use crate::wait::{self, Seen};
-use crate::{progress, run_folder};
 use namespaces::Namespaces;
 
 /// The node's name.

@@ -7,6 +7,8 @@
 //! It knows nothing of what it runs.
 
 mod launch;
+pub mod ports;
+pub mod run_folder;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! everybody (exit code, /readyz, /metrics, logs).
 
 mod build;
+pub mod clock_shift;
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,11 @@ use tokio::sync::Mutex;
 
 pub use build::{Built, built};
 
+use crate::http_client;
 use crate::metrics::Metrics;
+use crate::process::ports;
 use crate::process::{Exit, Launch, Process, log_tail};
 use crate::wait::{self, Seen};
-use crate::{http_client, ports};
 
 /// What a program's log says each time that it becomes the leader.
 pub const LED: &str = "the Lease is ours";

@@ -22,7 +22,7 @@ pub use hostile::HOSTILE;
 pub use matrix::render;
 pub use narrow::{NARROW, Narrow};
 
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// Which part of the handshake a sequence belongs to; the sections of the document, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

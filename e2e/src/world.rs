@@ -30,15 +30,17 @@ pub use many::count_verdicts;
 pub use setup::right;
 pub use targets::Target;
 
-use crate::api_gate::ApiGate;
-use crate::control_plane::{AuditTail, ControlPlane};
+use crate::cluster::api_gate::ApiGate;
+use crate::cluster::control_plane::{AuditTail, ControlPlane};
 use crate::manifests::Names;
-use crate::outside::Outside;
 use crate::process::log_tail;
+use crate::process::ports;
+use crate::process::run_folder;
 use crate::programs::{Options, Program, Which};
+use crate::progress;
 use crate::reliability::{self, Shown};
-use crate::toxiproxy::Toxiproxy;
-use crate::{ports, progress, run_folder};
+use crate::systems::outside::Outside;
+use crate::systems::toxiproxy::Toxiproxy;
 
 /// One test's world. See the crate's documentation for a whole test.
 pub struct World {

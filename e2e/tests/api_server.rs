@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use drift_e2e::api_gate::{Asked, Fault};
+use drift_e2e::cluster::api_gate::{Asked, Fault};
 use drift_e2e::world::World;
 
 use bed::Bed;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, SELECTIONS_ANNOTATION};
-use drift_e2e::control_plane::AuditRecord;
-use drift_e2e::outside::Outside;
+use drift_e2e::cluster::control_plane::AuditRecord;
 use drift_e2e::programs::{Options, Program, Which, built};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified};
 use kube::api::ListParams;

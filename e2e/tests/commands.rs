@@ -1,7 +1,7 @@
 //! The commands of `drift-poller`: what they say of a live cluster is what is there, and their exit codes tell it.
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use kube::api::DeleteParams;

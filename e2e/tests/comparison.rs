@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use drift_api::condition::Tag;
 use drift_api::names::DRIFT_OBSERVED;
-use drift_e2e::outside::Outside;
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, message};
 use kube::api::{Patch, PatchParams};

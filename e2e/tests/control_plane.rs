@@ -1,7 +1,7 @@
 //! The control plane that every other test stands on.
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::control_plane::ControlPlane;
+use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::world::World;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ListParams, PostParams};

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drift_api::names;
-use drift_e2e::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, note, tag};
 use serde_json::{Value, json};

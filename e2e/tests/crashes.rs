@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::Request;
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::Request;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use drift_kube::process::kill_point::KillPoint;

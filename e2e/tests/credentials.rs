@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::{Answer, Outside, Request};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};

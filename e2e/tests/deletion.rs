@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names;
-use drift_e2e::outside::{Answer, Hold, Outside};
 use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::{Answer, Hold, Outside};
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, describe, note};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};

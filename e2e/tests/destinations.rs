@@ -1,7 +1,7 @@
 //! Where requests may go is the target's to say, also where objects name the host.
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::Answer;
+use drift_e2e::systems::outside::Answer;
 use drift_e2e::world::{Target, World, condition};
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::Answer;
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Which};
+use drift_e2e::systems::outside::Answer;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::json;

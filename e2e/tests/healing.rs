@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::POLL_REQUESTED_ANNOTATION;
-use drift_e2e::outside::Outside;
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World};
 use serde_json::json;
 

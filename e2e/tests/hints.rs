@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use drift_e2e::http_client;
-use drift_e2e::outside::Outside;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use hmac::{Hmac, KeyInit, Mac};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::{Answer, Documents, Outside};
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Answer, Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, count_verdicts, describe};
 use serde_json::{Value, json};

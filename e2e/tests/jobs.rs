@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{CORRECT_VERB, FINALIZER, JOB_OBJECT_LABEL};
 use drift_e2e::programs::{Program, Which};
-use drift_e2e::toxiproxy::ToxiproxyApi;
+use drift_e2e::systems::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, message, note, right};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::Outside;
 use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, describe, right};
 use kube::Api;
@@ -212,11 +212,12 @@ impl Bed {
     /// Created, edited, drifted, silent: as any kind. Gives the object as it ends.
     async fn ensure_works(&self, world: &World, kind: &Kind) -> Result<Value> {
         let upstream = async |wanted: &str| {
-            let is_so = |proxy: Option<&drift_e2e::toxiproxy::Proxy>| proxy.is_some_and(|it| it.upstream == wanted);
+            let is_so =
+                |proxy: Option<&drift_e2e::systems::toxiproxy::Proxy>| proxy.is_some_and(|it| it.upstream == wanted);
             self.toxiproxy.wait_for("web", is_so).await.map(drop)
         };
         let before = self.outside.writes();
-        let port = drift_e2e::ports::free_port()?;
+        let port = drift_e2e::process::ports::free_port()?;
         kind.put(world, "web", port, 1).await?;
         kind.wait_until_healed(world, "web", 1).await?;
         upstream("127.0.0.1:9").await?;
@@ -357,7 +358,7 @@ async fn a_kind_is_refused_until_it_is_mended() -> Result<()> {
         old["properties"].as_object_mut().context("no properties")?.remove("observedGeneration");
         let kind = Kind::define(world, "Old", "Namespaced", status_with(&old, "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
-        let port = drift_e2e::ports::free_port()?;
+        let port = drift_e2e::process::ports::free_port()?;
         kind.put(world, "early", port, 1).await?;
         bed.ensure_refused(world, "add observedGeneration: {type: integer} at .spec.versions[name=v1]").await?;
         bed.outside.nothing_is_written_for(Duration::from_secs(2)).await?;
@@ -415,7 +416,7 @@ async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&strict, "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
         // Of two objects one is in sync from the beginning, and the rule takes that.
-        let ports = (drift_e2e::ports::free_port()?, drift_e2e::ports::free_port()?);
+        let ports = (drift_e2e::process::ports::free_port()?, drift_e2e::process::ports::free_port()?);
         bed.toxiproxy.create("good", &format!("127.0.0.1:{}", ports.0), "127.0.0.1:9").await?;
         let began = Instant::now();
         kind.put(world, "bad", ports.1, 1).await?;
@@ -458,7 +459,7 @@ async fn a_lost_status_subresource_makes_nothing_gone() -> Result<()> {
     World::run("lost status", async |world| {
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&items(), "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
-        kind.put(world, "web", drift_e2e::ports::free_port()?, 1).await?;
+        kind.put(world, "web", drift_e2e::process::ports::free_port()?, 1).await?;
         kind.wait_until_healed(world, "web", 1).await?;
         kind.apply_version(world, status_with(&items(), "atomic"), json!({})).await?;
         // The API server serves a changed definition a while after it took it; until then a verdict would be written.

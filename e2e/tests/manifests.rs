@@ -1,8 +1,8 @@
 //! The shipped manifests are accepted by a real API server, whole and without a warning.
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::control_plane::ControlPlane;
-use drift_e2e::kubectl::Kubectl;
+use drift_e2e::cluster::control_plane::ControlPlane;
+use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::wait::{self, Seen};
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::{Answer, Outside};
 use drift_e2e::programs::Which;
+use drift_e2e::systems::outside::{Answer, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{NUDGE_MANAGER, NUDGE_VERB};
 use drift_e2e::programs::Which;
-use drift_e2e::toxiproxy::ToxiproxyApi;
+use drift_e2e::systems::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait;
 use drift_e2e::world::{Target, World, describe, message, note, right};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, PAUSED_ANNOTATION};
-use drift_e2e::outside::{Answer, Hold, Outside};
 use drift_e2e::programs::Which;
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::{Answer, Hold, Outside};
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::world::{History, Target, World, condition, describe, is_verified, note, tag};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};

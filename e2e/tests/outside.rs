@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::{Answer, Outside};
-use drift_e2e::{http_client, ports};
+use drift_e2e::http_client;
+use drift_e2e::process::ports;
+use drift_e2e::systems::outside::{Answer, Outside};
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{READABLE_LABEL, TRUE};
 use drift_e2e::manifests::parse_stream;
 use drift_e2e::programs::{Options, Program, Which};
-use drift_e2e::toxiproxy::ToxiproxyApi;
+use drift_e2e::systems::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, right};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};

@@ -1,7 +1,7 @@
 //! Ways to read by HTTP: several requests, texts, and collections that answer for all objects at once.
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::{Answer, Outside, Request};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use drift_e2e::clock_shift;
-use drift_e2e::control_plane::AuditRecord;
+use drift_e2e::cluster::control_plane::AuditRecord;
 use drift_e2e::http_client;
-use drift_e2e::outside::{Answer, Hold, Outside, Request};
+use drift_e2e::programs::clock_shift;
 use drift_e2e::programs::{LED, Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, describe};
 use serde_json::{Value, json};

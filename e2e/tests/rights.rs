@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::kubectl::Kubectl;
+use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::wait::{self, Seen};

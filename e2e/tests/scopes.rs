@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use drift_api::identity::ScopeId;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
-use drift_e2e::outside::Outside;
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World, describe, message, note};
 use serde_json::json;
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use drift_api::names;
-use drift_e2e::outside::{Answer, Outside};
 use drift_e2e::programs::{Program, Which};
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Answer, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message, right};
 use serde_json::{Value, json};

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{DRIFT_OBSERVED, IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
-use drift_e2e::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, describe};
 use serde_json::{Value, json};

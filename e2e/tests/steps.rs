@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names;
-use drift_e2e::outside::{Answer, Outside, Request};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::world::{Target, World, message, note};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

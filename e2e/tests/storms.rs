@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use drift_e2e::outside::{Answer, Documents, Outside};
 use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Answer, Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use drift_api::names;
-use drift_e2e::outside::{Documents, Outside};
 use drift_e2e::programs::Program;
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
 use kube::api::DeleteParams;

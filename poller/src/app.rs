@@ -41,7 +41,6 @@ use crate::commands::schema::print_schema;
 use crate::commands::{completions, explain, get, rbac, request, suspend};
 use crate::context::Context;
 use crate::core::requests_on_objects::ObjectRequest;
-use crate::hints::board::Webhooks;
 use crate::hints::{HintServer, Reception};
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
@@ -49,6 +48,7 @@ use crate::outside::Outside;
 use crate::page::{Board, Page};
 use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
+use crate::webhooks::Webhooks;
 
 pub use crate::commands::command_line::CommandLine;
 

@@ -25,12 +25,12 @@ use drift_kube::watch::HeardVersions;
 use tokio::sync::watch;
 
 use crate::core::slow_lane::SlowLane;
-use crate::hints::board::Webhooks;
 use crate::in_force::InForceList;
 use crate::metrics::Metrics;
 use crate::outside::Outside;
 use crate::page::Board;
 use crate::unnamed::UnnamedEntries;
+use crate::webhooks::Webhooks;
 
 /// What the parts of the program share.
 #[derive(Clone)]

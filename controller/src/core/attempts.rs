@@ -4,14 +4,10 @@
 //! outcome is open is no try that healed nothing, so its retry is never held here.
 //! This file must not know how long a try waits for other reasons.
 
-use std::time::Duration;
-
 use drift_api::timing::moment::Moment;
 
+use super::limits::RETRY_EVERY;
 use super::memory::ObjectMemory;
-
-/// Between two tries of an object whose attempts are exhausted.
-pub const RETRY_EVERY: Duration = Duration::from_secs(3600);
 
 /// Whether one more try is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +39,7 @@ mod tests {
     use crate::core::claim::Action;
     use crate::core::fixtures::{correction, doubtful};
     use crate::core::outcome::{Doubt, Outcome};
+    use std::time::Duration;
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))

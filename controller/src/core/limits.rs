@@ -17,6 +17,9 @@ use drift_language::CorrectLimits;
 /// The span that `perMinute` speaks of.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Between two tries of an object whose attempts are exhausted.
+pub const RETRY_EVERY: Duration = Duration::from_secs(3600);
+
 /// Whether one more correction may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {

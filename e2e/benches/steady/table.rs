@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use drift_e2e::{progress, run_folder};
+use drift_e2e::process::run_folder;
+use drift_e2e::progress;
 
 /// What was measured, in order.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::Tool;
 use crate::process::Launch;
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// The folder with go.mod and go.sum.
 pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");

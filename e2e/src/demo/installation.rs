@@ -10,10 +10,12 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::terminal::Terminal;
-use crate::control_plane::ControlPlane;
-use crate::kubectl::Kubectl;
+use crate::binaries;
+use crate::cluster::control_plane::ControlPlane;
+use crate::cluster::kubectl::Kubectl;
+use crate::process::run_folder;
 use crate::programs::{self, Options, Program, Which};
-use crate::{binaries, manifests, progress, run_folder};
+use crate::{manifests, progress};
 
 /// An API server with the manifests, and the programs that were started.
 pub(super) struct Installation {

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::Played;
 use super::terminal::Terminal;
-use crate::toxiproxy::Toxiproxy;
+use crate::systems::toxiproxy::Toxiproxy;
 use stage::Stage;
 
 /// Plays it.

@@ -12,10 +12,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{Node, names};
-use crate::control_plane::AuditRecord;
-use crate::kubectl::Kubectl;
+use crate::binaries;
+use crate::cluster::control_plane::AuditRecord;
+use crate::cluster::kubectl::Kubectl;
 use crate::manifests;
-use crate::{binaries, progress, run_folder};
+use crate::process::run_folder;
+use crate::progress;
 
 /// Names the context of an existing cluster, which has to have the images of the manifests already.
 const CONTEXT: &str = "E2E_CONTEXT";

@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::{Cluster, Usage, cgroup};
-use crate::kubectl::Kubectl;
+use crate::binaries;
+use crate::cluster::kubectl::Kubectl;
 use crate::manifests::{self, NAMESPACE, OBJECTS_NAMESPACE};
-use crate::outside::Outside;
+use crate::process::run_folder;
 use crate::programs::Which;
-use crate::toxiproxy::Toxiproxy;
+use crate::progress;
+use crate::systems::outside::Outside;
+use crate::systems::toxiproxy::Toxiproxy;
 use crate::wait::{self, Seen};
-use crate::{binaries, progress, run_folder};
 
 /// The port in the shipped target.
 pub const PORT: u16 = 8474;

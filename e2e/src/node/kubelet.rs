@@ -8,7 +8,7 @@ use serde_json::json;
 use super::namespaces::Namespaces;
 use super::{NAME, containerd};
 use crate::binaries::{self, Tool};
-use crate::control_plane::ControlPlane;
+use crate::cluster::control_plane::ControlPlane;
 use crate::process::Process;
 
 /// Starts the kubelet without waiting for it.

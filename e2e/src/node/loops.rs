@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use crate::binaries::{self, Tool};
-use crate::control_plane::ControlPlane;
+use crate::cluster::control_plane::ControlPlane;
 use crate::process::{Launch, Process};
 
 /// Starts both. Nobody waits for them: Pods do.

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use super::Which;
+use crate::process::run_folder;
 use crate::process::{Launch, Process, log_tail};
 use crate::progress::{self, Heartbeat};
-use crate::run_folder;
 use crate::wait::ASK_EVERY;
 
 /// Names a folder with ready-made programs, for example unpacked from the release images: nothing is built then.

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use jiff::Timestamp;
 
 use super::World;
-use crate::control_plane::AuditRecord;
+use crate::cluster::control_plane::AuditRecord;
 use crate::programs::Which;
 
 /// How late an answered request may be noted.

@@ -26,7 +26,7 @@ pub fn count_verdicts(objects: &[Value], kind: &str) -> BTreeMap<String, usize> 
 }
 
 impl Target {
-    /// The shipped target for [documents](crate::outside::Documents) at `url`: create and update put the whole, and
+    /// The shipped target for [documents](crate::systems::outside::Documents) at `url`: create and update put the whole, and
     /// nothing is deleted, so that objects have no finalizer.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{PlaneHandle, World};
 use crate::manifests::Names;
+use crate::process::run_folder;
 use crate::programs::Which;
-use crate::run_folder;
 use crate::wait::{self, Seen};
 
 /// Keeps `<id>-programs` within the 63 characters of a namespace's name.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::DRIFT_OBSERVED;
-use drift_e2e::api_gate::{ApiGate, Asked};
-use drift_e2e::outside::{Documents, Outside};
+use drift_e2e::cluster::api_gate::{ApiGate, Asked};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, is_verified};
 use serde_json::{Value, json};

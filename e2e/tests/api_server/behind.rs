@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::api_gate::Fault;
+use drift_e2e::cluster::api_gate::Fault;
 use drift_e2e::world::World;
 use kube::api::ListParams;
 

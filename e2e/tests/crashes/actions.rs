@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use drift_api::condition::CorrectionStatus;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER};
-use drift_e2e::outside::Outside;
-use drift_e2e::toxiproxy::Toxiproxy;
+use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified, message};
 use serde_json::{Value, json};

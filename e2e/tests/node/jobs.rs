@@ -6,13 +6,14 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests::{NAMESPACE, OBJECTS_NAMESPACE};
 use drift_e2e::node::{Installation, JOB_TOOL, PORT};
-use drift_e2e::outside::{Answer, Hold};
 use drift_e2e::programs::Which;
+use drift_e2e::progress;
+use drift_e2e::systems::outside::{Answer, Hold};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{condition, describe};
-use drift_e2e::{kubectl::Kubectl, progress};
 use serde_json::{Value, json};
 
 /// The right to run Jobs beside the objects, as docs/cookbook/backup-job.md gives it.

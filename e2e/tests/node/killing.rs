@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use drift_e2e::node::Installation;
-use drift_e2e::outside::{Answer, Request};
 use drift_e2e::programs::Which;
 use drift_e2e::progress;
+use drift_e2e::systems::outside::{Answer, Request};
 use serde_json::json;
 use std::time::Duration;
 
@@ -27,8 +27,9 @@ async fn drift(installation: &Installation) -> Result<()> {
 
 /// Waits until the drift is healed outside and verified, and returns the external writes since `before`.
 async fn healed(installation: &Installation, before: usize) -> Result<Vec<Request>> {
-    let wanted =
-        |proxy: Option<&drift_e2e::toxiproxy::Proxy>| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9");
+    let wanted = |proxy: Option<&drift_e2e::systems::toxiproxy::Proxy>| {
+        proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9")
+    };
     installation.toxiproxy().wait_for("web", wanted).await?;
     installation.wait_until_verified("web").await?;
     let writes = installation.outside().requests().into_iter().filter(|request| request.method != "GET");

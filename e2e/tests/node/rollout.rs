@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests::NAMESPACE;
 use drift_e2e::node::{BOTH, Installation};
+use drift_e2e::progress;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::{kubectl::Kubectl, progress};
 
 const OBJECTS: usize = 500;
 

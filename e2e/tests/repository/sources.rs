@@ -1,6 +1,4 @@
-//! The sources of one crate as modules: which file each is, how long it is without its tests, and which others it uses.
-//!
-//! A re-export is no use: a folder's `mod.rs` names what the folder offers, and its files may name each other.
+//! The sources of one crate as modules: the file of each, its length without tests, and the modules that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +13,7 @@ pub(crate) type ModulePath = Vec<String>;
 pub(crate) struct Module {
     /// Where it lies.
     pub(crate) file: PathBuf,
-    /// Lines up to its tests.
+    /// Lines outside tests.
     pub(crate) lines: usize,
     /// The modules of the same crate that it uses.
     pub(crate) uses: BTreeSet<ModulePath>,
@@ -31,7 +29,7 @@ pub(crate) fn modules(folder: &Path) -> BTreeMap<ModulePath, Module> {
         uses.visit_file(&syntax);
         uses.found.remove(&path);
         let found = uses.found;
-        let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).count();
+        let lines = lines_without_tests(&text);
         (path, Module { file, lines, uses: found })
     };
     parsed.into_iter().map(module).collect()
@@ -56,6 +54,20 @@ fn parse(file: &Path, path: ModulePath, parsed: &mut Parsed) {
         parse(&child, [path.clone(), vec![name]].concat(), parsed);
     }
     parsed.insert(path, (file.to_owned(), text, syntax));
+}
+
+/// Lines outside test modules, as rustfmt lays them out: a module ends with a brace at the beginning of a line.
+fn lines_without_tests(text: &str) -> usize {
+    let (mut count, mut lines) = (0, text.lines());
+    while let Some(line) = lines.next() {
+        if line == "#[cfg(test)]" {
+            // A module in another file, or a single item, ends with a line that begins at the left.
+            let _ = lines.find(|line| *line == "}" || (line.ends_with(';') && !line.starts_with(' ')));
+        } else {
+            count += 1;
+        }
+    }
+    count
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
@@ -123,7 +135,7 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if matches!(item.vis, syn::Visibility::Inherited) {
+        if !is_test(&item.attrs) {
             self.note_tree(&item.tree, &mut Vec::new());
         }
     }

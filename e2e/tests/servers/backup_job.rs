@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use drift_e2e::outside::{Answer, Documents, Outside};
 use drift_e2e::programs::Which;
+use drift_e2e::systems::outside::{Answer, Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, right};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};

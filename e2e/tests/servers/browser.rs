@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::outside::Outside;
 use drift_e2e::process::{Launch, log_tail};
+use drift_e2e::systems::outside::Outside;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::json;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use drift_e2e::http_client;
-use drift_e2e::outside::{Answer, Outside, Request};
 use drift_e2e::process::{Launch, Process};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names;
-use drift_e2e::load_balancers::LoadBalancers;
-use drift_e2e::outside::Answer;
 use drift_e2e::programs::{Options, Which};
+use drift_e2e::systems::load_balancers::LoadBalancers;
+use drift_e2e::systems::outside::Answer;
 use drift_e2e::world::{Target, World};
 use drift_kube::process::kill_point::KillPoint;
 use kube::Api;

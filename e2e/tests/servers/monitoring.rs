@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use drift_e2e::control_plane::ControlPlane;
+use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::manifests::{folder, is, parse_stream, render};
 use serde_json::json;
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::postgres::Postgres;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::progress;
+use drift_e2e::systems::postgres::Postgres;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use futures::{StreamExt as _, TryStreamExt as _};

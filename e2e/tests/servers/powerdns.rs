@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use drift_e2e::http_client;
+use drift_e2e::process::ports;
 use drift_e2e::process::{Launch, Process};
 use drift_e2e::world::World;
-use drift_e2e::{http_client, ports};
 use serde_json::{Value, json};
 
 use crate::installed::{self, program, serving};

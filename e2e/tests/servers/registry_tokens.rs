@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use drift_e2e::outside::{Answer, Outside, Request};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::world::World;
 use jiff::Timestamp;
 use rcgen::{CertificateParams, KeyPair, SigningKey as _};

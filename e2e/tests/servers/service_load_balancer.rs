@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::ports::free_port;
-use drift_e2e::toxiproxy::{Proxy, Toxiproxy};
+use drift_e2e::process::ports::free_port;
+use drift_e2e::systems::toxiproxy::{Proxy, Toxiproxy};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use serde_json::json;

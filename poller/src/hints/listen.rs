@@ -12,8 +12,8 @@ use drift_language::ListenHints;
 use drift_systems::{Listener, SqlFailure, Way};
 use serde_json::Value;
 
-use super::inbox::Inbox;
 use crate::core::hints::Hint;
+use crate::hint_inbox::Inbox;
 use crate::outside::Outside;
 
 /// How often it is looked whether the Secret says something else, or is listed at last.

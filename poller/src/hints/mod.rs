@@ -2,8 +2,6 @@
 //!
 //! Thin: what a hint does is the core's business. It must not know of polls.
 
-pub mod board;
-mod inbox;
 mod listen;
 mod server;
 mod shared_secret;
@@ -17,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::context::Context;
 use crate::core::hints::Hint;
 
-use inbox::Inbox;
+use crate::hint_inbox::Inbox;
 pub use server::{BindError, HintServer, Reception};
 
 /// Where the hints of a target go, and what its actor takes them from.

@@ -28,13 +28,13 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::board::{Webhook, Webhooks};
 use super::shared_secret::shared_secret;
 use crate::context::Context;
 use crate::core::authenticity::is_authentic;
 use crate::core::hints::HintOutcome;
 use crate::metrics::{Metrics, StatusLabels};
 use crate::shared_rate::SharedRate;
+use crate::webhooks::{Webhook, Webhooks};
 
 /// The largest body: what forges and registries send of one event takes some tens of KiB.
 const BODY_BYTES: usize = 256 * 1024;

@@ -9,8 +9,8 @@ use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{SecretKey, WebhookHints};
 use secrecy::ExposeSecret;
 
-use super::inbox::Inbox;
 use crate::core::authenticity::LEAST_SECRET_BYTES;
+use crate::hint_inbox::Inbox;
 
 /// How often it is looked whether there is a Secret: the log says it soon after the target came, and requests need not.
 const LOOK_AT_SECRET: Duration = Duration::from_secs(10);

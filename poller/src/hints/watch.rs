@@ -11,9 +11,9 @@ use drift_kube::watch::{ResourceNews, hear_of_changes};
 use drift_language::KubernetesRead;
 use tokio::sync::mpsc;
 
-use super::inbox::Inbox;
 use crate::context::Context;
 use crate::core::hints::Hint;
+use crate::hint_inbox::Inbox;
 use crate::notices::follow_rights;
 
 /// How soon a kind that is not served is looked up again, as the kinds of targets are.

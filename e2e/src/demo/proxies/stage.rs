@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::super::installation::Installation;
 use super::super::terminal::Terminal;
 use super::super::things_to_try::ThingsToTry;
-use crate::toxiproxy::Toxiproxy;
-use crate::{manifests, ports};
+use crate::manifests;
+use crate::process::ports;
+use crate::systems::toxiproxy::Toxiproxy;
 
 /// The interval of the shipped target and the one used here, where nobody wants to wait for half a minute.
 const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");

@@ -11,7 +11,7 @@ use super::archive;
 use super::builder::{Build, Layers};
 use super::image_cache::{ImageCache, PRODUCT};
 use super::workspace::{WORKSPACE, path, read_by};
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// How much is built a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

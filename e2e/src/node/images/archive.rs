@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::namespaces::run;
 use super::workspace::path;
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// A program in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]

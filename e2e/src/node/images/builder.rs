@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::super::packages;
 use crate::process::Launch;
-use crate::run_folder;
+use crate::process::run_folder;
 
 /// Builds images and writes them into archives.
 pub(super) trait Builder: Debug {

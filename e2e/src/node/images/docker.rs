@@ -9,7 +9,8 @@ use super::super::namespaces::run;
 use super::super::packages;
 use super::builder::{Build, Builder, Layers, Settings};
 use super::workspace::path;
-use crate::{progress, run_folder};
+use crate::process::run_folder;
+use crate::progress;
 
 /// How long an engine may take to say that it is there: it answers within a second, and where none is, at once.
 const ANSWER_SECONDS: &str = "5";

@@ -3,23 +3,23 @@
 //! Pure: a template sees the variables it is given and nothing else. It must not know what a target is.
 
 pub(crate) mod check;
+pub(crate) mod evaluation;
 mod functions;
-mod names;
 mod render;
 pub(crate) mod syntax;
 
-pub(crate) use check::cost::Cost;
+pub(crate) use check::declared_names::Names;
 pub(crate) use check::known_wish::{KnownWish, Shape};
-pub use check::limits::MAX_URL_BYTES;
 pub use check::mistake::Mistake;
 pub use check::site::{EvaluationError, Site};
 pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, SECRETS, STEPS};
 pub use check::variables::{Scope, Variables};
-pub use functions::raw::RawAnswers;
-pub(crate) use names::Names;
+pub(crate) use evaluation::cost::Cost;
+pub use evaluation::limits::MAX_URL_BYTES;
+pub use evaluation::raw::RawAnswers;
+pub use evaluation::secret_values::SecretValues;
 pub use render::expression::Expression;
 pub(crate) use render::lets::is_word;
-pub use render::secret_values::SecretValues;
 pub use render::text::TextTemplate;
 pub use render::url::UrlTemplate;
 pub(crate) use render::value::Node;

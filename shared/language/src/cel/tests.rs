@@ -167,9 +167,9 @@ fn every_listed_function_works() {
     let tested: String = table.map(|(source, _)| source).concat();
     let elsewhere =
         ["path", "size", "string", "type", "int", "startsWith", "orValue", "hasValue", "optional.ofNonZeroValue"];
-    for function in crate::cel::functions::function_names::GLOBAL_FUNCTIONS
+    for function in crate::cel::evaluation::function_names::GLOBAL_FUNCTIONS
         .iter()
-        .chain(crate::cel::functions::function_names::MEMBER_FUNCTIONS)
+        .chain(crate::cel::evaluation::function_names::MEMBER_FUNCTIONS)
     {
         assert!(tested.contains(&format!("{function}(")) || elsewhere.contains(function), "{function} is not tested");
     }
@@ -231,7 +231,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
 #[test]
 fn what_cannot_work_is_refused_at_load() {
     let deep = "self.spec.list.all(a, self.spec.list.all(b, self.spec.list.all(c, true)))";
-    let long = format!("'{}'", "x".repeat(crate::cel::check::limits::MAX_EXPRESSION_BYTES));
+    let long = format!("'{}'", "x".repeat(crate::cel::evaluation::limits::MAX_EXPRESSION_BYTES));
     let table = [
         (Scope::Object, "", 2, "the expression is empty"),
         (Scope::Object, "self.spec. + 1", 13, "no CEL expression: "),

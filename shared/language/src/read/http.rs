@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cel::check::limits::MAX_RENDERED_BYTES;
+use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::http::auth::{Auth, read_auth};
 use crate::http::headers::read_headers;

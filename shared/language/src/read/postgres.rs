@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cel::check::limits::MAX_RENDERED_BYTES;
+use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, Variables};
 use crate::read::keys::{Keys, read_keys};
 use crate::read::rules::{AnswerRules, DefaultRules, read_rules};

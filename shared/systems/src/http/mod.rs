@@ -8,6 +8,7 @@ mod auth;
 mod exchange;
 mod transport;
 
+pub(crate) mod sender;
 #[cfg(test)]
 mod tests;
 
@@ -19,5 +20,5 @@ pub use exchange::options::HttpOptions;
 pub use exchange::progress::{ExchangeProgress, heard};
 pub use exchange::reply::{HttpReply, ReplyBody};
 pub use exchange::retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, retry_after};
-pub use exchange::sender::HttpSender;
 pub use exchange::sent::SentCredentials;
+pub use sender::HttpSender;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-use crate::core::attempts::RETRY_EVERY;
 use crate::core::correction::AskedFor;
+use crate::core::limits::RETRY_EVERY;
 
 /// When a correction began is asked for no longer than this: the attempts of a target that are used up are followed by one more
 /// after an hour.

@@ -8,7 +8,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 use super::Checker;
 use crate::cel::check::chain::{Chain, text};
 use crate::cel::check::variables::{RESPONSE, STEPS};
-use crate::cel::functions::raw::RAW;
+use crate::cel::evaluation::raw::RAW;
 use crate::cel::syntax::suggest::did_you_mean;
 
 /// The number of an answer.

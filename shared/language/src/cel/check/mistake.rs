@@ -92,8 +92,8 @@ fn below(expression: &Expr) -> Vec<&IdedExpr> {
 mod tests {
     use serde_json::json;
 
+    use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS};
     use crate::cel::functions::function_arity::{of_global, of_member};
-    use crate::cel::functions::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS};
     use crate::cel::*;
 
     /// Every call of the language with one argument after the other missing where `MISSING` stands.

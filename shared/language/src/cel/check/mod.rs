@@ -3,18 +3,17 @@
 //! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
 //! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
 
-pub(super) mod chain;
-pub(super) mod cost;
 pub(super) mod known_wish;
-pub(crate) mod limits;
 pub(super) mod mistake;
 pub(super) mod site;
 pub(super) mod variables;
-pub(super) mod weight;
 
 mod answers;
+pub(crate) mod chain;
+pub(crate) mod declared_names;
 mod names;
 mod patterns;
+pub(crate) mod rewrite;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,13 +21,13 @@ use std::collections::BTreeSet;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 use crate::cel::check::chain::{Chain, text};
-use crate::cel::check::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
+use crate::cel::check::rewrite::{depth, redirect};
 use crate::cel::check::site::Site;
 use crate::cel::check::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, RESPONSE, SECRETS, SELF, STEPS, VARIABLES};
+use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
+use crate::cel::evaluation::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::functions::function_arity::{mistake, of_global, of_member};
-use crate::cel::functions::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
 use crate::cel::syntax::parse::TemplateError;
-use crate::cel::syntax::rewrite::{depth, redirect};
 use crate::cel::syntax::suggest::did_you_mean;
 use drift_api::object::field_paths::FieldPaths;
 

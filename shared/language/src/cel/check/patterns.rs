@@ -6,7 +6,7 @@ use cel::common::ast::CallExpr;
 
 use super::Checker;
 use crate::cel::check::chain::text;
-use crate::cel::functions::pattern::mistake;
+use crate::cel::evaluation::pattern::mistake;
 
 impl Checker<'_> {
     /// A pattern that only an object can tell is not looked at.

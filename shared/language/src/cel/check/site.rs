@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use crate::cel::check::declared_names::Names;
 use crate::cel::check::variables::{SECRETS, STEPS, Scope};
-use crate::cel::names::Names;
 
 /// Why a template could not be evaluated for an object. Holds no value of the object or of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

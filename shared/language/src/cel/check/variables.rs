@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use std::sync::Arc;
 
-use crate::cel::check::cost::{COST, Cost, CostValue};
-use crate::cel::functions::raw::RawAnswers;
-use crate::cel::render::json::{bind, bind_steps};
-use crate::cel::render::secret_values::SecretValues;
+use crate::cel::evaluation::cost::{COST, Cost, CostValue};
+use crate::cel::evaluation::json::{bind, bind_steps};
+use crate::cel::evaluation::raw::RawAnswers;
+use crate::cel::evaluation::secret_values::SecretValues;
 
 /// The object.
 pub(in crate::cel) const SELF: &str = "self";

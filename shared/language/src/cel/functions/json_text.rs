@@ -8,10 +8,10 @@ use cel::common::types::{CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use serde_json::Value;
 
-use crate::cel::check::cost::{Cost, split};
-use crate::cel::check::limits::{MEMBER_COST, of_bytes};
+use crate::cel::evaluation::convert::{self, Allowance, json};
+use crate::cel::evaluation::cost::{Cost, split};
+use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
 use crate::cel::functions::texts::{Evaluated, refused};
-use crate::cel::render::convert::{self, Allowance, json};
 
 /// How the function is called.
 const NAME: &str = "json.text";

@@ -3,14 +3,10 @@
 //!
 //! Which of them can be written stands in [`super::function_names`].
 
-pub(super) mod equal;
 pub(super) mod function_arity;
-pub(super) mod function_names;
 pub(super) mod json_text;
 pub(super) mod matching;
-pub(super) mod pattern;
 pub(super) mod quantities;
-pub(super) mod raw;
 pub(super) mod sorting;
 pub(super) mod texts;
 
@@ -25,12 +21,12 @@ use cel::{Env, ExecutionError, extensions};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::cel::check::cost::{Cost, split};
-use crate::cel::check::limits::{MAP_COST, MEMBER_COST, of_bytes};
-use crate::cel::check::weight;
-use crate::cel::check::weight::{COPY, LOOP, READ, READ_ALL};
-use crate::cel::functions::equal::{CONTAINS, EQUALS, contains, equals};
-use crate::cel::render::json::bind_number;
+use crate::cel::evaluation::cost::{Cost, split};
+use crate::cel::evaluation::equal::{CONTAINS, EQUALS, contains, equals};
+use crate::cel::evaluation::json::bind_number;
+use crate::cel::evaluation::limits::{MAP_COST, MEMBER_COST, of_bytes};
+use crate::cel::evaluation::weight;
+use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::values::json::{JsonError, parse_json};
 
 /// Functions of our own that charge for themselves, with the most arguments that they take, the cost among them: what

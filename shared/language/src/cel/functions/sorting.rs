@@ -10,11 +10,11 @@ use cel::common::types::{CelBool, CelList, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use serde_json::Value;
 
-use crate::cel::check::cost::split;
-use crate::cel::check::limits::{MEMBER_COST, of_bytes};
-use crate::cel::check::weight::charge_copy;
+use crate::cel::evaluation::convert::{Allowance, json};
+use crate::cel::evaluation::cost::split;
+use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
+use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::texts::Evaluated;
-use crate::cel::render::convert::{Allowance, json};
 use crate::values::decimal::Decimal;
 
 /// What an item is sorted by.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use url::{Position, Url};
 
-use crate::cel::check::cost::Cost;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
+use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError};
@@ -232,8 +232,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cel::check::declared_names::Names;
     use crate::cel::check::variables::Scope;
-    use crate::cel::names::Names;
     use crate::cel::{UrlTemplate, Variables};
     use crate::network::host_patterns::HostPattern;
 

@@ -12,17 +12,17 @@ use cel::common::value::Val;
 use serde_json::Value;
 
 use crate::cel::check::check;
-use crate::cel::check::cost::Cost;
-use crate::cel::check::limits::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
+use crate::cel::check::rewrite::depth;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::{Bound, DIFFERS, SELF, STEPS, Variables};
+use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
+use crate::cel::evaluation::cost::Cost;
+use crate::cel::evaluation::limits::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
+use crate::cel::evaluation::raw::RAW;
 use crate::cel::functions::ENVIRONMENT;
-use crate::cel::functions::raw::RAW;
-use crate::cel::render::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
-use crate::cel::syntax::rewrite::depth;
 use drift_api::object::field_paths::FieldPaths;
 
 /// One CEL expression standing alone (`"${…}"`).

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use cel::common::ast::SourceInfo;
 
+use crate::cel::check::declared_names::{Names, Refusal};
 use crate::cel::check::site::Site;
 use crate::cel::check::variables::{Scope, VARIABLES};
 use crate::cel::check::{TYPES, check};
-use crate::cel::functions::function_names::GLOBAL_FUNCTIONS;
-use crate::cel::names::{Names, Refusal};
+use crate::cel::evaluation::function_names::GLOBAL_FUNCTIONS;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::cel::render::convert::{Allowance, text};
+use crate::cel::evaluation::convert::{Allowance, text};
 use serde_json::Value;
 
-use crate::cel::check::cost::Cost;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
+use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use drift_api::object::field_paths::FieldPaths;

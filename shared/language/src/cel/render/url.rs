@@ -9,10 +9,10 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use url::{Position, Url};
 
-use crate::cel::check::limits::MAX_URL_BYTES;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
-use crate::cel::functions::function_names::PATH;
+use crate::cel::evaluation::function_names::PATH;
+use crate::cel::evaluation::limits::MAX_URL_BYTES;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::text::render_text;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::cel::check::cost::Cost;
 use crate::cel::check::mistake::Mistake;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
-use crate::cel::render::convert::Allowance;
+use crate::cel::evaluation::convert::Allowance;
+use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::text::TextTemplate;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};

@@ -3,13 +3,12 @@
 //! It must not know what variables or functions exist.
 
 pub(super) mod parse;
-pub(super) mod rewrite;
 pub(crate) mod suggest;
 pub(super) mod syntax_mistakes;
 
 use cel::common::ast::{Expr, IdedExpr, SourceInfo};
 
-use crate::cel::check::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
+use crate::cel::evaluation::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::syntax::parse::{TemplateError, bracket_depth};
 use crate::cel::syntax::syntax_mistakes::in_plain_words;

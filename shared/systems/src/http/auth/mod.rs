@@ -3,7 +3,6 @@
 //! The only place where a secret value is exposed for sending. The header is marked sensitive, so that no `Debug` of
 //! the request shows it and HTTP/2 does not index it. This file must not know how Secrets are watched.
 
-pub(super) mod authorized;
 pub(super) mod challenge;
 pub(super) mod oauth2;
 pub(super) mod token_request;

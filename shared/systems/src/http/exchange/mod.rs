@@ -10,5 +10,4 @@ pub(super) mod packed;
 pub(super) mod progress;
 pub(super) mod reply;
 pub(super) mod retry_after;
-pub(super) mod sender;
 pub(super) mod sent;

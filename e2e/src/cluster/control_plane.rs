@@ -30,10 +30,11 @@ pub use kubeconfig::Access;
 pub use site::Site;
 
 use crate::binaries::{self, Binaries};
-use crate::kubectl::Kubectl;
+use crate::cluster::kubectl::Kubectl;
+use crate::process::run_folder;
 use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
-use crate::{http_client, progress, run_folder};
+use crate::{http_client, progress};
 
 /// How long the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! # async fn example(world: &drift_e2e::world::World) -> anyhow::Result<()> {
-//! use drift_e2e::outside::Answer;
+//! use drift_e2e::systems::outside::Answer;
 //!
 //! let toxiproxy = world.start_toxiproxy().await?;
 //! let outside = world.start_outside().await?;

@@ -1,14 +1,14 @@
 //! Charges what an operation is about to read or copy: functions that give their argument back unchanged.
 //!
-//! They are put around the arguments of cel's own functions when an expression is compiled, see [`super::rewrite`], and so
+//! They are put around the arguments of cel's own functions when an expression is compiled, see [`crate::cel::check::rewrite`], and so
 //! are run before these. This file must not know which operation follows.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
 
-use crate::cel::check::cost::{Cost, split};
-use crate::cel::check::limits::of_bytes;
+use crate::cel::evaluation::cost::{Cost, split};
+use crate::cel::evaluation::limits::of_bytes;
 
 /// Charges the bytes of a text.
 pub(in crate::cel) const READ: &str = "@read";

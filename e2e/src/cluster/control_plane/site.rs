@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::certificates;
-use crate::ports;
+use crate::process::ports;
 
 /// Where Kubernetes API servers listen as a rule; a node's network has nobody else on it.
 const NODE_PORT: u16 = 6443;

@@ -6,12 +6,12 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operat
 use cel::common::types::CelInt;
 
 use crate::cel::check::chain::Chain;
-use crate::cel::check::cost::COST;
-use crate::cel::check::limits::MAP_COST;
-use crate::cel::check::weight::{COPY, LOOP, READ, READ_ALL};
+use crate::cel::evaluation::cost::COST;
+use crate::cel::evaluation::equal::{CONTAINS, EQUALS};
+use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
+use crate::cel::evaluation::limits::MAP_COST;
+use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::functions::charging;
-use crate::cel::functions::equal::{CONTAINS, EQUALS};
-use crate::cel::functions::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
 
 /// How deep operations nest.
 pub(in crate::cel) fn depth(expression: &IdedExpr) -> usize {

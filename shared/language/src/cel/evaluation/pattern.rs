@@ -12,7 +12,7 @@ use regex_automata::Input;
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::util::iter::Searcher;
 
-use crate::cel::check::limits::{
+use crate::cel::evaluation::limits::{
     BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
 

@@ -18,7 +18,7 @@ const MAX_NODES: usize = 2_000;
 
 /// Why names cannot be replaced.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cel) enum Refusal {
+pub(crate) enum Refusal {
     /// These stand for each other.
     #[error("these names stand for each other: {}", .0.iter().chain(.0.first()).cloned().collect::<Vec<_>>().join(" → "))]
     Circle(Vec<String>),
@@ -45,7 +45,7 @@ pub(crate) struct Names {
     /// What a publication may ask of what is observed.
     pub(crate) observed: Arc<Shape>,
     /// The expressions of `let`.
-    pub(in crate::cel) lets: BTreeMap<String, IdedExpr>,
+    pub(crate) lets: BTreeMap<String, IdedExpr>,
 }
 
 impl Names {
@@ -53,7 +53,7 @@ impl Names {
     ///
     /// # Errors
     /// When names stand for each other, or the expression becomes too large.
-    pub(in crate::cel) fn replace(&self, expression: &mut IdedExpr) -> Result<(), Refusal> {
+    pub(crate) fn replace(&self, expression: &mut IdedExpr) -> Result<(), Refusal> {
         if self.lets.is_empty() {
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl Names {
     ///
     /// # Errors
     /// As for [`Names::replace`].
-    pub(in crate::cel) fn replace_below(&self, name: &str, expression: &mut IdedExpr) -> Result<(), Refusal> {
+    pub(crate) fn replace_below(&self, name: &str, expression: &mut IdedExpr) -> Result<(), Refusal> {
         replace(expression, &self.lets, &mut vec![name.to_owned()], &mut 0)
     }
 }

@@ -8,30 +8,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use drift_language::WebhookHints;
 use serde_json::Value;
 
-use super::inbox::Inbox;
 use crate::core::hints::HintOutcome;
+use crate::hint_inbox::Inbox;
 
 /// The targets that take such requests. Clones share them.
 #[derive(Clone, Default)]
 pub struct Webhooks(Arc<Mutex<HashMap<String, Arc<Webhook>>>>);
 
 /// One target's.
-pub(super) struct Webhook {
+pub(crate) struct Webhook {
     target: String,
     /// What the target says of them.
-    pub(super) hints: Arc<WebhookHints>,
+    pub(crate) hints: Arc<WebhookHints>,
     inbox: Inbox,
 }
 
 /// A target's place among them, until it is dropped.
-pub(super) struct Listed {
+pub(crate) struct Listed {
     webhooks: Webhooks,
     webhook: Arc<Webhook>,
 }
 
 impl Webhooks {
     /// Takes requests for a target.
-    pub(super) fn list(&self, target: &str, hints: &Arc<WebhookHints>, inbox: &Inbox) -> Listed {
+    pub(crate) fn list(&self, target: &str, hints: &Arc<WebhookHints>, inbox: &Inbox) -> Listed {
         let webhook = Webhook { target: target.to_owned(), hints: hints.clone(), inbox: inbox.clone() };
         let webhook = Arc::new(webhook);
         self.lock().insert(target.to_owned(), webhook.clone());
@@ -39,7 +39,7 @@ impl Webhooks {
     }
 
     /// The one of that name.
-    pub(super) fn find(&self, target: &str) -> Option<Arc<Webhook>> {
+    pub(crate) fn find(&self, target: &str) -> Option<Arc<Webhook>> {
         self.lock().get(target).cloned()
     }
 
@@ -53,7 +53,7 @@ impl Webhook {
     ///
     /// # Errors
     /// What became of it, where it is not taken.
-    pub(super) async fn take(&self, payload: &Value) -> Result<(), HintOutcome> {
+    pub(crate) async fn take(&self, payload: &Value) -> Result<(), HintOutcome> {
         self.inbox.take(|| self.hints.identities_of(payload)).await
     }
 }

@@ -24,7 +24,7 @@ pub use asked::Asked;
 pub use fault::Fault;
 use rules::Rules;
 
-use crate::control_plane::Access;
+use crate::cluster::control_plane::Access;
 use crate::http_client;
 
 /// A running gate; dropping it closes its port.

@@ -5,6 +5,7 @@
 //! done, unless the server says that it did not look at it. This file must not know what a poll or a correction is, nor judge a
 //! status.
 
+pub(crate) mod authorized;
 use std::fmt;
 use std::sync::Arc;
 

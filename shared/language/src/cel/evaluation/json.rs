@@ -14,10 +14,10 @@ use cel::common::types::{
 use cel::common::value::{CowVal, Val};
 use serde_json::{Map, Value};
 
-use crate::cel::check::cost::Cost;
-use crate::cel::check::limits::MEMBER_COST;
-use crate::cel::functions::equal::equal;
-use crate::cel::functions::raw::{RAW, RawAnswers};
+use crate::cel::evaluation::cost::Cost;
+use crate::cel::evaluation::equal::equal;
+use crate::cel::evaluation::limits::MEMBER_COST;
+use crate::cel::evaluation::raw::{RAW, RawAnswers};
 
 static LIST: Type = LIST_TYPE;
 static MAP: Type = MAP_TYPE;

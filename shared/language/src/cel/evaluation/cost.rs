@@ -13,8 +13,8 @@ use cel::ExecutionError;
 use cel::common::types::Type;
 use cel::common::value::{CowVal, StaticVal, Val};
 
-use crate::cel::check::limits::MAX_COST;
-use crate::cel::functions::pattern::Patterns;
+use crate::cel::evaluation::limits::MAX_COST;
+use crate::cel::evaluation::pattern::Patterns;
 
 /// The hidden variable; the `@` keeps it out of what can be written.
 pub(in crate::cel) const COST: &str = "@cost";

@@ -8,7 +8,7 @@ use crate::guard::clock::time_of_day;
 use crate::http::auth::challenge::{self, Realm, RequestKind};
 use crate::http::auth::oauth2;
 use crate::http::auth::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
-use crate::http::exchange::sender::Shared;
+use crate::http::sender::Shared;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Auth, Challenge, OAuth2};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::ports;
+use crate::process::ports;
 use crate::process::{Launch, Process};
 
 /// Starts etcd and returns its client address. It is not waited for: the API server does that.

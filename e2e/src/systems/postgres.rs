@@ -16,9 +16,10 @@ use tokio::net::TcpStream;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
+use crate::process::ports;
+use crate::process::run_folder;
 use crate::process::{Launch, Process};
 use crate::wait::{self, Seen};
-use crate::{ports, run_folder};
 
 /// The administrator, and the password that the documents write for everybody.
 const ADMINISTRATOR: &str = "postgres";

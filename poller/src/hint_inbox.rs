@@ -30,7 +30,7 @@ const ONE_MORE_AFTER: Duration = Duration::from_millis(1);
 /// Where the hints of one target go. Clones share its rate.
 #[derive(Clone)]
 pub(crate) struct Inbox {
-    pub(super) target: Arc<Target>,
+    pub(crate) target: Arc<Target>,
     queue: mpsc::Sender<Hint>,
     rate: SharedRate,
     metrics: Metrics,
@@ -41,7 +41,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// Of a target, and what its actor takes hints from.
-    pub(super) fn new(target: &Arc<Target>, metrics: Metrics, troubles: Arc<Troubles>) -> (Self, mpsc::Receiver<Hint>) {
+    pub(crate) fn new(target: &Arc<Target>, metrics: Metrics, troubles: Arc<Troubles>) -> (Self, mpsc::Receiver<Hint>) {
         let (queue, hints) = mpsc::channel(QUEUE);
         let rate = SharedRate::of(TokenBucket::full(AT_ONCE, ONE_MORE_AFTER, clock::now()));
         (Self { target: target.clone(), queue, rate, metrics, troubles, silent: Arc::default() }, hints)
@@ -51,7 +51,7 @@ impl Inbox {
     ///
     /// # Errors
     /// What became of it, where the actor is not told all of it.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         &self,
         identities: impl FnOnce() -> Result<Vec<String>, EvaluationError>,
     ) -> Result<(), HintOutcome> {
@@ -76,12 +76,12 @@ impl Inbox {
     }
 
     /// Hands on a hint of a source that waits where many come. What nobody takes in ends with the actor.
-    pub(super) async fn pass_on(&self, hint: Hint) {
+    pub(crate) async fn pass_on(&self, hint: Hint) {
         let _ = self.queue.send(hint).await;
     }
 
     /// Whether one of the target's sources is heard.
-    pub(super) fn say_connected(&self, source: &'static str, is_connected: bool) {
+    pub(crate) fn say_connected(&self, source: &'static str, is_connected: bool) {
         let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
         if is_connected {
             silent.remove(source);
@@ -93,7 +93,7 @@ impl Inbox {
     }
 
     /// Says in the log why hints do not come.
-    pub(super) fn tell(&self, sentence: &str) {
+    pub(crate) fn tell(&self, sentence: &str) {
         self.troubles.note_hints(&self.target.name, sentence, clock::now());
     }
 

@@ -3,7 +3,7 @@
 //! `POST /v1/load-balancers` answers 202 with an id; a second one with the same `Idempotency-Key` gets the first answer again.
 //! `GET /v1/load-balancers` lists two a page, with `next`. `GET`, `PATCH` and `DELETE` take an id. What was created is
 //! `provisioning` until it was looked at once, what was deleted `deleting` until it is deleted or looked at once more; then it is gone: 404.
-//! It knows nothing of connections that break: [`crate::outside::Outside`] stands in front of it for that.
+//! It knows nothing of connections that break: [`crate::systems::outside::Outside`] stands in front of it for that.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -13,9 +13,10 @@ use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::http_client;
+use crate::process::ports;
 use crate::process::{Launch, Process};
 use crate::wait::{self, Seen};
-use crate::{http_client, ports};
 
 /// One proxy as toxiproxy reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,5 @@
+//! The Kubernetes that tests run on: a control plane, kubectl, and a gate before the API server.
+
+pub mod api_gate;
+pub mod control_plane;
+pub mod kubectl;
