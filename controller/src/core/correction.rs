@@ -202,7 +202,12 @@ impl Correction {
         if outcome.is_definite() {
             status.correction = self.number;
         }
-        status.replaced = self.action == Action::Replace && *outcome == Outcome::Applied;
+        status.replaced = match self.action {
+            Action::Replace => matches!(outcome, Outcome::Applied | Outcome::Underway { .. }),
+            // Creates what the replacement deleted.
+            Action::Create => self.before.replaced,
+            Action::Update | Action::Delete | Action::Nudge => false,
+        };
         status.claim = self.claim_after(outcome);
         if status.claim.is_none() {
             status.secrets = NotedSecrets::default();

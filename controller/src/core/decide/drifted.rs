@@ -117,8 +117,9 @@ fn decide_timing(
         Attempts::Exhausted { until } => {
             let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
             let text = "corrections in a row healed nothing; one is tried every hour";
-            // What asks for no other replacement does not speak of the last.
-            let status = &CorrectionStatus { replaced: false, ..status.clone() };
+            // What asks for no other replacement does not speak of the last; a create may end one.
+            let replaced = status.replaced && drift.action == Action::Create;
+            let status = &CorrectionStatus { replaced, ..status.clone() };
             return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
         }
         Attempts::OneMore => now,

@@ -730,6 +730,40 @@ fn a_replacement_in_vain_is_not_repeated() {
     }
 }
 
+/// The scene after this correction came to this, and a poll found that of it.
+fn after_correcting(mut scene: Scene, outcome: &Outcome, reason: ObservedReason, tag: Tag) -> Scene {
+    let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+    let record = correction.ended(outcome);
+    scene.memory.finish(&correction, outcome, scene.now);
+    scene.memory.land_outcome(record.clone());
+    set_corrected(&mut scene.object.conditions, &record);
+    scene.now += Duration::from_secs(1000);
+    scene.observed_with(reason, tag)
+}
+
+/// A poll of this correction finds a field that only a replacement changes.
+fn still_asks(correction: u64, unhealed: u32) -> Tag {
+    Tag { fields: DifferingFields::named(["image"]), replace: true, ..tag(correction, unhealed) }
+}
+
+#[test]
+fn a_replacement_by_an_accepted_deletion_is_not_repeated() {
+    let underway = Outcome::Underway { retry_after: None };
+    let asked = to_be_replaced(Action::Update, &Outcome::Applied, 0);
+    let deleted = after_correcting(asked, &underway, ObservedReason::FieldsDiffer, still_asks(8, 1));
+    let again = after_correcting(deleted, &underway, ObservedReason::ExternalMissing, tag(9, 2));
+    let refused = after_correcting(again.clone(), &refused(422), ObservedReason::ExternalMissing, tag(10, 3));
+    let exhausted = after_writing(again.clone().observed_with(ObservedReason::ExternalMissing, tag(9, 10)));
+    let waited = exhausted.with(|scene| scene.now = at(1_000_000));
+    for missing in [again, refused, waited] {
+        let number = missing.object.conditions.correction() + 1;
+        let made = after_correcting(missing, &Outcome::Applied, ObservedReason::NotUpdated, still_asks(number, 3));
+        let Decision::WriteStatus(told) = made.decide() else { unreachable!("{:?}", made.decide()) };
+        assert_eq!((told.reason, told.correction), (Some(CorrectedReason::AttemptsExhausted), number));
+        assert!(told.text.starts_with("replaced, and image still differs:"), "{}", told.text);
+    }
+}
+
 #[test]
 fn no_hour_repeats_a_replacement_in_vain() {
     // The conditions alone say so.

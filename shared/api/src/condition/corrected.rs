@@ -96,8 +96,8 @@ pub struct CorrectionStatus {
     pub claim: Option<Claim>,
     /// What is known of secrets that were sent; it stands only beside a claim.
     pub secrets: NotedSecrets,
-    /// Whether the last correction replaced the external resource, of which no poll has said yet that it helped; it stands only
-    /// beside a claim.
+    /// Whether the last correction replaced the external resource, deleted it for that, or created what such a deletion took away,
+    /// and no poll has said yet that it helped; it stands only beside a claim.
     pub replaced: bool,
     /// The sentence for people.
     pub text: String,

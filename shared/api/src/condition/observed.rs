@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use crate::condition::text::fit_message;
-use crate::condition::{Condition, ConditionKind, ConditionStatus, CorrectionStatus, ObservedReason, Tag, Wish};
+use crate::condition::{
+    Condition, ConditionKind, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Tag, Wish,
+};
 
 /// The verdict that stands on an object, as far as it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +50,19 @@ impl Standing {
     }
 
     /// Whether one more replacement would take the resource away in vain: the record of the last correction says that it was
-    /// replaced for this spec, and a poll after that still finds a field that only a replacement changes.
+    /// replaced for this spec, and a poll after that still finds a field that only a replacement changes. A deletion that is under
+    /// way, and a create that failed, made nothing that could fit.
     #[must_use]
     pub fn replaces_in_vain(&self, record: &CorrectionStatus) -> bool {
+        let is_done =
+            matches!(record.reason, Some(CorrectedReason::CorrectionApplied | CorrectedReason::AttemptsExhausted));
         let asks_again = self.reason.status() == ConditionStatus::True && self.tag.replace;
         let is_of_spec = match record.generation {
             // What was replaced for another wish has healed nothing of this one, and does not count as unhealed either.
             None => self.generation.is_none() && self.tag.unhealed > 0,
             generation => self.generation == generation,
         };
-        record.replaced && asks_again && is_of_spec && self.tag.correction == record.correction
+        record.replaced && is_done && asks_again && is_of_spec && self.tag.correction == record.correction
     }
 }
 
