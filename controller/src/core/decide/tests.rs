@@ -694,10 +694,14 @@ fn to_be_replaced(last: Action, outcome: &Outcome, unhealed: u32) -> Scene {
     asks_again(scene, unhealed)
 }
 
-/// A poll of the last correction finds a field that only a replacement changes.
+/// A poll of this correction finds a field that only a replacement changes.
+fn still_asks(correction: u64, unhealed: u32) -> Tag {
+    Tag { fields: DifferingFields::named(["image"]), replace: true, ..tag(correction, unhealed) }
+}
+
+/// A poll of the last correction finds the same.
 fn asks_again(scene: Scene, unhealed: u32) -> Scene {
-    let fields = DifferingFields::named(["image"]);
-    scene.observed_with(ObservedReason::FieldsDiffer, Tag { fields, replace: true, ..tag(7, unhealed) })
+    scene.observed_with(ObservedReason::FieldsDiffer, still_asks(7, unhealed))
 }
 
 /// The same after the status was written that is decided.
@@ -709,16 +713,20 @@ fn after_writing(mut scene: Scene) -> Scene {
 
 #[test]
 fn a_replacement_in_vain_is_not_repeated() {
-    // A field that an update never makes fit is no reason, nor is a verdict that another writer lost.
+    use ObservedReason::{FieldsDiffer, NotUpdated};
+    // A field that an update never makes fit is no reason.
     let table = [
-        (Action::Update, Outcome::Applied, 3, false),
-        (Action::Create, Outcome::Applied, 1, false),
-        (Action::Replace, refused(422), 1, false),
-        (Action::Replace, Outcome::Applied, 1, true),
-        (Action::Replace, Outcome::Applied, 0, true),
+        (Action::Update, Outcome::Applied, FieldsDiffer, 3, false),
+        (Action::Create, Outcome::Applied, FieldsDiffer, 1, false),
+        (Action::Replace, refused(422), FieldsDiffer, 1, false),
+        (Action::Replace, Outcome::Applied, FieldsDiffer, 1, true),
+        // Another writer took the verdict away, and the count with it.
+        (Action::Replace, Outcome::Applied, NotUpdated, 0, true),
+        // In sync after the replacement, while this object was paused.
+        (Action::Replace, Outcome::Applied, FieldsDiffer, 0, false),
     ];
-    for (last, outcome, unhealed, in_vain) in table {
-        let scene = to_be_replaced(last, &outcome, unhealed);
+    for (last, outcome, reason, unhealed, in_vain) in table {
+        let scene = to_be_replaced(last, &outcome, unhealed).observed_with(reason, still_asks(7, unhealed));
         if !in_vain {
             assert_eq!(acted(scene.decide()), correct(Action::Replace, false), "{last:?} {outcome:?}");
             continue;
@@ -739,11 +747,6 @@ fn after_correcting(mut scene: Scene, outcome: &Outcome, reason: ObservedReason,
     set_corrected(&mut scene.object.conditions, &record);
     scene.now += Duration::from_secs(1000);
     scene.observed_with(reason, tag)
-}
-
-/// A poll of this correction finds a field that only a replacement changes.
-fn still_asks(correction: u64, unhealed: u32) -> Tag {
-    Tag { fields: DifferingFields::named(["image"]), replace: true, ..tag(correction, unhealed) }
 }
 
 #[test]
@@ -778,7 +781,7 @@ fn no_hour_repeats_a_replacement_in_vain() {
 
 #[test]
 fn a_replacement_that_helped_is_no_bar_to_the_next() {
-    let replaced = to_be_replaced(Action::Replace, &Outcome::Applied, 0);
+    let replaced = to_be_replaced(Action::Replace, &Outcome::Applied, 1);
     let told = after_writing(replaced.clone());
     for scene in [replaced.clone(), told] {
         let helped = after_writing(scene.observed(ObservedReason::InSync));
@@ -795,7 +798,8 @@ fn a_replacement_that_helped_is_no_bar_to_the_next() {
         let record = CorrectionStatus { generation: None, ..scene.object.conditions.correction_status() };
         set_corrected(&mut scene.object.conditions, &record);
     });
-    assert_eq!(acted(asks_again(without.clone(), 0).decide()), correct(Action::Replace, false), "another wish");
+    let another = without.clone().observed_with(ObservedReason::NotUpdated, still_asks(7, 0));
+    assert_eq!(acted(another.decide()), correct(Action::Replace, false), "another wish");
     assert!(matches!(asks_again(without, 1).decide(), Decision::WriteStatus(_)));
 }
 

@@ -57,12 +57,11 @@ impl Standing {
         let is_done =
             matches!(record.reason, Some(CorrectedReason::CorrectionApplied | CorrectedReason::AttemptsExhausted));
         let asks_again = self.reason.status() == ConditionStatus::True && self.tag.replace;
-        let is_of_spec = match record.generation {
-            // What was replaced for another wish has healed nothing of this one, and does not count as unhealed either.
-            None => self.generation.is_none() && self.tag.unhealed > 0,
-            generation => self.generation == generation,
-        };
-        record.replaced && is_done && asks_again && is_of_spec && self.tag.correction == record.correction
+        // Drift that was counted anew after the replacement came after a poll in sync. Where no poll found this generation in sync,
+        // another writer took the count away. A kind without generations cannot tell that from an edit.
+        let was_in_sync = self.tag.unhealed == 0 && (self.generation.is_none() || self.proves_seen());
+        let is_of_spec = self.generation == record.generation && self.tag.correction == record.correction;
+        record.replaced && is_done && asks_again && is_of_spec && !was_in_sync
     }
 }
 
