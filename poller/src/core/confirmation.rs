@@ -17,14 +17,14 @@ use super::verdict::Basis;
 /// long enough for a hiccup to pass, short enough that a lone drift is known within seconds.
 pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
 
-/// Findings in a row that change the verdict of an object that flaps: two backends of which one is stale take turns.
+/// Findings of drift in a row that are needed while an object in sync flaps: two backends of which one is stale take turns.
+/// In sync needs no more than one, since a correction acts on drift that stands.
 const NEEDED_TO_FLIP: u32 = 3;
 
 /// Findings of one class in a row.
 #[derive(Debug, Default)]
 pub struct Confirmation {
-    /// None of what is in sync, which needs no confirmation but where an object flaps; that is nearly always so of nearly all
-    /// objects.
+    /// None of what is in sync, which needs no confirmation; that is nearly always so of nearly all objects.
     run: Option<Box<Run>>,
 }
 
@@ -69,7 +69,7 @@ impl Confirmation {
         let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
         let (before, since) = run.map_or((0, look.at), |run| (run.count, run.since));
         let count = before.saturating_add(1);
-        self.run = (class != FindingClass::InSync || look.flaps).then(|| Box::new(Run { class, basis, count, since }));
+        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
         let missing_time = needed_time(look, confirm).saturating_sub(look.at.saturating_since(since));
         let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
         let needed = if flips(look) { needed(look, confirm).max(NEEDED_TO_FLIP) } else { needed(look, confirm) };
@@ -88,14 +88,13 @@ fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
     if is_asked { confirm.absent_for } else { Duration::ZERO }
 }
 
-/// Whether the finding turns the verdict of an object that flaps.
+/// Whether the finding turns the verdict of an object that flaps from in sync to drifted.
 fn flips(look: &Look<'_>) -> bool {
-    let standing = look.standing.filter(|standing| look.flaps && look.basis.is_spoken_of_by(standing));
-    match (standing.map(|standing| standing.reason.status()), look.finding.class()) {
-        (Some(ConditionStatus::True), class) => class == FindingClass::InSync,
-        (Some(ConditionStatus::False), class) => matches!(class, FindingClass::Differs | FindingClass::Absent),
-        (Some(ConditionStatus::Unknown) | None, _) => false,
-    }
+    let is_in_sync = |standing: &Standing| {
+        standing.reason.status() == ConditionStatus::False && look.basis.is_spoken_of_by(standing)
+    };
+    let is_drift = matches!(look.finding.class(), FindingClass::Differs | FindingClass::Absent);
+    look.flaps && is_drift && look.standing.is_some_and(is_in_sync)
 }
 
 /// How many findings of this class in a row are needed.

@@ -213,8 +213,7 @@ fn a_verdict_that_alternates_is_written_seldom() {
     for _ in 0..3 {
         find(Finding::InSync);
     }
-    for lasting in [differs(), Finding::InSync] {
-        let written: Vec<_> = (0..4).map(|_| find(lasting.clone())).collect();
-        assert_eq!(written, [false, false, true, false], "{lasting:?}");
-    }
+    let written: Vec<_> = (0..4).map(|_| find(differs())).collect();
+    assert_eq!(written, [false, false, true, false]);
+    assert!(find(Finding::InSync), "a correction acts on drift, so its end is not confirmed");
 }
